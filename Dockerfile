@@ -1,0 +1,42 @@
+# The program, its locked dependencies and Python, nothing else.
+#
+# It runs as root, as GitHub asks of container actions: the runner's files belong to another user and only their owner
+# and root may write them. The digest is that of the list of images for all platforms; Dependabot moves it with its tag.
+
+FROM python:3.13.15-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285 AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /src
+
+# The environment that travels on has no pip: the outer one installs into it, exactly what the lock names.
+COPY requirements.lock requirements-build.lock ./
+RUN python -m venv --without-pip /app/venv \
+ && python -m pip --python /app/venv/bin/python install --no-compile --require-hashes --no-deps -r requirements.lock \
+ && python -m pip install --require-hashes --no-deps -r requirements-build.lock
+
+COPY pyproject.toml README.md LICENSE ./
+COPY uploader uploader
+RUN python -m pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
+ && python -m pip --python /app/venv/bin/python install --no-compile --no-index --no-deps /tmp/wheels/*.whl
+
+# Bytecode is made once, here, and trusted as it is: a container is short-lived and would compile at every start.
+COPY entrypoint.py /app/
+RUN /app/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /app/venv
+
+
+FROM python:3.13.15-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
+LABEL org.opencontainers.image.title="google-release-uploader" \
+      org.opencontainers.image.description="Uploads release artifacts to Google's upload services" \
+      org.opencontainers.image.licenses="Apache-2.0"
+
+COPY --from=build /app /app
+# The base image comes without the standard library's bytecode, and with an installer that nothing here needs.
+RUN python -m compileall -q --invalidation-mode unchecked-hash \
+        -x '/(test|idlelib|tkinter|turtledemo|ensurepip|pydoc_data|site-packages|dist-packages)/' \
+        "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" \
+ && rm -rf "$(python -c 'import pip; print(pip.__path__[0])')"* /usr/local/bin/pip* \
+ && ln -s /app/venv/bin/uploader /usr/local/bin/uploader
+ENV PATH=/app/venv/bin:$PATH
+
+# Isolated (-I): neither the working directory, which is the user's checkout, nor PYTHONPATH, which a workflow may have
+# set for its own code, can put a module before the program's own.
+ENTRYPOINT ["/app/venv/bin/python", "-I", "/app/entrypoint.py"]

@@ -1,0 +1,49 @@
+# Every target makes what it needs: a `.venv` from the hashed locks, with nothing but a python3 on the machine.
+# A second run is quick, since each step leaves a stamp. `make` alone tells what there is.
+
+VENV = .venv/bin
+
+.PHONY: help demo test lint format types validate check lock sbom clean
+
+help:  ## what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: .venv/runtime  ## a real upload to the embedded emulator, with faults injected; no account needed
+	$(VENV)/python examples/demo.py
+
+test: .venv/dev  ## every test
+	$(VENV)/python -m pytest
+
+lint: .venv/dev  ## style and common mistakes
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+
+format: .venv/dev  ## lay the code out
+	$(VENV)/ruff check --fix .
+	$(VENV)/ruff format .
+
+types: .venv/dev  ## static types, strictly
+	$(VENV)/mypy
+
+validate: .venv/dev  ## workflows, action, Dockerfile and scripts, each by its own checker
+	PATH="$(CURDIR)/$(VENV):$$PATH" sh scripts/validate
+
+check: lint types validate test  ## all of the above, as CI does it
+
+lock: .venv/dev  ## resolve the dependencies anew; `make lock UPGRADE=--upgrade` takes the newest
+	sh scripts/lock $(UPGRADE)
+
+sbom: .venv/dev  ## what the program is made of, as CycloneDX, in build/
+	@mkdir -p build
+	$(VENV)/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml --output-file build/sbom.cdx.json requirements.lock
+
+clean:  ## forget everything that was made
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/runtime: requirements.lock scripts/venv
+	sh scripts/venv requirements.lock
+	@touch $@
+
+.venv/dev: requirements-dev.lock pyproject.toml scripts/venv
+	sh scripts/venv requirements-dev.lock --editable
+	@touch $@ .venv/runtime

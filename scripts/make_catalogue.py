@@ -1,0 +1,253 @@
+"""Makes `uploader/services/catalogue.json` and the tables of docs/TARGETS.md from Google's discovery documents.
+
+The documents are the static files inside the package google-api-python-client, a dependency of development. Run it
+without arguments to write both files, and look at the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
+TARGETS = ROOT / "docs" / "TARGETS.md"
+MARKS = ("<!-- made by scripts/make_catalogue.py: begin -->", "<!-- made by scripts/make_catalogue.py: end -->")
+PACKAGE = "google-api-python-client"
+AUTH = "https://www.googleapis.com/auth/"
+
+# Where a method takes several scopes, the first of these that it takes is the narrowest with which a release job can do
+# its work. A method with several scopes of which none is here stops the script: a person has to decide.
+NARROWEST = (
+    *("gmail.send", "gmail.insert", "gmail.compose"),
+    *("youtube.upload", "youtube.force-ssl"),
+    *("chat.messages.create", "cloud_search.indexing", "analytics.edit", "display-video"),
+    *("aiplatform", "bigquery", "run"),
+    *("devstorage.read_write", "cloud-platform", "drive.file"),
+)
+# drive.file sees only what the same project made, so a request that names an existing folder or file needs the whole.
+WHEN_EXISTING = {"drive.file": "drive"}
+# The document of this API lists no scope; developers.google.com/checks/guide/api/auth names it.
+UNLISTED = {"checks.media.upload": ["checks"]}
+# What identifies the result, in the order of preference; looked for in the answer itself, then one level down.
+IDENTIFIERS = (
+    *("id", "versionCode", "name", "apkId", "fileId", "imageId", "mediaId", "packageName"),
+    *("resourceName", "downloadUrl", "downloadUri", "path", "object", "url"),
+)
+# The metadata field that holds the file's own name, for methods that make something new.
+NAME_FIELDS = ("filename", "fileName")
+DRIVE_NAME_FIELDS = {"drive:v3.files.create": "name", "drive:v2.files.insert": "title"}
+BINARY_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+
+
+def documents() -> Iterator[dict[str, Any]]:
+    """The discovery documents of the installed package that have upload methods, in the order of their file names."""
+    import googleapiclient.discovery_cache
+
+    folder = Path(googleapiclient.discovery_cache.__file__).parent / "documents"
+    for path in sorted(folder.glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        if '"mediaUpload"' in text:  # reading all documents as JSON would take a minute
+            document = json.loads(text)
+            if any(upload_methods(document)):
+                yield document
+
+
+def upload_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every method below a resource that takes media."""
+    for method in resource.get("methods", {}).values():
+        if "mediaUpload" in method:
+            yield method
+    for child in resource.get("resources", {}).values():
+        yield from upload_methods(child)
+
+
+def size(text: str | None) -> int | None:
+    """Bytes of a `maxSize` such as `5497558138880` or `1GB`; None when the document sets no limit."""
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d+)(B|KB|MB|GB|TB)?", text)
+    if found is None:
+        raise SystemExit(f"maxSize {text!r} can't be read")
+    return int(found[1]) * BINARY_UNITS[found[2] or "B"]
+
+
+def scopes(method: dict[str, Any]) -> list[str]:
+    """The method's scopes without Google's common prefix."""
+    listed = method.get("scopes") or [AUTH + name for name in UNLISTED[method["id"]]]
+    return [scope.removeprefix(AUTH) for scope in listed]
+
+
+def narrowest(names: list[str], method: str) -> str:
+    """The scope that the program asks for."""
+    if len(names) == 1:
+        return names[0]
+    for name in NARROWEST:
+        if name in names:
+            return name
+    raise SystemExit(f"{method} takes several scopes, none of them in NARROWEST: {', '.join(names)}")
+
+
+def parameter(facts: dict[str, Any]) -> dict[str, Any]:
+    """One path or query parameter, with only the facts that are not the default."""
+    kept: dict[str, Any] = {"in": facts["location"], "type": facts.get("format") or facts["type"]}
+    for name in ("required", "repeated", "pattern"):
+        if facts.get(name):
+            kept[name] = facts[name]
+    if "enum" in facts:
+        kept["enum"] = [choice for choice in facts["enum"] if not choice.lower().endswith("unspecified")]
+    return kept
+
+
+def identifier(schemas: dict[str, Any], name: str | None) -> str:
+    """The dotted path of the field of an answer that identifies the result; empty when there is none."""
+    fields = schemas.get(name or "", {}).get("properties", {})
+    own = [candidate for candidate in IDENTIFIERS if candidate in fields]
+    nested = [
+        f"{field}.{candidate}"
+        for candidate in IDENTIFIERS
+        for field, facts in fields.items()
+        if field != "error" and candidate in schemas.get(facts.get("$ref", ""), {}).get("properties", {})
+    ]
+    return next(iter(own + nested), "")
+
+
+def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
+    """One method of the catalogue."""
+    schemas = document["schemas"]
+    request = method.get("request", {}).get("$ref")
+    response = method.get("response", {}).get("$ref")
+    media = method["mediaUpload"]
+    names = scopes(method)
+    scope = narrowest(names, method["id"])
+    qualified = f"{document['name']}:{document['version']}{method['id'][len(document['name']) :]}"
+    fields = schemas.get(request or "", {}).get("properties", {})
+    name_field = DRIVE_NAME_FIELDS.get(qualified) or next((name for name in NAME_FIELDS if name in fields), "")
+    return {
+        "api": f"{document['name']}:{document['version']}",
+        "id": method["id"],
+        "http": method["httpMethod"],
+        "path": "/" + document["servicePath"] + method["path"],
+        "upload": media["protocols"]["simple"]["path"],
+        "accept": media["accept"],
+        "max": size(media.get("maxSize")),
+        "resumable": "resumable" in media["protocols"],
+        "multipart": media["protocols"]["simple"].get("multipart", False),
+        "scope": scope,
+        "scope_existing": WHEN_EXISTING.get(scope, scope) if document["name"] == "drive" else scope,
+        "scopes": names,
+        "body": request is not None,
+        "name_field": name_field,
+        "id_field": identifier(schemas, response),
+        "empty": not schemas.get(response or "", {}).get("properties"),
+        "params": {name: parameter(facts) for name, facts in sorted(method["parameters"].items())},
+    }
+
+
+def age(entry: dict[str, Any]) -> tuple[bool, tuple[int, ...]]:
+    """Orders the versions of one API: stable ones above trial ones, then by number."""
+    name = entry["api"].partition(":")[2]
+    return not re.search("alpha|beta", name), tuple(int(number) for number in re.findall(r"\d+", name))
+
+
+def catalogue() -> dict[str, Any]:
+    """The whole catalogue: each method under the name that a user gives as `target`.
+
+    The newest stable version of an API has the plain id; an older one that has a method of the same id is called as
+    Google writes versions of APIs, `drive:v2.files.update`.
+    """
+    apis, entries = {}, []
+    for document in documents():
+        key = f"{document['name']}:{document['version']}"
+        apis[key] = {
+            "title": document["title"],
+            "revision": document["revision"],
+            "root": document["rootUrl"].rstrip("/"),
+        }
+        entries += [entry(document, method) for method in upload_methods(document)]
+    newest = {made["id"]: made for made in sorted(entries, key=age)}
+    methods = {
+        made["id"] if newest[made["id"]] is made else made["api"] + made["id"][made["api"].index(":") :]: made
+        for made in entries
+    }
+    return {"source": f"{PACKAGE} {version(PACKAGE)}", "apis": apis, "methods": dict(sorted(methods.items()))}
+
+
+def as_json(data: dict[str, Any]) -> str:
+    """The catalogue as text, one line for each API and method, so that a change shows as one line."""
+
+    def lines(table: dict[str, Any]) -> str:
+        return ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key], separators=(',', ':'))}" for key in table)
+
+    return (
+        f'{{\n"source": {json.dumps(data["source"])},\n"apis": {{\n{lines(data["apis"])}\n}},\n'
+        f'"methods": {{\n{lines(data["methods"])}\n}}\n}}\n'
+    )
+
+
+def readable(count: int | None) -> str:
+    """A size limit for people."""
+    if count is None:
+        return "no limit"
+    for unit in ("TiB", "GiB", "MiB"):
+        whole = 1 << {"TiB": 40, "GiB": 30, "MiB": 20}[unit]
+        if count % whole == 0:
+            return f"{count // whole} {unit}"
+    return f"{count:,} B"
+
+
+def row(target: str, method: dict[str, Any]) -> str:
+    """One line of an API's table."""
+    needed = [f"`{name}`" for name, facts in method["params"].items() if facts.get("required")]
+    optional = [f"`{name}`" for name, facts in method["params"].items() if not facts.get("required")]
+    scope = f"`{method['scope']}`"
+    if method["scope_existing"] != method["scope"]:
+        scope += f", `{method['scope_existing']}`"
+    cells = (
+        f"`{target}`",
+        f"{method['http']} `{method['path']}`",
+        ", ".join(f"`{kind}`" for kind in method["accept"]),
+        readable(method["max"]),
+        "yes" if method["resumable"] else "no",
+        "yes" if method["body"] else "no",
+        ", ".join(needed) or "nothing",
+        ", ".join(optional) or "nothing",
+        scope,
+        f"`{method['id_field']}`" if method["id_field"] else "none",
+    )
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def tables(data: dict[str, Any]) -> str:
+    """The generated part of docs/TARGETS.md: one table for each API."""
+    head = "| target | request | accepts | largest file | resumable | metadata | needs | may have | scope | id |"
+    parts = [f"{len(data['methods'])} methods of {len(data['apis'])} discovery documents, from {data['source']}."]
+    for api, facts in data["apis"].items():
+        rows = [row(target, method) for target, method in data["methods"].items() if method["api"] == api]
+        title = f"### {facts['title']} `{api}`\n\nRevision {facts['revision']}, `{facts['root']}`."
+        parts.append("\n".join([title, "", head, "|---" * head.count(" | ") + "|---|", *rows]))
+    return "\n\n".join(parts)
+
+
+def with_tables(page: str, made: str) -> str:
+    """The page with everything between the two marks replaced."""
+    before, _, rest = page.partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    return f"{before}{MARKS[0]}\n\n{made}\n\n{MARKS[1]}{after}"
+
+
+def main() -> int:
+    """Writes both files."""
+    data = catalogue()
+    CATALOGUE.write_text(as_json(data), encoding="utf-8")
+    TARGETS.write_text(with_tables(TARGETS.read_text(encoding="utf-8"), tables(data)), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""The console's voice: what happened on stdout, what went wrong on stderr, nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.outputs.platforms import hostile, where
+from uploader.errors import InputError, Problem, Refused
+from uploader.outputs import voice
+
+
+def test_what_happened_and_what_went_wrong() -> None:
+    """Titles, words and outputs go to stdout; warnings and the error, with cause and cure, to stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    speaking = voice(where(Path(), "console"), stdout=out, stderr=err)
+    with speaking.group("Plan"):
+        speaking.info("upload app.aab")
+    speaking.debug("unasked")
+    speaking.warning("slow")
+    speaking.write_outputs({"edit-id": "42", "ids": "a\nb"})
+    speaking.write_summary("# Done")
+    speaking.error(Refused("No.", status=403, cause="No right.", cure="Ask."))
+    assert out.getvalue() == "Plan\nupload app.aab\nedit-id=42\nids=a\\nb\n"
+    assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"
+
+
+def test_all_mistakes_are_listed() -> None:
+    """Several wrong inputs are listed one a line before the error line that names them all."""
+    out, err = io.StringIO(), io.StringIO()
+    problems = Problem("files", "nothing matches."), Problem("tracks", "is missing.", "internal, …")
+    voice(where(Path(), "console"), stdout=out, stderr=err).error(InputError(*problems))
+    assert out.getvalue() == "- files: nothing matches.\n- tracks: is missing. Accepted: internal, …\n"
+    assert err.getvalue().startswith("ERROR: 2 inputs are wrong: files: nothing matches. | tracks: is missing.")
+
+
+@given(st.lists(hostile, max_size=4))
+def test_terminal_obeys_nothing(texts: list[str]) -> None:
+    """Text from outside reaches the terminal without escapes or returns, and its later lines are indented."""
+    out = io.StringIO()
+    speaking = voice(where(Path(), "console"), stdout=out, stderr=out)
+    for text in texts:
+        speaking.info(f"said {text}")
+    shown = out.getvalue()
+    assert not set(shown) & set("\r\x1b\x85\x9b\u2028\u202e\u200b")
+    assert all(line.startswith(("said ", "  ")) for line in shown.split("\n")[:-1])
+
+
+def test_stream_that_knows_little() -> None:
+    """On a stream in ASCII what it lacks is escaped; on a full one words are lost and nothing else."""
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii")
+    voice(where(Path(), "console"), stdout=out, stderr=out).info("Größe 日本")
+    assert raw.getvalue() == rb"Gr\xf6\xdfe \u65e5\u672c" + b"\n"
+    full = Path("/dev/full").open("w")
+    voice(where(Path(), "console"), stdout=full, stderr=full).info("lost")
+    with pytest.raises(OSError, match="No space left"):
+        full.close()

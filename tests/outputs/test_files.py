@@ -1,0 +1,132 @@
+"""Files for other programs: whole or not at all, without secrets, never through somebody's link."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.outputs.platforms import hostile, where
+from uploader.outputs import voice
+from uploader.outputs.files import append_whole, write_results, write_whole
+from uploader.redaction import Redactor
+from uploader.results import FileResult
+
+
+@pytest.fixture
+def small_disk() -> Iterator[int]:
+    """For a while no file of this process may grow beyond so many bytes: the system cuts the write that crosses it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        yield 4096
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_half_an_entry_is_taken_back(tmp_path: Path, small_disk: int) -> None:
+    """When the disk fills up in the middle of an entry, the file is what it was before."""
+    path = tmp_path / "output"
+    path.write_text("before=1\n")
+    with pytest.raises(OSError, match="File too large"):
+        append_whole(path, "x" * small_disk)
+    assert path.read_text() == "before=1\n"
+
+
+def test_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path, small_disk: int) -> None:
+    """When a whole file can't be written, the old one stands and no temporary one remains."""
+    path = tmp_path / "uploader.env"
+    path.write_text("OLD=1\n")
+    with pytest.raises(OSError, match="File too large"):
+        write_whole(path, ["x" * small_disk, "y"])
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("uploader.env", "OLD=1\n")]
+
+
+def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
+    """Results are readable for later steps that run as another user."""
+    before = os.umask(0o077)
+    try:
+        write_results(tmp_path / "uploader-results.json", [], Redactor())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "uploader-results.json").stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "folder", "pipe"])
+def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
+    """A planted link, a folder or a pipe in the place of the results is neither followed nor replaced: a warning."""
+    target, path, log = tmp_path / "precious", tmp_path / "uploader-results.json", io.StringIO()
+    if kind != "dangling":
+        target.write_text("precious")
+    makers = {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path)}
+    makers.get(kind, lambda: path.symlink_to(target))()
+    mode = path.lstat().st_mode
+    assert not voice(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
+    assert log.getvalue() == (
+        "::warning::uploader-results.json could not be written: what stands there is not a regular file.\n"
+    )
+    assert path.lstat().st_mode == mode
+    assert target.exists() == (kind != "dangling")
+    assert kind == "dangling" or target.read_text() == "precious"
+
+
+def test_read_only_workspace_is_one_warning() -> None:
+    """Where nothing may be written the run goes on, after one line that says what is missing."""
+    log = io.StringIO()
+    speaking = voice(where(Path("/proc"), "github"), stdout=log)
+    assert not speaking.write_results(Path("/proc/uploader-results.json"), [])
+    assert log.getvalue().count("\n") == 1
+    assert log.getvalue().startswith("::warning::uploader-results.json could not be written: ")
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | hostile,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.builds(FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=st.dictionaries(hostile, values, max_size=3), error=hostile), max_size=3))  # fmt: skip
+def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]) -> None:
+    """The file is an array in plain ASCII with one object for each file, strings exactly as they were."""
+    path = tmp_path_factory.mktemp("results") / "uploader-results.json"
+    write_results(path, results, Redactor())
+    content = path.read_bytes()
+    read = json.loads(content.decode("ascii"), parse_constant=_refuse)
+    assert [(entry["path"], entry["id"], entry["error"]) for entry in read] == [
+        (result.path, result.id, result.error) for result in results
+    ]
+    assert all(set(entry["resource"]) == set(result.resource) for entry, result in zip(read, results, strict=True))
+    assert not set(content) & (set(range(0x20)) - {0x0A} | {0x7F})
+
+
+def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
+    """A token that a server put into its answer, in a value or in a name, does not reach the results file."""
+    path = tmp_path / "uploader-results.json"
+    answer = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
+    write_results(path, [FileResult("a.aab", 3, resource=answer, error="hunter2-hunter2")], Redactor(["hunter2-hunter2"]))
+    (entry,) = json.loads(path.read_text())
+    assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
+    assert entry["error"] == "***"
+
+
+def test_bottomless_answer_is_cut(tmp_path: Path) -> None:
+    """An answer nested without end costs its depths, not the results."""
+    answer: dict[str, Any] = {}
+    for _ in range(5000):
+        answer = {"a": answer}
+    write_results(tmp_path / "r.json", [FileResult("a.aab", 3, resource=answer)], Redactor())
+    assert "\\u2026" in (tmp_path / "r.json").read_text()
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")

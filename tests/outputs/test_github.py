@@ -1,0 +1,181 @@
+"""GitHub's voice, read back by a parser of the runner's own rules."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.outputs.platforms import Command, file_commands, hostile, where, workflow_commands
+from uploader.errors import InputError, Problem, Refused, UploaderError
+from uploader.outputs import voice
+from uploader.outputs.github import ANNOTATIONS, SUMMARY_LIMIT, GitHub
+from uploader.redaction import Redactor
+
+
+class Heard:
+    """A voice and what it said."""
+
+    def __init__(self, folder: Path, **facts: object) -> None:
+        self.log = io.StringIO()
+        self.voice = voice(where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0)
+
+    @property
+    def commands(self) -> list[Command]:
+        return workflow_commands(self.log.getvalue())
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Heard:
+    return Heard(tmp_path)
+
+
+@given(hostile, hostile)
+def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
+    """Whatever a server or a file name says, the runner finds no command but the program's own, and no line but its."""
+    heard = Heard(Path())
+    heard.voice.info(text)
+    with heard.voice.group(text):
+        heard.voice.progress(name, 10).done(True)
+    heard.voice.debug(text)
+    heard.voice.warning(text)
+    heard.voice.error(UploaderError(text, cause=text, cure=text))
+    heard.voice.error(UploaderError(text, cause=text, cure=text))
+    assert [command.name for command in heard.commands] == ["group", "endgroup", "debug", "warning", "error"]
+    assert "\r" not in heard.log.getvalue()
+
+
+@given(st.text("%\r\n:,; =aé", max_size=12))
+def test_data_survives_the_runner(text: str) -> None:
+    """The runner unescapes exactly what was said, percent signs included; only blanks keep colons apart."""
+    heard = Heard(Path())
+    heard.voice.warning(text)
+    (command,) = heard.commands
+    assert command.data.replace(" ", "") == Redactor().one_line(text).replace(" ", "")
+
+
+def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
+    """A run has one error annotation that says what happened, why, and what to do; later errors are plain lines."""
+    heard.voice.error(Refused("Not published: 100% no.", status=403, cause="No right, it seems.", cure="Ask for it."))
+    heard.voice.error(UploaderError("And the edit stays."))
+    (command,) = heard.commands
+    assert command.name == "error"
+    assert command.properties == {"title": "Refused"}
+    assert command.data == "Not published: 100% no. No right, it seems. Ask for it."
+    assert "\nError: And the edit stays.\n" in heard.log.getvalue()
+
+
+def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
+    """Several wrong inputs are listed one a line for reading, and all of them stand in the one annotation."""
+    heard.voice.error(InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing.")))
+    (command,) = heard.commands
+    assert "files: nothing matches." in command.data
+    assert "tracks: is missing." in command.data
+    assert heard.log.getvalue().startswith("- files: nothing matches.\n- tracks: is missing.\n")
+
+
+def test_long_error_keeps_its_cure(heard: Heard) -> None:
+    """An annotation that GitHub would cut loses its middle, never what the reader has to do."""
+    heard.voice.error(UploaderError("x" * 100_000, cause="y" * 100_000, cure="Do this."))
+    (command,) = heard.commands
+    assert len(command.data) <= 4096
+    assert command.data.endswith(" Do this.")
+
+
+def test_warnings_beyond_the_limit_are_lines(heard: Heard) -> None:
+    """GitHub shows ten annotations of a type; the eleventh warning is a plain line instead of lost."""
+    for number in range(ANNOTATIONS + 1):
+        heard.voice.warning(f"number {number}")
+    assert len(heard.commands) == ANNOTATIONS
+    assert heard.log.getvalue().endswith("\nWarning: number 10\n")
+
+
+def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
+    """A group inside another is a plain line, and a group that an error leaves is closed."""
+
+    def fail() -> None:
+        with heard.voice.group("outer"), heard.voice.group("inner"):
+            raise UploaderError("stop")
+
+    with pytest.raises(UploaderError):
+        fail()
+    assert heard.log.getvalue() == "::group::outer\ninner\n::endgroup::\n"
+
+
+def test_secrets_are_masked_line_by_line(heard: Heard) -> None:
+    """The runner learns each line of a secret, braces excepted, once; the log never shows it elsewhere."""
+    secret = '{\n  "private_key": "abc%def-ghi"\n}'
+    heard.voice.mask(secret)
+    heard.voice.mask(secret)
+    assert heard.commands == [Command("add-mask", '"private_key": "abc%def-ghi"')]
+    heard.log.truncate(heard.log.seek(0))
+    heard.voice.info(f"it is {secret}")
+    assert heard.log.getvalue() == "it is ***\n"
+
+
+@given(st.dictionaries(st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile))
+def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
+    """Whatever the values hold, the runner reads back the same names with the values, cleaned and nothing else."""
+    folder = tmp_path_factory.mktemp("outputs")
+    (folder / "output").write_text("before=1")
+    heard = Heard(folder)
+    heard.voice.write_outputs(outputs)
+    expected = {name: Redactor().clean(value) for name, value in outputs.items()}
+    assert file_commands((folder / "output").read_bytes()) == {"before": "1", **expected}
+    assert [command.name for command in heard.commands] == ["group", "endgroup"]
+
+
+def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
+    """A value that holds its own delimiter is left out with a warning; the others are written."""
+    log = io.StringIO()
+    speaker = GitHub(where(tmp_path, "github"), log, Redactor(), lambda: 0.0, delimiter=lambda: "END")
+    speaker.write_outputs({"id": "1\nEND\nevil=2", "edit-id": "3"})
+    assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
+    assert [command.name for command in workflow_commands(log.getvalue())] == ["group", "endgroup", "warning"]
+
+
+def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
+    """An output never carries a secret, nor a session URI's authority."""
+    heard.voice.mask("hunter2-hunter2")
+    heard.voice.write_outputs({"id": "hunter2-hunter2", "download-url": "https://x.example/?upload_id=AB-c"})
+    written = file_commands((tmp_path / "output").read_bytes())
+    assert written == {"id": "***", "download-url": "https://x.example/?upload_id=***"}
+
+
+@pytest.mark.parametrize("output_file", [None, Path("/proc/none/output"), Path("/")], ids=["unset", "missing", "folder"])
+def test_output_file_that_cannot_be_written(tmp_path: Path, output_file: Path | None) -> None:
+    """Outputs that can't be handed over are one warning, and their values stand in the log."""
+    heard = Heard(tmp_path, output_file=output_file, summary_file=output_file)
+    heard.voice.write_outputs({"edit-id": "42"})
+    heard.voice.write_summary("# Done")
+    warnings = [command.data for command in heard.commands if command.name == "warning"]
+    assert len(warnings) == 2
+    assert warnings[0].startswith("The outputs")
+    assert warnings[1].startswith("The job summary")
+    assert "\nedit-id=42\n" in heard.log.getvalue()
+
+
+def test_full_disk_is_one_warning(tmp_path: Path) -> None:
+    """A disk that is full costs a warning in the system's words."""
+    heard = Heard(tmp_path, output_file=Path("/dev/full"))
+    heard.voice.write_outputs({"edit-id": "42"})
+    (warning,) = (command.data for command in heard.commands if command.name == "warning")
+    assert warning == "The outputs (GITHUB_OUTPUT) could not be written: No space left on device."
+
+
+def test_summary_is_appended_without_secrets(heard: Heard, tmp_path: Path) -> None:
+    """The summary goes behind what the step wrote before, and secrets in it are masked."""
+    (tmp_path / "summary").write_text("# Before\n")
+    heard.voice.mask("hunter2-hunter2")
+    heard.voice.write_summary("# After hunter2-hunter2\n")
+    assert (tmp_path / "summary").read_text() == "# Before\n# After ***\n"
+
+
+def test_summary_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
+    """A page over GitHub's limit is not written, and a warning says so."""
+    heard.voice.write_summary("é" * (SUMMARY_LIMIT // 2 + 1))
+    assert not (tmp_path / "summary").exists()
+    assert [command.name for command in heard.commands] == ["warning"]

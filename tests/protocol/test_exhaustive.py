@@ -1,0 +1,75 @@
+"""Every word of up to six faults, for whole and chunked uploads: never a hole, a double, a false success or a loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.protocol.abstract_server import FAULTS, Server
+from uploader.protocol.session import Chunking, Send, Session, State, Stored
+
+SIZE = 4  # bytes: with chunks of two, every position of a fault (first, middle, last, finished) occurs
+
+
+def explore(depth: int, chunk: int | None) -> dict[State, int]:
+    """Follows every sequence of faults of that length and counts the ends; asserts the invariants in every state.
+
+    Positions that were seen with as many faults left are not walked again: the machine and the server have no memory
+    beyond their frozen values, so their futures are the same.
+    """
+    ends: dict[State, int] = {}
+    seen: set[tuple[object, ...]] = set()
+    todo = [(Session(SIZE, Chunking(chunk)), Server(SIZE), depth, 0)]
+    while todo:
+        session, server, left, idle = todo.pop()
+        assert server.finals <= 1, "two objects were made"
+        assert server.holes == 0, "a span began past what the server holds"
+        if session.over:
+            check_end(session, server)
+            ends[session.state] = ends.get(session.state, 0) + 1
+            continue
+        assert idle <= 4 + 2 * depth, f"no progress after {idle} moves in {session}"
+        for fault in FAULTS if left else ("none",):
+            after, answered = step(session, server, fault)
+            progress = after.high > session.high or after.over
+            position = (after, answered, left - (fault != "none"), 0 if progress else idle + 1)
+            if position not in seen:
+                seen.add(position)
+                todo.append(position)
+    return ends
+
+
+def step(session: Session, server: Server, fault: str) -> tuple[Session, Server]:
+    """One move, its answer, and the machine's next state."""
+    move = session.move()
+    if isinstance(move, Send):
+        session = session.sending(move.span)
+    server, event = server.answer(move, fault)
+    after = session.after(event)
+    if isinstance(event, Stored) and not after.over:
+        assert after.offset == event.offset, "the offset is the server's word alone"
+    return after, server
+
+
+def check_end(session: Session, server: Server) -> None:
+    """A success is one object made from all bytes.
+
+    One lie is beyond any protocol: to call the upload complete when everything was sent and something was lost. That
+    one is the digest's to catch, and the tests of the transfer show that it does.
+    """
+    if session.state is State.COMPLETE:
+        assert session.sent == SIZE
+        assert server.finals == 1 or server.lied
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 2, 3])
+def test_no_sequence_of_up_to_six_faults_leads_to_a_hole_a_double_or_a_loop(chunk: int | None) -> None:
+    """Whatever six faults come in whatever order, the upload ends whole, or refused, and never in between."""
+    ends = explore(6, chunk)
+    assert set(ends) <= {State.COMPLETE, State.BROKEN, State.EXHAUSTED}
+    assert ends[State.COMPLETE] > 0
+    assert ends[State.BROKEN] > 0
+
+
+def test_without_faults_there_is_one_end() -> None:
+    """An undisturbed upload has exactly one course."""
+    assert explore(0, 2) == {State.COMPLETE: 1}

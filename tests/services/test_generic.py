@@ -1,0 +1,330 @@
+"""Any method of the catalogue: what is refused before the first request, and what is sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.services.factory import (
+    PNG,
+    make_file,
+    make_inputs,
+    only_upload,
+    problems,
+    published,
+    result,
+    run,
+    stream,
+    uploads,
+)
+
+from uploader.artifacts import Artifact
+from uploader.errors import IntegrityError, InputError, Refused
+from uploader.services import catalogue, generic
+from uploader.services.base import Batch, Note, Prepared
+
+AUTH = "https://www.googleapis.com/auth/"
+
+
+def prepared(workspace: Path, *files: Artifact, params: Any = "", metadata: Any = "", **given: str) -> Prepared:
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in (params, metadata)]
+    inputs = make_inputs(workspace, params=texts[0], metadata=texts[1], **given)
+    return generic.prepare(inputs, files or (make_file(workspace, "file.bin"),))
+
+
+def refused(workspace: Path, *files: Artifact, **given: Any) -> dict[str, str]:
+    with pytest.raises(InputError) as caught:
+        prepared(workspace, *files, **given)
+    return problems(caught.value)
+
+
+def test_params_fill_path_and_query(tmp_path: Path) -> None:
+    """`params` fill the path's parameters escaped, the others go to the query, a list as repeated pairs."""
+    params = {"part": ["snippet", "status"], "notifySubscribers": False}
+    video = make_file(tmp_path, "a.mp4", b"\0\0\0\x18ftypmp42")
+    endpoint = only_upload(prepared(tmp_path, video, target="youtube.videos.insert", params=params)).endpoint
+    assert endpoint.query == (("part", "snippet"), ("part", "status"), ("notifySubscribers", "false"))
+    update = only_upload(prepared(tmp_path, target="drive.files.update", params={"fileId": "a/b"})).endpoint
+    assert update.upload_path == "/upload/drive/v3/files/a%2Fb"
+    assert update.path == "/drive/v3/files/a%2Fb"
+
+
+def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
+    """In YAML a version `1.10`, a name `no` and a number with a leading zero arrive as they were written."""
+    for text in ("1.10", "no", "007", "2024-01-01", "~"):
+        upload = only_upload(prepared(tmp_path, target="storage.objects.insert", params=f"bucket: b\nname: {text}\n"))
+        assert dict(upload.endpoint.query)["name"] == text
+
+
+@pytest.mark.parametrize(
+    ("target", "params", "what"),
+    [
+        ("drive.files.update", "", "`fileId` is missing."),
+        ("drive.files.create", "folder: x", "`folder` is not a parameter of this method."),
+        ("drive.files.create", "access_token: x", "`access_token` is not a parameter of this method."),
+        ("drive.files.create", "supportsAllDrives: 1", "`supportsAllDrives` is not a boolean."),
+        ("drive.files.create", '{"supportsAllDrives": {"a": 1}}', "is neither a text"),
+        ("drive.files.create", '{"includeLabels": null}', "is neither a text"),
+        ("drive.files.create", "includeLabels: [a, b]", "takes one value, not a list."),
+        ("youtube.captions.insert", "part: []", "`part` is missing."),
+        ("analytics.management.uploads.uploadData", "{accountId: x1}", "has the wrong form."),
+        ("firebaseappdistribution.media.upload", "app: apps/1", "`app` has the wrong form."),
+        ("firebaseappdistribution.media.upload", "app: projects/../apps/1", "`app` holds a . or .. segment"),
+        ("cloudsearch.media.upload", "resourceName: a?b", "`resourceName` holds ? or #"),
+        ("storage.objects.insert", "bucket: ..", "`bucket` holds a . or .. segment"),
+        ("storage.objects.insert", "bucket: b\nifGenerationMatch: 99999999999999999999", "is not a whole number"),
+        ("storage.objects.insert", "bucket: b\nprojection: all", "is none of the choices."),
+        ("storage.objects.insert", "just text", "is not a map."),
+        ("storage.objects.insert", "a: [", "is neither JSON nor YAML."),
+        ("storage.objects.insert", "!!python/object/apply:os.system [x]", "is n"),
+        ("storage.objects.insert", "[" * 100_000, "is neither JSON nor YAML."),
+    ],
+)
+def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: str) -> None:
+    """A missing, unknown or mistyped parameter, or one that leaves the path, is told before anything is sent."""
+    with pytest.raises(InputError) as caught:
+        prepared(tmp_path, target=target, params=params)
+    assert any(what in problem.what for problem in caught.value.problems if problem.name == "params"), caught.value
+
+
+def test_all_mistakes_come_together(tmp_path: Path) -> None:
+    """Mistakes in params, metadata and files are told in one error."""
+    inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")
+    with pytest.raises(InputError) as caught:
+        generic.prepare(inputs, ())
+    names = [problem.name for problem in caught.value.problems]
+    assert names == ["metadata", "params", "params", "files"]
+
+
+def test_unknown_target_names_its_neighbours(tmp_path: Path) -> None:
+    """An unknown target is refused with what it may have meant."""
+    with pytest.raises(InputError, match=r"drive\.files\.create"):
+        prepared(tmp_path, target="drive.files.creates")
+
+
+def test_metadata_has_to_be_a_json_object_that_the_method_takes(tmp_path: Path) -> None:
+    """`metadata` that is no JSON object, or for a method without metadata, is refused."""
+    assert refused(tmp_path, target="drive.files.create", metadata="name: x") == {"metadata": "is not JSON."}
+    assert refused(tmp_path, target="drive.files.create", metadata="[]") == {"metadata": "is not a map."}
+    params = {"groupId": "g@example.com"}
+    mail = make_file(tmp_path, "a.eml")
+    found = refused(tmp_path, mail, target="groupsmigration.archive.insert", params=params, metadata={"a": 1})
+    assert found == {"metadata": "groupsmigration.archive.insert takes none."}
+
+
+def test_oversized_file_is_told(tmp_path: Path) -> None:
+    """A file over the method's limit is refused; one of exactly the limit is not."""
+    params, limit = {"channelId": "c"}, 6_291_456
+    large = make_file(tmp_path, "a.png", PNG, size=limit + 1)
+    assert "at most 6,291,456" in refused(tmp_path, large, target="youtube.channelBanners.insert", params=params)["files"]
+    fitting = make_file(tmp_path, "a.png", PNG, size=limit)
+    assert prepared(tmp_path, fitting, target="youtube.channelBanners.insert", params=params)
+
+
+def test_media_type_is_what_the_bytes_and_the_name_say(tmp_path: Path) -> None:
+    """The type comes from the bytes where they have a signature, else from the name, else it is plain octets."""
+    kinds = {
+        "a.png": (PNG, "image/png"),
+        "b.txt": (b"text", "text/plain"),
+        "c.jpg": (PNG, "image/png"),
+        "d.docx": (b"PK\x03\x04", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        "e": (b"%PDF-1.7", "application/pdf"),
+        "f.unknown": (b"x", "application/octet-stream"),
+        "g.png": (b"no png", "application/octet-stream"),
+        "h.apk": (b"PK\x03\x04", "application/vnd.android.package-archive"),
+    }
+    files = [make_file(tmp_path, name, content) for name, (content, _) in kinds.items()]
+    sent = uploads(prepared(tmp_path, *files, target="drive.files.create"))
+    assert {upload.artifact.name: upload.media_type for upload in sent} == {name: kind for name, (_, kind) in kinds.items()}
+
+
+def test_file_of_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
+    """A file that is none of the accepted types is refused, whatever its name claims."""
+    liar = make_file(tmp_path, "icon.png", b"no image")
+    params = {"appStorePackageName": "s", "packageName": "p"}
+    found = refused(tmp_path, liar, target="androidpublisher.appstoreappsreview.uploadimage", params=params)
+    assert found == {"files": "icon.png is application/octet-stream."}
+
+
+def test_ways_that_the_method_does_not_have_are_refused(tmp_path: Path) -> None:
+    """Resumable upload, a stream, or metadata in a simple upload are refused where the method can't."""
+    given = {"target": "chromewebstore.items.update", "params": {"itemId": "i"}}
+    assert "no resumable upload" in refused(tmp_path, **given, upload_protocol="resumable")["upload-protocol"]
+    assert "size beforehand" in refused(tmp_path, stream(), **given)["files"]
+    found = refused(tmp_path, target="drive.files.create", upload_protocol="simple")
+    assert "can't carry metadata" in found["upload-protocol"]
+    assert prepared(tmp_path, stream(), target="drive.files.create")
+
+
+def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:
+    """A new Drive file gets the base name of the file; an update does not rename; a name that is given stays."""
+    file = make_file(tmp_path, "out/app.zip")
+    assert only_upload(prepared(tmp_path, file, target="drive.files.create")).metadata == {"name": "app.zip"}
+    update = only_upload(prepared(tmp_path, file, target="drive.files.update", params="fileId: f"))
+    assert update.metadata is None
+    named = only_upload(prepared(tmp_path, file, target="drive.files.create", metadata={"name": "x", "a": 1}))
+    assert named.metadata == {"name": "x", "a": 1}
+
+
+def test_several_files_do_not_share_one_name(tmp_path: Path) -> None:
+    """Several new files get names of their own; one name for all is refused."""
+    files = make_file(tmp_path, "a/x.zip"), make_file(tmp_path, "b/y.zip")
+    sent = uploads(prepared(tmp_path, *files, target="drive.files.create", metadata={"parents": ["p"]}))
+    assert [upload.metadata for upload in sent] == [
+        {"name": "x.zip", "parents": ["p"]},
+        {"name": "y.zip", "parents": ["p"]},
+    ]
+    assert "metadata" in refused(tmp_path, *files, target="drive.files.create", metadata={"name": "one"})
+
+
+@pytest.mark.parametrize(
+    ("name", "objects"),
+    [
+        ({}, ["a/x.zip", "b/y.zip"]),
+        ({"name": "v1/"}, ["v1/a/x.zip", "v1/b/y.zip"]),
+    ],
+)
+@pytest.mark.parametrize("where", ["params", "metadata"])
+def test_storage_objects_are_named_by_their_paths(
+    tmp_path: Path, where: str, name: dict[str, str], objects: list[str]
+) -> None:
+    """Without a name, or below one that ends in a slash, an object has the file's path in the workspace."""
+    files = make_file(tmp_path, "a/x.zip"), make_file(tmp_path, "b/y.zip")
+    given: dict[str, Any] = {"params": {"bucket": "b"}, "metadata": {}}
+    given[where] = {**given[where], **name}
+    sent = uploads(prepared(tmp_path, *files, target="storage.objects.insert", **given))
+    assert [dict(upload.endpoint.query)["name"] for upload in sent] == objects
+    assert all(upload.metadata is None for upload in sent)
+    assert all(upload.endpoint.repeatable for upload in sent)
+
+
+def test_object_of_a_file_outside_the_workspace_has_its_base_name(tmp_path: Path) -> None:
+    """The path of a file outside the workspace does not become part of an object's name."""
+    file = replace(make_file(tmp_path, "x.zip"), name="/etc/x.zip")
+    upload = only_upload(prepared(tmp_path, file, target="storage.objects.insert", params="bucket: b"))
+    assert dict(upload.endpoint.query)["name"] == "x.zip"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"target": "storage.objects.insert", "params": {"bucket": "b", "name": "one"}},
+        {"target": "storage.objects.insert", "params": {"bucket": "b"}, "metadata": {"name": "one"}},
+        {"target": "storage.objects.insert", "params": {"bucket": "b", "name": "one", "ifGenerationMatch": 0}},
+        {"target": "drive.files.update", "params": {"fileId": "f"}},
+    ],
+)
+def test_files_that_would_replace_one_another_are_refused(tmp_path: Path, given: dict[str, Any]) -> None:
+    """Several files for one object or one resource are refused, since the last would replace the others."""
+    files = make_file(tmp_path, "x.zip"), make_file(tmp_path, "y.zip")
+    assert refused(tmp_path, *files, **given)["files"] == "y.zip would replace x.zip: both go to the same place."
+
+
+@pytest.mark.parametrize(
+    ("target", "params", "repeatable"),
+    [
+        ("drive.files.create", {}, False),
+        ("drive.files.update", {"fileId": "f"}, True),
+        ("drive:v2.files.update", {"fileId": "f"}, True),
+        ("storage.objects.insert", {"bucket": "b"}, True),
+        ("storage.objects.insert", {"bucket": "b", "ifGenerationMatch": "0"}, False),
+        ("bigquery.jobs.insert", {"projectId": "p"}, False),
+        ("chromewebstore.items.update", {"itemId": "i"}, True),
+    ],
+)
+def test_only_replacing_requests_are_repeatable(
+    tmp_path: Path, target: str, params: dict[str, str], repeatable: bool
+) -> None:
+    """Updates, and inserts of a named object without a precondition, leave one effect when they are sent twice."""
+    inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
+    upload = only_upload(generic.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
+    assert upload.endpoint.repeatable is repeatable
+
+
+@pytest.mark.parametrize(
+    ("target", "params", "metadata", "scope"),
+    [
+        ("drive.files.create", {}, {}, "drive.file"),
+        ("drive.files.create", {}, {"parents": ["p"]}, "drive"),
+        ("drive.files.update", {"fileId": "f"}, {}, "drive"),
+        ("storage.objects.insert", {"bucket": "b"}, {}, "devstorage.read_write"),
+        ("youtube.thumbnails.set", {"videoId": "v"}, None, "youtube.upload"),
+        ("bigquery.jobs.insert", {"projectId": "p"}, {}, "bigquery"),
+    ],
+)
+def test_scope_is_the_narrowest_that_does_the_work(
+    tmp_path: Path, target: str, params: dict[str, str], metadata: dict[str, Any] | None, scope: str
+) -> None:
+    """One scope is asked for; Drive's whole only where a request names something that others may have made."""
+    file = make_file(tmp_path, "a.png", PNG)
+    made = prepared(tmp_path, file, target=target, params=params, metadata=metadata or "")
+    assert made.scopes == (AUTH + scope,)
+
+
+@pytest.mark.parametrize(
+    ("target", "params", "resource", "found"),
+    [
+        ("drive.files.create", {}, {"kind": "drive#file", "id": "f1", "name": "n"}, "f1"),
+        ("firebaseappdistribution.media.upload", {"app": "projects/p/apps/a"}, {"name": "operations/1"}, "operations/1"),
+        (
+            "artifactregistry.projects.locations.repositories.genericArtifacts.upload",
+            {"parent": "projects/p/locations/l/repositories/r"},
+            {"operation": {"name": "operations/2"}},
+            "operations/2",
+        ),
+        ("androidpublisher.edits.apks.upload", {"packageName": "p", "editId": "e"}, {"versionCode": 7}, "7"),
+        ("androidpublisher.appstoreappsreview.uploadapk", {"appStorePackageName": "s", "packageName": "p"}, {"apkId": "k"}, "k"),
+        ("drive.files.create", {}, {"id": {"not": "a text"}, "name": True}, ""),
+        ("drive.files.create", {}, {}, ""),
+    ],
+)
+def test_id_is_what_the_method_returns(
+    tmp_path: Path, target: str, params: dict[str, str], resource: dict[str, Any], found: str
+) -> None:
+    """The id is the answer's id, name, version code or whatever identifies it; nothing is made up."""
+    outcome, _ = run(prepared(tmp_path, target=target, params=params), resource)
+    assert outcome.outputs.get("id", "") == outcome.outputs.get("ids", "") == found
+
+
+def test_one_failure_does_not_hide_the_others(tmp_path: Path) -> None:
+    """All files are tried; the ids of the others are known and the first failure ends the run."""
+    files = [make_file(tmp_path, f"{name}.zip") for name in "abc"]
+    made = prepared(tmp_path, *files, target="drive.files.create")
+    sent = uploads(made)
+    failures = Refused("no.", status=400), IntegrityError("changed.")
+    answer = (
+        result(sent[0], {}, error="no.", failure=failures[0]),
+        result(sent[1], {"id": "2"}),
+        result(sent[2], {}, error="changed.", failure=failures[1]),
+    )
+    with pytest.raises(Refused) as caught:
+        run(made, answer=lambda step: answer if isinstance(step, Batch) else None)
+    assert caught.value is failures[0]
+    assert published(made.flow(), answer) == {"ids": "2"}
+
+
+def test_dry_run_sends_nothing(tmp_path: Path) -> None:
+    """A dry run names every file and where it would go, and sends nothing."""
+    _, steps = run(prepared(tmp_path, target="drive.files.create", dry_run="true"))
+    assert len(steps) == 1
+    assert isinstance(steps[0], Note)
+    assert "file.bin" in steps[0].text
+    assert "/drive/v3/files" in steps[0].text
+
+
+def test_every_method_of_the_page_can_be_prepared_from_its_recipe(tmp_path: Path) -> None:
+    """Each recipe in docs/TARGETS.md passes the checks as it stands there."""
+    import yaml
+
+    page = (Path(__file__).parents[2] / "docs" / "TARGETS.md").read_text(encoding="utf-8")
+    recipes = [yaml.safe_load(block.partition("```")[0]) for block in page.split("```yaml\n")[1:]]
+    assert len(recipes) >= 7
+    for recipe in recipes:
+        given = {name: str(value) for name, value in recipe["with"].items()}
+        files = [make_file(tmp_path, name, b"PK\x03\x04") for name in given.pop("files").split()]
+        given.pop("credentials", None)
+        assert prepared(tmp_path, *files, **given).lines
+        assert catalogue.find(given["target"]) is not None

@@ -1,0 +1,86 @@
+"""Path expansion against an independent RFC 6570 implementation, and against values that try to get out."""
+
+from __future__ import annotations
+
+import posixpath
+from urllib.parse import unquote
+
+import pytest
+import uritemplate
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uploader.services import paths
+
+SIMPLE, RESERVED = "/v1/b/{name}/o", "/v1/{+name}:upload"
+texts = st.text(alphabet=st.sampled_from("aZ9._-~ /%:?#[]@!$&'()*+,;=\\üé%2F%2e\n"), max_size=20)
+
+
+@pytest.mark.parametrize("template", [SIMPLE, RESERVED])
+@given(value=texts)
+def test_accepted_values_expand_as_rfc_6570_says(template: str, value: str) -> None:
+    """Every value that is accepted expands to what an independent implementation of RFC 6570 makes of it."""
+    if not paths.objection(template, "name", value):
+        assert paths.expand(template, {"name": value}) == uritemplate.expand(template, name=value)
+
+
+@pytest.mark.parametrize("template", [SIMPLE, RESERVED])
+@given(value=texts)
+def test_accepted_values_stay_in_their_place(template: str, value: str) -> None:
+    """No accepted value, even with its escapes undone, ends the path or leads to another one."""
+    if paths.objection(template, "name", value):
+        return
+    path = paths.expand(template, {"name": value})
+    before, after = template.split("{+name}" if "+" in template else "{name}")
+    assert path.startswith(before)
+    assert path.endswith(after)
+    assert "?" not in path
+    assert "#" not in path
+    if template == SIMPLE:
+        assert path.count("/") == template.count("/")
+    else:
+        assert posixpath.normpath(unquote(path)) == unquote(path)
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "why"),
+    [
+        (SIMPLE, "", "empty"),
+        (SIMPLE, "..", "segment"),
+        (SIMPLE, ".", "segment"),
+        (SIMPLE, "a/../b", "segment"),
+        (SIMPLE, "a\r\nHost: x", "control"),
+        (RESERVED, "a//b", "empty segment"),
+        (RESERVED, "/a", "empty segment"),
+        (RESERVED, "a/", "empty segment"),
+        (RESERVED, "a%2F/b", "empty segment"),
+        (RESERVED, "a/../b", ". or .."),
+        (RESERVED, "a/%2e%2E/b", ". or .."),
+        (RESERVED, "a%2f..%2fb", ". or .."),
+        (RESERVED, "a?alt=media", "? or #"),
+        (RESERVED, "a#b", "? or #"),
+        (RESERVED, "a%0d%0ab", "control"),
+    ],
+)
+def test_values_that_lead_elsewhere_are_refused(template: str, value: str, why: str) -> None:
+    """A value that is empty, holds dots as a segment, ? or #, or a control character is refused with the reason."""
+    assert why in paths.objection(template, "name", value)
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "path"),
+    [
+        (SIMPLE, "a/b c", "/v1/b/a%2Fb%20c/o"),
+        (SIMPLE, "50%", "/v1/b/50%25/o"),
+        (SIMPLE, "a?b#c", "/v1/b/a%3Fb%23c/o"),
+        (SIMPLE, "...", "/v1/b/.../o"),
+        (RESERVED, "projects/p/apps/1:android:2", "/v1/projects/p/apps/1:android:2:upload"),
+        (RESERVED, "projects/a%2Fb", "/v1/projects/a%2Fb:upload"),
+        (RESERVED, "projects/50%", "/v1/projects/50%25:upload"),
+        (RESERVED, "projects/ü", "/v1/projects/%C3%BC:upload"),
+    ],
+)
+def test_values_are_escaped_where_they_stand(template: str, value: str, path: str) -> None:
+    """Simple expansion escapes everything reserved; reserved expansion keeps slashes and escapes that are there."""
+    assert not paths.objection(template, "name", value)
+    assert paths.expand(template, {"name": value}) == path

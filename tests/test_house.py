@@ -1,0 +1,201 @@
+"""The rules of the house, enforced: which way imports point, who may touch the network and the clock, how files begin.
+
+docs/ARCHITECTURE.md draws the street; the tests here say when a file leaves it, or when the drawing is out of date.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "uploader"
+
+# An import may point to a later name of this street, never to an earlier one.
+STREET = (
+    "main",
+    "running",
+    "outputs",
+    "transfer",
+    "transport",
+    "journal",
+    "plan",
+    "services",
+    "credentials",
+    "artifacts",
+    "globbing",
+    "manifests",
+    "inputs",
+    "results",
+    "protocol",
+    "redaction",
+    "errors",
+)
+NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")
+WAITING = ("time.sleep", "threading.Thread", "threading.Timer", "concurrent.futures", "multiprocessing", "asyncio")
+HEAVY = ("requests", "google.auth", "cryptography", "yaml", "tqdm", "dotenv", "uploader.emulator")
+LONGEST_FILE = 350
+LONGEST_FUNCTION = 30
+
+
+def house_of(file: Path) -> str:
+    """The name on the street (or `emulator`) that a file lives under; empty for the package's own head."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py").replace("__init__", "")
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every dotted name that a file imports, at its head or inside a function: `from a import b` gives `a.b`."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: a relative import hides where it points"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def mentions(file: Path) -> set[str]:
+    """Imported names, and attributes as they are written (`time.sleep`)."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return set(imports(file)) | {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def within(name: str, modules: tuple[str, ...]) -> bool:
+    """Whether a dotted name is one of the modules or lies inside one."""
+    return any(name == module or name.startswith(module + ".") for module in modules)
+
+
+def python_files(*folders: str) -> list[Path]:
+    """Every Python file below the folders, in a stable order."""
+    return sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
+
+
+CLIENT = [file for file in python_files("uploader") if house_of(file) != "emulator"]
+EMULATOR = [file for file in python_files("uploader") if house_of(file) == "emulator"]
+EVERYTHING = [ROOT / "entrypoint.py", *python_files("uploader", "tests", "examples", "scripts")]
+
+
+def short(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("file", CLIENT, ids=short)
+def test_imports_point_only_down_the_street(file: Path) -> None:
+    """A module imports its own house and the ones further down, and no house stands beside the street."""
+    house = house_of(file)
+    if not house:
+        return
+    assert house in STREET
+    reachable = {house, *STREET[STREET.index(house) :], "__version__"}
+    wrong = {name for name in imports(file) if name.startswith("uploader.") and name.split(".")[1] not in reachable}
+    if house in {"main", "running"}:  # they start the embedded emulator, inside a run, when asked to
+        wrong = {name for name in wrong if not within(name, ("uploader.emulator",))}
+    assert not wrong
+
+
+@pytest.mark.parametrize("file", EMULATOR, ids=short)
+def test_the_emulator_shares_nothing_with_the_client_but_the_errors(file: Path) -> None:
+    """The emulator is a second reading of the documents, so a misreading of the client's can't be its own as well."""
+    allowed = ("uploader.emulator", "uploader.errors", "uploader.__version__")
+    assert not {name for name in imports(file) if name.startswith("uploader") and not within(name, allowed)}
+
+
+def test_the_drawing_of_the_street_is_true() -> None:
+    """docs/ARCHITECTURE.md names every house in the order in which imports may point."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^  (\w+)(?:\.py|/)", text.split("```")[1], flags=re.MULTILINE)
+    assert tuple(name for name in drawn if name != "emulator") == STREET
+
+
+@pytest.mark.parametrize("file", CLIENT, ids=short)
+def test_only_transport_opens_sockets(file: Path) -> None:
+    """One seam to the network: no other module imports an HTTP client or a socket."""
+    if house_of(file) != "transport":
+        assert not {name for name in imports(file) if within(name, NETWORK)}
+
+
+@pytest.mark.parametrize("file", CLIENT, ids=short)
+def test_only_transfer_sleeps_and_starts_threads(file: Path) -> None:
+    """One place waits and works side by side; every other takes its clock and its sleep from there."""
+    if house_of(file) != "transfer":
+        assert not {name for name in mentions(file) if within(name, WAITING)}
+
+
+@pytest.mark.parametrize("file", EVERYTHING, ids=short)
+def test_a_file_begins_with_its_law(file: Path) -> None:
+    """The first thing in a file is a docstring of a sentence or more."""
+    head = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    assert head.split("\n\n")[0].rstrip().endswith((".", ":"))
+
+
+@pytest.mark.parametrize("file", python_files("uploader"), ids=short)
+def test_files_and_functions_stay_small(file: Path) -> None:
+    """A file that outgrows one sitting, or a function that outgrows one look, is taken apart."""
+    source = file.read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= LONGEST_FILE
+    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    assert not [node.name for node in functions if _lines_of_code(node) > LONGEST_FUNCTION]
+
+
+def _lines_of_code(function: ast.FunctionDef) -> int:
+    docstring = ast.get_docstring(function, clean=False) or ""
+    return (function.end_lineno or 0) - function.lineno + 1 - len(docstring.splitlines())
+
+
+@pytest.mark.parametrize("file", EVERYTHING, ids=short)
+def test_every_silenced_rule_bears_its_reason(file: Path) -> None:
+    """`noqa` and `type: ignore` name their rule and say in words why it does not hold there."""
+    silence = re.compile(
+        r"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore)(?P<rule>(?::\s*[A-Z]+\d+|,\s*[A-Z]+\d+|\[[\w, -]+\])*)"
+    )
+    for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
+        found = silence.match(token.string) if token.type == tokenize.COMMENT else None
+        if found:
+            assert found["rule"], f"line {token.start[0]} silences every rule at once"
+            assert len(re.findall(r"\w{2,}", token.string[found.end() :])) >= 3, (
+                f"line {token.start[0]} gives no reason"
+            )
+
+
+@pytest.mark.parametrize("file", python_files("tests"), ids=short)
+def test_every_test_is_a_sentence(file: Path) -> None:
+    """The tests read as a specification: each has a docstring."""
+    functions = (
+        node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.FunctionDef)
+    )
+    assert not [node.name for node in functions if node.name.startswith("test_") and not ast.get_docstring(node)]
+
+
+def test_the_start_loads_nothing_heavy() -> None:
+    """A run that ends at its inputs must not pay for HTTP, cryptography, YAML or the emulator."""
+    code = f"import sys, uploader.main; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == []
+
+
+def pins(lock: str) -> dict[str, tuple[str, ...]]:
+    """What a lock says: each `name==version`, whatever the platform it is for, and its hashes."""
+    text = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return {line.split()[0]: tuple(re.findall(r"sha256:[0-9a-f]{64}", line)) for line in lines}
+
+
+def test_the_locks_agree_and_are_hashed() -> None:
+    """What is tested is what runs: the development lock holds the runtime lock as it is; every line has its hashes."""
+    runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
+    assert all(pins("requirements-build.lock").values())
+    assert all(development.values())
+    assert runtime.items() <= development.items()
+
+
+@pytest.mark.parametrize("lock", sorted(ROOT.glob("*.lock")), ids=short)
+def test_locks_name_no_index(lock: Path) -> None:
+    """Where packages come from is the machine's affair."""
+    assert not re.search(r"://|--(?:extra-)?index|--find-links", lock.read_text(encoding="utf-8"))

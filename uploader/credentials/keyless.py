@@ -1,0 +1,79 @@
+"""The CI system's own OIDC token, fetched anew for each exchange: GitHub's lives five minutes only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from google.auth.identity_pool import SubjectTokenSupplier
+
+from uploader.credentials import checks
+from uploader.errors import CredentialsError, ProtocolError
+from uploader.protocol.messages import Response
+
+if TYPE_CHECKING:
+    from uploader.credentials.exchange import Exchange
+    from uploader.inputs import Inputs
+    from uploader.inputs.platform import Platform
+
+GITHUB_CURE = (
+    "Give the job `permissions: id-token: write` (and `contents: read`, which it then no longer has by itself)."
+)
+GITLAB_CURE = (
+    "Give the job an id token named UPLOADER_ID_TOKEN (`id_tokens:`) "
+    "whose `aud` is https://iam.googleapis.com/ and the provider's name."
+)
+
+
+class GitHubToken(SubjectTokenSupplier):
+    """Asks GitHub's token service for a token whose audience is the provider, as google-github-actions/auth does."""
+
+    def __init__(self, url: str, bearer: str, audience: str) -> None:
+        self._url = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
+        self._bearer = bearer
+
+    def get_subject_token(self, context: object, request: Exchange) -> str:  # noqa: ARG002  # google-auth's signature
+        """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its answer holds none."""
+        headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
+        try:
+            answer = request(self._url, headers=headers)
+        except CredentialsError as caught:
+            why = "GitHub takes the job's request for an OIDC token as not permitted, or the job has ended."
+            raise CredentialsError(caught.what, cause=why, cure=GITHUB_CURE) from None
+        token = (Response(200, body=answer.data).json() or {}).get("value")
+        if not isinstance(token, str) or not token:
+            raise ProtocolError("GitHub's OIDC endpoint answered without a token.")
+        return token
+
+
+class GivenToken(SubjectTokenSupplier):
+    """A token that the CI system put into the environment for the whole job, as GitLab does."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def get_subject_token(self, context: Any, request: Exchange) -> str:  # noqa: ARG002
+        """The token as it was given."""
+        return self._token
+
+
+def supplier(inputs: Inputs) -> SubjectTokenSupplier:
+    """Where this job's OIDC token comes from. Raises CredentialsError, before anything is sent, when there is none."""
+    platform = inputs.platform
+    if platform.oidc_request_url and platform.oidc_request_token:
+        if not checks.secure(platform.oidc_request_url):
+            raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", cure=GITHUB_CURE)
+        # The full name with https:, one of the two audiences that a provider accepts unless it is told otherwise.
+        audience = f"https://iam.googleapis.com/{inputs.workload_identity_provider}"
+        return GitHubToken(platform.oidc_request_url, platform.oidc_request_token, audience)
+    if platform.id_token:
+        return GivenToken(platform.id_token)
+    raise _none(platform)
+
+
+def _none(platform: Platform) -> CredentialsError:
+    if platform.kind == "github":
+        what = "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set."
+        return CredentialsError(what, cause="The job has no permission `id-token: write`.", cure=GITHUB_CURE)
+    what = "There is no OIDC token for the keyless login: UPLOADER_ID_TOKEN is not set."
+    return CredentialsError(what, cure=GITLAB_CURE)

@@ -1,0 +1,99 @@
+"""Why Google refuses a login: its own words, the likely cause and the cure, in one table."""
+
+from __future__ import annotations
+
+from uploader.errors import CredentialsError
+from uploader.protocol.google_error import GoogleError
+
+# The first row whose words are in the answer counts: (words in lower case, likely cause, cure).
+CAUSES: tuple[tuple[str, str, str], ...] = (
+    (
+        "invalid jwt signature",
+        "The key was deleted or disabled, or it belongs to another account.",
+        "Make a new key for the service account and replace the secret.",
+    ),
+    (
+        "reasonable timeframe",
+        "This machine's clock is wrong.",
+        "Set the clock (NTP) and run again.",
+    ),
+    (
+        "account not found",
+        "The service account was deleted, or its e-mail address is wrong.",
+        "Check the account in the Google Cloud console.",
+    ),
+    (
+        "invalid email or user id",
+        "`impersonate-user` names no user of the domain, or an alias.",
+        "Give the user's primary address.",
+    ),
+    (
+        "unauthorized_client: client is unauthorized",
+        "Domain-wide delegation is not set up for this service account and these scopes.",
+        "In the Admin console (API controls, Domain-wide delegation) add the account's client ID with these scopes.",
+    ),
+    (
+        "invalid_rapt",
+        "The organisation asks its users to log in again from time to time.",
+        "Log in again (`gcloud auth application-default login`), or use a service account.",
+    ),
+    (
+        "expired or revoked",
+        "The refresh token was revoked, or has not been used for too long.",
+        "Log in again and replace the secret, or use a service account.",
+    ),
+    (
+        "invalid_client",
+        "`client_id` and `client_secret` do not belong together, or the client was deleted.",
+        "Make the credential anew.",
+    ),
+    (
+        "attribute condition",
+        "The provider's attribute condition excludes this repository, branch or job.",
+        "Compare the condition of the workload identity provider with the job's token.",
+    ),
+    (
+        "expected audience",
+        "The token of the CI system was made for another audience.",
+        "Leave the provider its default audience; GitLab's `aud` is https://iam.googleapis.com/ and its name.",
+    ),
+    (
+        "stale to sign-in",
+        "The token of the CI system has expired, or this machine's clock is wrong.",
+        "Run the job again; in GitLab raise the job's timeout, which is the token's life.",
+    ),
+    (
+        "invalid_target",
+        "The workload identity provider does not exist, is disabled, or names its project by id.",
+        "Check `workload-identity-provider`; its project stands there by number: projects/NUMBER/locations/global/…",
+    ),
+    (
+        "signjwt",
+        "Acting for a user without a key signs through IAM, which is not permitted yet.",
+        "Grant the pool's principal roles/iam.serviceAccountTokenCreator on the service account.",
+    ),
+    (
+        "getaccesstoken",
+        "The pool's principal may not act as the service account, or the account does not exist.",
+        "Grant it roles/iam.workloadIdentityUser on the service account.",
+    ),
+    (
+        "has not been used in project",
+        "The IAM Service Account Credentials API is not enabled.",
+        "Enable iamcredentials.googleapis.com in the project that the answer names.",
+    ),
+    (
+        "invalid_scope",
+        "The scope is unknown, or this credential may not ask for it.",
+        "Use a service account, or log in again with the scope.",
+    ),
+)
+
+
+def refused(host: str, error: GoogleError, message: str) -> CredentialsError:
+    """The refusal of a token endpoint; `message` is its own words, already fit to be seen."""
+    said = message if error.reason in ("", message) else f"{error.reason}: {message}"
+    everything = f"{said} {error.body.get('error_subtype', '')}".lower()
+    cause, cure = next(((cause, cure) for words, cause, cure in CAUSES if words in everything), ("", ""))
+    what = f"{host} refused the login (HTTP {error.status}): {said.rstrip('.')}."
+    return CredentialsError(what, cause=cause, cure=cure or "Check the credential and what it is permitted.")

@@ -1,0 +1,124 @@
+"""An upload session as the server sees it: what was promised, what is stored, and how it ended.
+
+Both dialects work on the same sessions. A newer request to a session supersedes an older one that is still running, so a
+client that gave up a connection is not held up by it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from uploader.emulator.answers import Answer, Json, Refusal, Vanished, as_json
+from uploader.emulator.blobs import Blob, pour
+from uploader.emulator.media import check_media, store
+from uploader.emulator.router import Media, UploadMethod
+
+if TYPE_CHECKING:
+    from uploader.emulator.exchange import Exchange
+
+
+@dataclass(slots=True)
+class Session:
+    """One upload in progress. Sizes are in bytes; `total` is None while unknown; `repeated` counts bytes sent again."""
+
+    id: str
+    method: UploadMethod
+    params: dict[str, str]
+    http_method: str
+    path: str
+    query: dict[str, str]
+    metadata: dict[str, Json]
+    content_type: str
+    total: int | None
+    blob: Blob
+    account: str
+    expires: float
+    dialect: Literal["resumable", "goog"]
+    state: Literal["open", "done", "failed", "cancelled"] = "open"
+    result: Answer | None = None
+    received: int = 0
+    repeated: int = 0
+    requests: int = 0
+    turn: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more can be stored."""
+        return self.state != "open"
+
+    def take(self, x: Exchange, *, skip: int = 0) -> None:
+        """Stores the request's body behind what is there, after passing over `skip` bytes that are there already."""
+        with self.lock:
+            self.turn += 1
+            mine, start = self.turn, self.blob.size
+            self.requests += 1
+
+        def write(data: memoryview) -> None:
+            with self.lock:
+                if self.turn != mine or self.finished:
+                    raise Vanished("superseded by a newer request")
+                self.blob.write(data)
+
+        try:
+            pour(x.body, write, skip=skip, stored=start)
+        finally:
+            with self.lock:
+                self.received += x.body.received
+                self.repeated += min(skip, x.body.received)
+
+    def finish(self, x: Exchange) -> Answer:
+        """Makes the resource of what is stored, once; afterwards every answer is the same one."""
+        with self.lock:
+            if self.result is None:
+                x.params, x.query = self.params, self.query
+                media = Media(self.blob, self.content_type, self.metadata)
+                try:
+                    self.result = self._finish(x, media)
+                    self.state = "done"
+                except Refusal as refusal:
+                    self.result, self.state = refusal.answer(), "failed"
+            return Answer(self.result.status, self.result.body, list(self.result.headers))
+
+    def _finish(self, x: Exchange, media: Media) -> Answer:
+        check_media(self.method, media.content_type, media.blob.size)
+        resource = store(x, self.method, media, self.dialect, self.http_method, self.received, self.requests)
+        status = self.method.created if self.dialect == "resumable" and self.http_method == "POST" else 200
+        return as_json(resource, status) if not self.method.empty else Answer(status)
+
+
+def open_session(
+    x: Exchange, method: UploadMethod, *, dialect: Literal["resumable", "goog"], content_type: str, total: int | None
+) -> Session:
+    """A new session for the request's method, its metadata taken from the request's body."""
+    check_media(method, content_type, total)
+    method.check(x)
+    session = Session(
+        id=secrets.token_urlsafe(48),
+        method=method,
+        params=x.params,
+        http_method=x.method,
+        path=x.path,
+        query=dict(x.query),
+        metadata=x.json(),
+        content_type=content_type,
+        total=total,
+        blob=x.world.new_blob(method.algorithms),
+        account=x.token.email if x.token else "",
+        expires=x.world.clock() + x.world.config.session_lifetime,
+        dialect=dialect,
+    )
+    x.world.sessions[session.id] = session
+    return session
+
+
+def find_session(x: Exchange) -> Session:
+    """The session that the request's URI names. Raises `Refusal` 404 when it is unknown, expired or another path's."""
+    session = x.world.sessions.get(x.query.get("upload_id", ""))
+    if session is None or session.path != x.path or session.expires <= x.world.clock():
+        raise Refusal(404, "Requested entity was not found.")
+    x.session = session
+    return session

@@ -1,0 +1,132 @@
+"""Every way in which a run can end other than well, drawn first.
+
+    UploaderError                       exit
+    ├── InputError                        2   an input is wrong, nothing was sent
+    ├── CredentialsError                  3   no credentials, not authenticated, not permitted
+    ├── ServiceError                      4   the far side refused or can't be trusted
+    │   ├── Refused                           the service said no, in its own words
+    │   ├── ProtocolError                     the far side broke the protocol
+    │   ├── ForeignHost                       it sent us to a host that must not see the token
+    │   └── AnswerLost                        a request that may not be repeated may have been received
+    ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
+    ├── TemporaryError                   75   retries spent, the session is kept
+    └── Interrupted               130 / 143   SIGINT, SIGTERM
+
+Nothing here knows the network, the files or the CI system. An error carries what happened, the likely cause and what to
+do as three separate sentences, so that each voice can lay them out in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class UploaderError(Exception):
+    """Something that ends the run: what happened, the likely cause, and what the reader can do about it."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, *, cause: str = "", cure: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.cause = cause
+        self.cure = cure
+
+    def __str__(self) -> str:
+        return " ".join(sentence for sentence in (self.what, self.cause, self.cure) if sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in the inputs: which input, what is wrong with what was given, what is accepted."""
+
+    name: str
+    what: str
+    accepted: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what}" + (f" Accepted: {self.accepted}" if self.accepted else "")
+
+
+class InputError(UploaderError):
+    """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
+
+    exit_code = 2
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = problems
+        count = f"{len(problems)} inputs are wrong: " if len(problems) > 1 else ""
+        super().__init__(count + " | ".join(str(problem) for problem in problems), cure="Nothing was sent.")
+
+
+class CredentialsError(UploaderError):
+    """There are no credentials, they were not accepted, or they do not permit the action."""
+
+    exit_code = 3
+
+
+class ServiceError(UploaderError):
+    """The far side refused, broke the protocol, or can't be trusted with the request."""
+
+    exit_code = 4
+
+
+class Refused(ServiceError):
+    """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        status: int,
+        reason: str = "",
+        message: str = "",
+        body: Mapping[str, Any] | None = None,
+        cause: str = "",
+        cure: str = "",
+    ) -> None:
+        super().__init__(what, cause=cause, cure=cure)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.body = body or {}
+
+
+class ProtocolError(ServiceError):
+    """The server said something that the protocol does not allow; going on could corrupt the upload."""
+
+
+class ForeignHost(ServiceError):
+    """The server named a session URI on a host that must not receive the bearer token."""
+
+
+class AnswerLost(ServiceError):
+    """A request with an effect may have been received, its answer did not arrive, and it must not be sent twice."""
+
+
+class IntegrityError(UploaderError):
+    """The file changed during the upload, or the digest of what arrived differs from what was sent."""
+
+    exit_code = 5
+
+
+class TemporaryError(UploaderError):
+    """The retries are spent; what was stored so far is kept, and running again goes on from there."""
+
+    exit_code = 75
+
+
+class Interrupted(UploaderError):
+    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for SIGTERM."""
+
+    def __init__(self, signal_number: int) -> None:
+        name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
+        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload goes on where it stopped.")
+        self.signal_number = signal_number
+
+    @property
+    def code(self) -> int:
+        """The exit code that shells and CI systems expect for the signal."""
+        return 128 + self.signal_number

@@ -1,0 +1,263 @@
+"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never in the complaint.
+
+Every parser takes trimmed, non-empty text and raises `Wrong`. Leaving the text out is what keeps a key that was pasted
+into the wrong place out of every log: only `inputs` decides whether, and how much of it, is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
+LONGEST_LINE = 4096  # characters; as long as the longest path
+LONGEST_SHOWN = 80
+SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+MOST_VERSION_CODE = 2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
+RENAMED_TRACKS = {
+    "internalsharing": "is no track: internal app sharing is `target: play-internal-sharing`.",
+    "rollout": "is no track any more: a staged rollout is `tracks: production` with `user-fraction`.",
+}
+
+
+class Wrong(ValueError):
+    """The text can't be accepted: a reason that completes "the value …", and what would be accepted."""
+
+    def __init__(self, reason: str, accepted: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.accepted = accepted
+
+
+def shown(text: str) -> str:
+    """The text for people: quoted, escaped, short; a long one, or one that smells of a key, is only described."""
+    if len(text) > LONGEST_SHOWN or "PRIVATE KEY" in text or "private_key" in text:
+        return f"A value of {len(text)} characters"
+    return repr(text)
+
+
+def text(value: str) -> str:
+    """Any text that a variable can hold, over several lines or one."""
+    if len(value) > LONGEST:
+        raise Wrong("is too long.", f"at most {LONGEST} characters")
+    if "\0" in value:
+        raise Wrong("holds a NUL byte.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Wrong("is not UTF-8.")
+    return value
+
+
+def line(value: str) -> str:
+    """One line of text without control characters."""
+    if len(value) > LONGEST_LINE:
+        raise Wrong("is too long.", f"one line of at most {LONGEST_LINE} characters")
+    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in text(value)):
+        raise Wrong("holds a line break or another control character.", "one line")
+    return value
+
+
+def word(value: str) -> str:
+    """One line without blanks: an id."""
+    if any(character.isspace() for character in line(value)):
+        raise Wrong("holds a blank.", "an id without blanks")
+    return value
+
+
+def boolean(value: str) -> bool:
+    """A boolean as YAML 1.2's core schema writes it."""
+    if value not in BOOLEANS:
+        raise Wrong("is not a boolean.", "`true` or `false`")
+    return BOOLEANS[value]
+
+
+def choice(words: tuple[Any, ...]) -> Callable[[str], Any]:
+    """One of the given words, spelt exactly so; a misspelt one is answered with the nearest."""
+
+    def parse(value: str) -> str:
+        if value in words:
+            return value
+        raise Wrong("is none of the choices." + nearest(value, words), ", ".join(f"`{known}`" for known in words))
+
+    return parse
+
+
+def nearest(value: str, words: tuple[str, ...]) -> str:
+    """A question that names the likeliest word, or nothing; it begins with a blank."""
+    from difflib import get_close_matches  # only a mistake pays for it
+
+    found = get_close_matches(value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6)
+    known = next((known for known in words if found and known.lower() == found[0]), "")
+    return f" Did you mean `{known}`?" if known else ""
+
+
+def integer(least: int, most: int) -> Callable[[str], int]:
+    """A whole number within limits, in decimal digits."""
+
+    def parse(value: str) -> int:
+        if re.fullmatch(r"[0-9]{1,18}", value) and least <= int(value) <= most:
+            return int(value)
+        raise Wrong("is not a number within the limits.", f"a whole number from {least} to {most}")
+
+    return parse
+
+
+def size(value: str) -> int | None:
+    """Bytes from `8MiB`, `512KiB`, `1GiB` or plain digits; `auto` is None."""
+    if value == "auto":
+        return None
+    found = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
+    if not found or not int(found[1]):
+        raise Wrong("is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`")
+    return int(found[1]) * SIZE_UNITS[found[2]]
+
+
+def duration(least: int, most: int) -> Callable[[str], float]:
+    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit says too little."""
+
+    def parse(value: str) -> float:
+        found = re.fullmatch(r"([0-9]{1,9})([smh])", value)
+        seconds = int(found[1]) * TIME_UNITS[found[2]] if found else -1
+        if not least <= seconds <= most:
+            raise Wrong("is not a duration within the limits.", f"`90s`, `5m`, `2h`; from {least}s to {most // 3600}h")
+        return float(seconds)
+
+    return parse
+
+
+def fraction(value: str) -> float:
+    """A decimal between 0 and 1, both excluded; few enough digits that the number says exactly what was written."""
+    if re.fullmatch(r"0?\.[0-9]{1,15}", value) and float(value) > 0:
+        return float(value)
+    raise Wrong("is not a fraction.", "a decimal between 0 and 1, both excluded, such as `0.05`")
+
+
+def listed(value: str) -> tuple[str, ...]:
+    """Items separated by newlines or commas, each once, in order."""
+    items = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def patterns(value: str) -> tuple[str, ...]:
+    """Paths and globs; where they stand on lines of their own a comma belongs to the name."""
+    if "\n" not in text(value):
+        return listed(value)
+    items = (line(item.strip()) for item in value.split("\n"))
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def track(value: str) -> str:
+    """A track's name; custom tracks have any name, so only what never is a track is refused."""
+    if value.lower() in RENAMED_TRACKS:
+        raise Wrong(RENAMED_TRACKS[value.lower()], "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
+    return line(value)
+
+
+def tracks(value: str) -> tuple[str, ...]:
+    """Several tracks."""
+    return tuple(track(item) for item in listed(value))
+
+
+def version_code(value: str) -> str:
+    """A version code as Play keeps it: digits, without leading zeros."""
+    return str(integer(1, MOST_VERSION_CODE)(value))
+
+
+def version_codes(value: str) -> tuple[str, ...]:
+    """Several version codes."""
+    return tuple(dict.fromkeys(version_code(item) for item in listed(value)))
+
+
+def expansion_file(value: str) -> str:
+    """A path, or `references:` and the version code that has the file already."""
+    kind, colon, code = value.partition(":")
+    if kind + colon == "references:":
+        return f"references:{version_code(code.strip())}"
+    return line(value)
+
+
+def countries(value: str) -> tuple[str, ...]:
+    """Two-letter country codes in upper case, and `rest-of-world`."""
+
+    def country(item: str) -> str:
+        if item == "rest-of-world":
+            return item
+        if not re.fullmatch(r"[A-Za-z]{2}", item):
+            raise Wrong("holds what is no country code.", "two-letter codes such as `DE`, and `rest-of-world`")
+        return item.upper()
+
+    return tuple(dict.fromkeys(country(item) for item in listed(value)))
+
+
+def target(words: tuple[str, ...]) -> Callable[[str], str]:
+    """One of the named targets, or the id of an upload method; whether the method exists is the catalogue's to say."""
+
+    def parse(value: str) -> str:
+        if value in words or re.fullmatch(r"[A-Za-z]\w*(:v[\w.]+)?(\.[A-Za-z]\w*)+", value, re.ASCII):
+            return value
+        accepted = ", ".join(f"`{known}`" for known in words) + ", or a method's id such as `drive.files.create`"
+        raise Wrong("is not a target." + nearest(value, words), accepted)
+
+    return parse
+
+
+def package_name(value: str) -> str:
+    """An Android application id, developer.android.com/build/configure-app-module."""
+    if len(value) > 255 or not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value, re.ASCII):
+        raise Wrong("is not a package name.", "two or more words joined by dots, such as `com.example.app`")
+    return value
+
+
+def provider(value: str) -> str:
+    """A workload identity provider's resource name, without the host that some tools print before it."""
+    name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
+    if not re.fullmatch(r"projects/[^/]+/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+", name):
+        accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
+        raise Wrong("is not the resource name of a provider.", accepted)
+    return name
+
+
+def address(value: str) -> str:
+    """The e-mail address of an account."""
+    if not re.fullmatch(r"[^@\s\"<>(),;:]+@[^@\s\"<>(),;:]+", line(value)):
+        raise Wrong("is not the e-mail address of an account.", "`name@example.com`")
+    return value
+
+
+def shard(value: str) -> tuple[int, int] | None:
+    """`2/5` is (2, 5): the second of five parts, counted from one."""
+    found = re.fullmatch(r"([0-9]{1,6})\s*/\s*([0-9]{1,6})", value)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise Wrong("is not a part of a whole.", "`2/5`: the second of five, counted from 1")
+    return int(found[1]), int(found[2])
+
+
+def folder(value: str) -> Path | None:
+    """A folder's path."""
+    return Path(line(value))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address, without brackets, can only be this machine."""
+    from ipaddress import ip_address  # only a run with an endpoint of its own pays for it
+
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def endpoint(value: str) -> str:
+    """A root URL (scheme, host, port) without a slash at its end, or `emulator`."""
+    if value == "emulator":
+        return value
+    accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
+    found = re.fullmatch(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?", value)
+    if not found or not 0 < int((found[3] or ":443")[1:]) < 65536:
+        raise Wrong("is not the root URL of an API: no path, no user, no query.", accepted)
+    if found[1] == "http" and not is_loopback(found[2].strip("[]")):
+        raise Wrong("would send the access token in clear over the network.", accepted)
+    return value.rstrip("/")

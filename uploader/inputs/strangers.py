@@ -1,0 +1,145 @@
+"""Names that are not ours: another tool's input or a misspelt one is a mistake, anything else is only mentioned.
+
+A name one letter off must not pass in silence: `dry-rum: true` would publish. Beyond that nobody can tell whose a
+variable is, so an unknown `UPLOADER_…` (under GitHub an unknown input too) is a warning; elsewhere `INPUT_…` may be
+anybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from uploader.errors import Problem
+from uploader.inputs.platform import Kind
+from uploader.inputs.table import table
+
+ALIKE = 0.8  # of difflib's ratio: a letter or two
+KEY = "`credentials`, which takes JSON, its base64 and a path alike"
+SHARING = "`target: play-internal-sharing`"
+ROLLOUT = "`user-fraction`, as a fraction such as `0.05`"
+NOTES = "`whats-new-directory`"
+LISTING = "`images-directory`, without which no listing is touched"
+BEARER = "`credentials`; a refresh token goes there as an `authorized_user` configuration"
+
+# Inputs of the tools that people come from, as they write them, and what to write here. Names that differ from ours in
+# nothing but hyphens, underscores and capitals (packageName, whatsNewDirectory, user_fraction) are found without a row.
+ANSWERS = {
+    # r0adkll/upload-google-play and its relatives
+    "serviceAccountJson": KEY,
+    "serviceAccountJsonPlainText": KEY,
+    "releaseFile": "`files`",
+    "releaseFiles": "`files`",
+    "track": "`tracks`",
+    "whatsNewDir": NOTES,
+    "releaseStatus": "`status`",
+    "priority": "`in-app-update-priority`",
+    "updatePriority": "`in-app-update-priority`",
+    "rollout": ROLLOUT,
+    "aabFile": "`files`",
+    "apkFile": "`files`",
+    "aabFilePath": "`files`",
+    "apkFilePath": "`files`",
+    "editId": "`existing-edit-id`",
+    # fastlane supply
+    "json_key": KEY,
+    "json_key_data": KEY,
+    "key": KEY,
+    "apk": "`files`",
+    "apk_paths": "`files`",
+    "aab": "`files`",
+    "aab_paths": "`files`",
+    "mapping": "`mapping-file`",
+    "mapping_paths": "`mapping-file` and `debug-symbols`",
+    "metadata_path": "`images-directory` for the listing and `whats-new-directory` for the notes",
+    "track_promote_to": "`promote-from` for the track to take, `tracks` for the tracks to put it on",
+    "track_promote_release_status": "`status`",
+    "validate_only": "`dry-run`",
+    "version_name": "`release-name`",
+    "version_codes": "`version-codes-to-retain`",
+    "rescue_changes_not_sent_for_review": "`changes-not-sent-for-review`, whose `auto` does that",
+    "ack_bundle_installation_warning": "nothing: Google no longer asks for it",
+    "skip_upload_apk": "nothing: only what `files` names is uploaded",
+    "skip_upload_aab": "nothing: only what `files` names is uploaded",
+    "skip_upload_metadata": LISTING,
+    "skip_upload_images": LISTING,
+    "skip_upload_screenshots": LISTING,
+    "skip_upload_changelogs": NOTES + ", without which no notes are sent",
+    "sync_image_upload": "`images-directory`, which always sends only what differs",
+    "root_url": "`api-endpoint`",
+    "obb_main_references_version": "`expansion-file-main`, as `references:VERSIONCODE`",
+    "obb_patch_references_version": "`expansion-file-patch`, as `references:VERSIONCODE`",
+    "timeout": "`stall-timeout` and `finalize-timeout`",
+    # gradle-play-publisher
+    "serviceAccountCredentials": KEY,
+    "ANDROID_PUBLISHER_CREDENTIALS": KEY,
+    "impersonateServiceAccount": "`credentials`, as an `impersonated_service_account` configuration",
+    "fromTrack": "`promote-from`",
+    "promoteTrack": "`tracks`",
+    "artifactDir": "`files`, with a pattern such as `dir/*.aab`",
+    "resolutionStrategy": "`on-version-conflict`",
+    "internalSharing": SHARING,
+    # mail, storage and login actions
+    "to": "`mail-to`",
+    "from": "`mail-from`",
+    "cc": "`mail-cc`",
+    "bcc": "`mail-bcc`",
+    "subject": "`mail-subject`",
+    "body": "`mail-body`",
+    "html_body": "`mail-html`",
+    "attachments": "`files`",
+    "path": "`files`",
+    "filename": "`files`",
+    "folderId": '`metadata`, as `{"parents": ["ID"]}`',
+    "bucket": "`params`, as `bucket: NAME`",
+    "destination": "`params`, as `bucket: NAME` and `name: PATH`",
+    "credentials_json": KEY,
+    "refresh-token": BEARER,
+    "client-secret": BEARER,
+}
+
+
+def judge(
+    unknown: Sequence[str], neighbours: Sequence[str], kind: Kind, problems: list[Problem], warnings: list[str]
+) -> None:
+    """Adds a problem or a warning for each variable; the values are not looked at, since any of them may be a key."""
+    for variable in unknown:
+        problem = _mistake(variable)
+        if problem:
+            problems.append(problem)
+        elif kind == "github" or variable.startswith("UPLOADER_"):
+            warnings.append(f"{_printable(variable)} is no input of this program and is ignored.")
+    for variable in neighbours:
+        _, answer = _answer(variable.removeprefix("SUPPLY_"))
+        if answer:
+            warnings.append(f"{variable} is another tool's variable and is ignored; here it is {answer}.")
+
+
+def _mistake(variable: str) -> Problem | None:
+    """The problem with a variable that was surely meant for an input of this program or of another tool."""
+    prefix, _, plain = variable.partition("_")
+    written, answer = _answer(plain)
+    if answer:
+        name = written if prefix == "INPUT" else variable
+        return Problem(name, f"is another tool's name for an input; here it is {answer}.")
+    ours = get_close_matches(plain[:80].lower().replace("_", "-"), [field.name for field in table()], n=1, cutoff=ALIKE)
+    return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?") if ours else None
+
+
+def _answer(plain: str) -> tuple[str, str]:
+    """How the other tool writes the name, and what to write here; both empty for a name that nobody knows."""
+    squashed = _squash(plain)
+    for field in table():
+        if _squash(field.name) == squashed:
+            first, *others = field.name.split("-")
+            return first + "".join(word.capitalize() for word in others), f"`{field.name}`"
+    return next(((name, answer) for name, answer in ANSWERS.items() if _squash(name) == squashed), ("", ""))
+
+
+def _squash(name: str) -> str:
+    """A name without the differences that variables lose: `packageName`, `package-name`, `PACKAGE_NAME` are one."""
+    return name.replace("-", "").replace("_", "").replace(" ", "").lower()
+
+
+def _printable(variable: str) -> str:
+    return repr(variable[:80])[1:-1]

@@ -1,0 +1,153 @@
+"""The story of one run: read what was asked, plan, log in, carry it out, tell how it ended. One place turns errors to words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from uploader import __version__, inputs
+from uploader.errors import Interrupted, UploaderError
+from uploader.outputs import Voice, voice
+from uploader.results import FileResult, counters
+
+if TYPE_CHECKING:
+    from uploader.inputs import Inputs
+    from uploader.plan import Plan
+    from uploader.services.base import Outcome
+    from uploader.transfer.driver import Driver
+
+RESULTS = "uploader-results.json"
+CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
+
+
+def main() -> int:
+    """Runs the program as the environment and the command line say, and returns its exit code."""
+    return run(os.environ, sys.argv[1:])
+
+
+def run(environ: Mapping[str, str], argv: Sequence[str]) -> int:
+    """One whole run. No exception leaves it, unless RUNNER_DEBUG=1 asks for the traceback of a fault of our own."""
+    asked, problems = inputs.read(environ, argv)
+    if asked.show:
+        sys.stdout.write(f"uploader {__version__}\n" if asked.show == "version" else inputs.usage() + "\n")
+        return 0
+    speak = voice(asked.platform)
+    for secret in asked.secrets:
+        speak.mask(secret)
+    told = Run(asked, speak)
+    try:
+        from uploader import plan  # the rooms behind it load what they need and no more
+
+        told.carry_out(plan.make(asked, problems))
+    except UploaderError as error:
+        told.failed(error)
+    except Exception as error:  # noqa: BLE001  # the last border: a traceback never reaches a user
+        told.failed(_fault(error))
+        if asked.platform.debug:
+            raise
+    return told.finish()
+
+
+class Run:
+    """One run as it goes, so that its end can be told whatever happens."""
+
+    def __init__(self, asked: Inputs, speak: Voice) -> None:
+        self._asked = asked
+        self._speak = speak
+        self._plan: Plan | None = None
+        self._driver: Driver | None = None
+        self._outcome: Outcome | None = None
+        self._error: UploaderError | None = None
+
+    def carry_out(self, plan: Plan) -> None:
+        """The plan, from the login to the last step of the flow. Raises the errors of `uploader.errors`."""
+        self._plan = plan
+        with self._speak.group(f"Plan: {self._asked.target}"):
+            for line in plan.lines():
+                self._speak.info(line)
+        for warning in (*self._asked.warnings, *plan.prepared.warnings):
+            self._speak.warning(warning)
+        from uploader import running  # requests and google-auth, which a refusal does not wait for
+
+        with ExitStack() as stack:
+            self._driver = running.prepare(plan, self._speak, stack)
+            with self._speak.group("Upload"):
+                self._outcome = self._driver.run(plan.prepared.flow())
+
+    def failed(self, error: UploaderError) -> None:
+        """The run ends with this error."""
+        self._error = error
+
+    def finish(self) -> int:
+        """Writes results, outputs and summary, says how it ended, and returns the exit code."""
+        results = self._results()
+        outputs = self._outputs(results)
+        self._speak.write_results(self._asked.platform.workspace / RESULTS, results)
+        self._speak.write_outputs(outputs)
+        if self._asked.job_summary:
+            self._speak.write_summary(self._page(results, outputs))
+        if self._error is None:
+            self._speak.info(self._headline())
+            return 0
+        self._speak.error(self._error)
+        return self._error.code if isinstance(self._error, Interrupted) else self._error.exit_code
+
+    def _results(self) -> list[FileResult]:
+        """One record for each upload, and one for each file that the run did not come to."""
+        known = list(self._driver.record.results) if self._driver else []
+        if self._error is None or self._plan is None:
+            return known
+        reached = {result.path for result in known}
+        missed = [file for file in self._plan.files if file.name not in reached]
+        return known + [FileResult(file.name, file.size or 0, error="Not reached.") for file in missed]
+
+    def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
+        outputs = dict(self._driver.record.outputs) if self._driver else {}
+        ids = [result.id for result in results if result.id]
+        defaults = {"id": ids[0], "ids": ",".join(ids)} if ids else {}
+        return {**defaults, **outputs, **counters(results), "results-file": self._results_file()}
+
+    def _results_file(self) -> str:
+        """Where later steps find the file: inside GitHub's container only the relative path is true for them too."""
+        workspace = self._asked.platform.workspace
+        return RESULTS if workspace == CONTAINER_WORKSPACE else str(workspace / RESULTS)
+
+    def _headline(self) -> str:
+        return self._outcome.headline if self._outcome else "Nothing was done."
+
+    def _page(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
+        from uploader.outputs import summary
+
+        report = summary.Report(
+            headline=self._error.what if self._error else self._headline(),
+            target=self._asked.target,
+            outcome=self._ending(),
+            files=tuple(results),
+            outputs=outputs,
+            warnings=(*self._asked.warnings, *(self._plan.prepared.warnings if self._plan else ())),
+            error=self._error,
+            tracks=self._asked.tracks,
+            links=self._outcome.links if self._outcome else (),
+            sections=self._outcome.sections if self._outcome else (),
+        )
+        return summary.render(report, self._speak.redactor)
+
+    def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
+        if self._plan and self._plan.rehearsal:
+            return "rehearsal"
+        if self._asked.dry_run:
+            return "dry-run"
+        return "failed" if self._error else "ok"
+
+
+def _fault(error: Exception) -> UploaderError:
+    """A fault of this program, told without a traceback and without the message, which may hold anything."""
+    return UploaderError(
+        f"The program itself failed ({type(error).__name__}).",
+        cause="This is a fault in the uploader, not in your inputs.",
+        cure="Run again with RUNNER_DEBUG=1 for the details, and report them.",
+    )

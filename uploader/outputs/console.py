@@ -1,0 +1,48 @@
+"""Speaks to a person at a terminal, or to a plain log: what happened on stdout, what went wrong and bars on stderr."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+from uploader.outputs.progress import Bar, Progress
+from uploader.outputs.voice import Voice
+from uploader.redaction import Redactor
+
+if TYPE_CHECKING:
+    from uploader.inputs import Platform
+
+
+class Console(Voice):
+    """The voice outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
+
+    def __init__(
+        self, platform: Platform, out: TextIO, err: TextIO, redactor: Redactor, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(platform, out, redactor, clock, err)
+        self._bars = False
+
+    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
+        """A moving bar on a terminal, else what every voice does."""
+        if not _columns(self._err):
+            return super().progress(label, total, start)
+        self._bars = True
+        return Bar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, start, self._err)
+
+    def _put(self, text: str, stream: TextIO) -> None:
+        if self._bars:
+            from tqdm import tqdm  # loaded by the first bar
+
+            tqdm.write(text, file=stream, end="")  # bars are taken away and drawn again below the text
+            stream.flush()
+        else:
+            super()._put(text, stream)
+
+
+def _columns(stream: TextIO) -> int:
+    """The width of the terminal behind `stream`; 0 for a file, a pipe, or a terminal too plain for a bar."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        return 0

@@ -1,0 +1,97 @@
+"""The files that a run leaves for other programs: whole or not at all, never through a link that somebody planted.
+
+Every function here raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the
+voice turns that into one line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from uploader.redaction import Redactor
+from uploader.results import FileResult
+
+DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
+
+
+def write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Make the file hold exactly `pieces`, as UTF-8, mode 0644: written beside it, then renamed over it.
+
+    Raises OSError; the old content is then untouched. A link or anything else that is not a regular file is refused:
+    writing through it could change a file far away, replacing it could break a device.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise OSError(errno.EEXIST, "what stands there is not a regular file", str(path))
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            os.fchmod(handle, 0o644)  # whatever the umask: a later step may run as another user
+            file.writelines(pieces)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def append_whole(path: Path, text: str) -> None:
+    """Add `text` to a file of the runner's, on a line of its own, as UTF-8: all of it, or nothing.
+
+    Raises OSError, after taking back what a full disk let through: half an entry would fail the step.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        size = os.fstat(handle).st_size
+        broken = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        data = memoryview((("\n" if broken else "") + text).encode("utf-8"))
+        try:
+            while data:
+                data = data[os.write(handle, data) :]
+        except OSError:
+            with contextlib.suppress(OSError):  # the refusal that counts is the first
+                os.ftruncate(handle, size)
+            raise
+    finally:
+        os.close(handle)
+
+
+def write_results(path: Path, results: Iterable[FileResult], redactor: Redactor) -> None:
+    """Write `uploader-results.json`: an array with one object a line for each file, secrets masked. Raises OSError."""
+    write_whole(path, _array(results, redactor))
+
+
+def _array(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:
+    """The JSON piece by piece, so that ten thousand files need no memory of their own.
+
+    ASCII alone: an escape sequence or a bidirectional mark in a file name is exact for a program and harmless on a
+    terminal.
+    """
+    separator = "[\n"
+    for result in results:
+        yield separator + json.dumps(_masked(result.as_json(), redactor), allow_nan=False)
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def _masked(value: Any, redactor: Redactor, depth: int = 0) -> Any:
+    """The same JSON value without secrets, without what JSON can't say, and without bottomless nesting."""
+    if isinstance(value, str):
+        return redactor.hide(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (dict, list, tuple)) and depth == DEEPEST:
+        return "…"
+    if isinstance(value, dict):
+        return {redactor.hide(str(key)): _masked(member, redactor, depth + 1) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_masked(member, redactor, depth + 1) for member in value]
+    return value

@@ -1,0 +1,144 @@
+"""Speaks to GitHub's runner: workflow commands in the log, output and summary files, nothing that others can command.
+
+The runner obeys `::command::` at the start of a line and `##[command]` anywhere in one. Text from outside is therefore
+broken up wherever it has `::` or `##[`, and what is part of a command of our own is escaped by the runner's rules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TextIO
+
+from uploader.errors import UploaderError
+from uploader.outputs.files import append_whole
+from uploader.outputs.voice import SENTENCE, Voice, kind
+from uploader.redaction import Redactor, parts
+
+if TYPE_CHECKING:
+    from uploader.inputs import Platform
+
+ANNOTATIONS: Final = 10  # of one type, for one step; the runner drops what comes after
+SUMMARY_LIMIT: Final = 1024 * 1024  # bytes; a larger summary is dropped whole
+_NAME: Final = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+
+
+class GitHub(Voice):
+    """The voice inside a GitHub Actions job."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        out: TextIO,
+        redactor: Redactor,
+        clock: Callable[[], float],
+        delimiter: Callable[[], str] = lambda: f"value_{os.urandom(16).hex()}",
+    ) -> None:
+        super().__init__(platform, out, redactor, clock)
+        self._delimiter = delimiter
+        self._warnings = 0
+        self._failed = False
+        self._depth = 0
+
+    def debug(self, text: str) -> None:
+        """A debug command; the runner shows it where debug logging is on."""
+        self._command("debug", self.redactor.clean(text))
+
+    def warning(self, text: str) -> None:
+        """A warning annotation, as long as the runner takes them; after that a line."""
+        with self._lock:
+            self._warnings += 1
+            annotated = self._warnings <= ANNOTATIONS
+        if annotated:
+            self._command("warning", self.redactor.one_line(text, SENTENCE))
+        else:
+            self.info(f"Warning: {text}")
+
+    def error(self, error: UploaderError) -> None:
+        """The run's one error annotation; whatever fails after it is told on a plain line."""
+        self._list(error)
+        if self._failed:
+            self.info(f"Error: {self._sentences(error)}")
+        else:
+            self._failed = True
+            self._command("error", self._sentences(error), title=kind(error))
+
+    def mask(self, secret: str) -> None:
+        """As everywhere, and tell the runner, line by line: it masks what other steps may print."""
+        new = [part for part in parts(secret) if "\n" not in part and not self.redactor.knows(part)]
+        super().mask(secret)
+        for part in new:
+            self._raw(f"::add-mask::{_data(part)}")
+
+    def write_outputs(self, outputs: Mapping[str, str]) -> None:
+        """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after a warning."""
+        with self.group("Outputs"):
+            super().write_outputs(outputs)
+        path = self.platform.output_file
+        if path is None:
+            self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They stand in the log.")
+            return
+        entries = "".join(self._entry(name, value) for name, value in outputs.items())
+        self._written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
+
+    def write_summary(self, markdown: str) -> None:
+        """Append to the job summary; one that the runner would drop for its size is not written, with a warning."""
+        path = self.platform.summary_file
+        if path is None:
+            self.warning("The job summary could not be written: GITHUB_STEP_SUMMARY is not set.")
+            return
+        text = self.redactor.hide(markdown).rstrip("\n") + "\n"
+        if len(text.encode("utf-8", "replace")) > SUMMARY_LIMIT:
+            self.warning("The job summary is larger than GitHub takes and was left out.")
+            return
+        self._written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
+
+    @contextlib.contextmanager
+    def _group(self, title: str) -> Iterator[None]:
+        """Groups don't nest: one inside another is a plain line."""
+        self._depth += 1
+        outermost = self._depth == 1
+        if outermost:
+            self._command("group", title)
+        else:
+            self._say(title)
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if outermost:
+                self._raw("::endgroup::")
+
+    def _entry(self, name: str, value: str) -> str:
+        """One output in the heredoc form, which takes any value but one that holds its delimiter."""
+        shown, delimiter = self.redactor.clean(value, SUMMARY_LIMIT), self._delimiter()
+        if delimiter in shown or not _NAME.fullmatch(name):
+            self.warning(f"The output {name} could not be written: it can't be told from the lines around it.")
+            return ""
+        return f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
+
+    def _say(self, text: str, stream: TextIO | None = None) -> None:
+        super()._say(neutral(text), stream)
+
+    def _command(self, name: str, text: str, **properties: str) -> None:
+        """One workflow command. Its text is neutral as well: the runner prints it again once it has obeyed."""
+        given = ",".join(f"{key}={_property(neutral(value))}" for key, value in properties.items())
+        self._raw(f"::{name}{' ' if given else ''}{given}::{_data(neutral(text))}")
+
+    def _raw(self, line: str) -> None:
+        super()._say(line)
+
+
+def neutral(text: str) -> str:
+    """The same text, broken up by a blank wherever the runner could find a command in it."""
+    return re.sub(r":(?=:)", ": ", text).replace("##[", "## [")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

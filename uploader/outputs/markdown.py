@@ -1,0 +1,68 @@
+"""Writes text from outside into GitHub's Markdown so that it stays text: no markup, no HTML, no link, no mention.
+
+Characters that could mean anything are written as numeric character references, which Markdown never takes for
+structure (CommonMark 0.30, section 6.2), and `code` keeps GitHub from looking for mentions and links inside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+# Beside letters and digits, what means nothing in the middle of a line. A colon is harmless before a blank only (else
+# it may be an address or an emoji), a dot everywhere but after www.
+_MARKUP: Final = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
+_PLAIN_CODE: Final = re.compile(r"[\w.,+=/()%~-](?:[\w .,+=/()%~-]*[\w.,+=/()%~-])?")
+_URL_CHARACTERS: Final = "/:?#@!$&*+,=%~-._"  # no semicolon: none can end a character reference
+
+
+def text(outside: str) -> str:
+    """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it."""
+    return _MARKUP.sub(_reference, outside).replace("&#58; ", ": ")
+
+
+def code(outside: str) -> str:
+    """A name or an identifier in fixed width; a code span where it is harmless, else `<code>` with references."""
+    if not outside:
+        return ""
+    if _PLAIN_CODE.fullmatch(outside):
+        return f"`{outside}`"
+    return f"<code>{re.sub('[^A-Za-z0-9]', _reference, outside)}</code>"
+
+
+def link(label: str, url: str) -> str:
+    """A link, if `url` is an absolute web address; else the label alone, which can't lead anybody anywhere."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return text(label)
+    if parts.scheme not in {"https", "http"} or not parts.netloc:
+        return text(label)
+    return f"[{text(label)}](<{quote(url, safe=_URL_CHARACTERS)}>)"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], limit: int) -> tuple[str, int]:
+    """A table of ready-made cells and the number of rows that fit into `limit` bytes; no row is cut in its middle."""
+    lines = [_row(header), _row(["---"] * len(header))]
+    left = limit - sum(map(_weight, lines))
+    for row in rows:
+        line = _row((*row, *[""] * len(header))[: len(header)])
+        left -= _weight(line)
+        if left < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines), len(lines) - 2
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _weight(line: str) -> int:
+    return len(line.encode("utf-8")) + 1
+
+
+def _reference(match: re.Match[str]) -> str:
+    return f"&#{ord(match.group())};"

@@ -1,0 +1,173 @@
+"""Renders the page that a run leaves in the CI system: what was sent where, how long it took, and what came of it.
+
+Pure: a report goes in, Markdown comes out, never more than the platform takes. Failures stand first, so that what is
+left out of a long page is what went well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from uploader.errors import UploaderError
+from uploader.outputs.markdown import code, link, table, text
+from uploader.outputs.progress import size, speed
+from uploader.outputs.timeline import timeline
+from uploader.redaction import Redactor
+from uploader.results import FileResult
+from uploader.services.base import Section
+
+LIMIT: Final = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
+CELL: Final = 300  # characters of outside text in one cell
+SENTENCE: Final = 2000  # characters of an error or a warning
+WARNINGS: Final = 50
+
+_BANNERS: Final = {
+    "ok": "## ✅ ",
+    "failed": "## ❌ ",
+    "dry-run": "# NOTHING WAS PUBLISHED\n\n**Dry run.** ",
+    "rehearsal": "# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** ",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the page is made of. A dry run or a rehearsal that failed keeps its `outcome` and has an `error`."""
+
+    headline: str
+    target: str
+    outcome: Literal["ok", "failed", "dry-run", "rehearsal"]
+    files: tuple[FileResult, ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[tuple[str, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+    warnings: tuple[str, ...] = ()
+    error: UploaderError | None = None
+    tracks: tuple[str, ...] = ()
+
+
+def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
+    """The page as GitHub's Markdown, at most `limit` bytes; blocks that don't fit are left out, which the page says."""
+    return _Page(report, redactor, limit).render()
+
+
+class _Page:
+    def __init__(self, report: Report, redactor: Redactor, limit: int) -> None:
+        self._report = report
+        self._redactor = redactor
+        self._limit = limit
+        self._files = sorted(report.files, key=lambda file: not file.error)  # stable: else in the order of `files`
+
+    def render(self) -> str:
+        """Blocks in the order in which they are read, as long as there is room."""
+        note = "\n\nMore was left out, for the size of this page: the log and `uploader-results.json` have it."
+        page, complete = self._head(), True
+        for block in self._blocks():
+            if _bytes(page) + _bytes(block) + _bytes(note) + 2 <= self._limit:
+                page += f"\n\n{block}"
+            else:
+                complete = False
+        return f"{page}{'' if complete else note}\n"
+
+    def _blocks(self) -> Iterable[str]:
+        blocks = [self._problem(), self._links(), self._sent()]
+        blocks += [self._section(section) for section in self._report.sections]
+        blocks += [self._warnings(), timeline(self._files, self._redactor), self._outputs(), self._digests()]
+        return filter(None, blocks)
+
+    def _head(self) -> str:
+        banner = _BANNERS[self._report.outcome]
+        return f"{banner}{self._text(self._report.headline)}\n\nTarget: {self._code(self._report.target)}"
+
+    def _problem(self) -> str:
+        """What happened, why, and what to do, each on a line of its own."""
+        error = self._report.error
+        if error is None:
+            return ""
+        told = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.cure))
+        return "\n".join(f"> **{label}:** {self._text(words, SENTENCE)}<br>" for label, words in told if words)
+
+    def _links(self) -> str:
+        return " · ".join(link(self._line(label, CELL), self._redactor.hide(url)) for label, url in self._report.links)
+
+    def _sent(self) -> str:
+        """The table of what was sent; the track has a column where there is one."""
+        tracks = ", ".join(self._report.tracks)
+        header = [
+            "File",
+            "Size",
+            "Version code or id",
+            "SHA-256",
+            "Speed",
+            "Retries",
+            *(["Track"] if tracks else []),
+            "Result",
+        ]
+        rows = (
+            (*self._file(file), *([self._text(tracks)] if tracks else []), self._result(file)) for file in self._files
+        )
+        return self._table(header, rows, len(self._files), "files")
+
+    def _file(self, file: FileResult) -> tuple[str, ...]:
+        name = file.resource.get("versionCode") or file.id
+        pace = speed(file.bytes_uploaded, file.seconds) if file.bytes_uploaded and math.isfinite(file.seconds) else ""
+        return (
+            self._code(file.path),
+            size(file.bytes),
+            self._code(str(name)),
+            self._code(file.sha256[:12]),
+            pace,
+            str(file.retries),
+        )
+
+    def _result(self, file: FileResult) -> str:
+        """How it went, in a few words."""
+        if file.error:
+            return f"❌ {self._text(file.error)}"
+        if file.reused:
+            return "was there already"
+        return "sent" if file.resumed_from is None else f"sent, resumed at {size(file.resumed_from)}"
+
+    def _section(self, section: Section) -> str:
+        rows = ([self._text(cell) for cell in row] for row in section.rows)
+        body = self._table([self._text(cell) for cell in section.header], rows, len(section.rows), "rows")
+        return f"### {self._text(section.title)}\n\n{body}" if body else ""
+
+    def _warnings(self) -> str:
+        warnings = self._report.warnings
+        lines = [f"- ⚠️ {self._text(warning, SENTENCE)}" for warning in warnings[:WARNINGS]]
+        return "\n".join([*lines, *([f"- and {len(warnings) - WARNINGS} more"] if len(warnings) > WARNINGS else [])])
+
+    def _outputs(self) -> str:
+        rows = [(self._code(name), self._code(value)) for name, value in self._report.outputs.items() if value]
+        return _details("Outputs", self._table(["Output", "Value"], rows, len(rows), "outputs"))
+
+    def _digests(self) -> str:
+        rows = [(self._code(file.sha256), self._code(file.path)) for file in self._files if file.sha256]
+        return _details("SHA-256 in full", self._table(["SHA-256", "File"], rows, len(rows), "files"))
+
+    def _table(self, header: list[str], rows: Iterable[tuple[str, ...] | list[str]], count: int, what: str) -> str:
+        """At most a quarter of the page; says how many rows are missing. Empty without rows."""
+        if not count:
+            return ""
+        body, shown = table(header, rows, self._limit // 4)
+        return body if shown == count else f"{body}\n\n{shown} of {count} {what} are shown; the results file has all."
+
+    def _line(self, outside: str, limit: int) -> str:
+        return self._redactor.one_line(outside, limit).strip()
+
+    def _text(self, outside: str, limit: int = CELL) -> str:
+        return text(self._line(outside, limit))
+
+    def _code(self, outside: str) -> str:
+        return code(self._line(outside, CELL))
+
+
+def _details(title: str, body: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
+
+
+def _bytes(block: str) -> int:
+    return len(block.encode("utf-8"))

@@ -1,0 +1,130 @@
+"""What every voice has in common: plain lines, redacted, one at a time; files that are written or warned about."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from uploader.errors import InputError, UploaderError
+from uploader.outputs.files import write_results
+from uploader.outputs.progress import Lines, Progress
+from uploader.redaction import Redactor
+from uploader.results import FileResult
+
+if TYPE_CHECKING:
+    from uploader.inputs import Platform
+
+SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
+
+
+class Voice:
+    """Speaks plain lines, from any thread; a subclass adds what its platform understands."""
+
+    def __init__(
+        self, platform: Platform, out: TextIO, redactor: Redactor, clock: Callable[[], float], err: TextIO | None = None
+    ) -> None:
+        self.platform = platform
+        self.redactor = redactor
+        self._out = out
+        self._err = err or out
+        self._clock = clock
+        self._lock = threading.RLock()  # a warning that is said while a bar is moved comes from the same thread
+
+    def info(self, text: str) -> None:
+        """Say `text`; lines after its first are indented, so that none can pose as another."""
+        self._say(self._indented(text))
+
+    def debug(self, text: str) -> None:
+        """Say `text` to those who asked for more (`RUNNER_DEBUG=1` and its kin)."""
+        if self.platform.debug:
+            self._say(f"debug: {self._indented(text)}")
+
+    def warning(self, text: str) -> None:
+        """Say that something deserves attention though the run goes on."""
+        self._say(f"WARNING: {self.redactor.one_line(text, SENTENCE)}", self._err)
+
+    def error(self, error: UploaderError) -> None:
+        """Say how the run ended: what happened, the likely cause, what to do."""
+        self._list(error)
+        self._say(f"ERROR: {self._sentences(error)}", self._err)
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        """Hold together what is said inside, under a title, folded where the platform can."""
+        return self._group(self.redactor.one_line(title, SENTENCE))
+
+    def mask(self, secret: str) -> None:
+        """Never show `secret` from now on, in any of the forms in which it may turn up."""
+        self.redactor.add(secret)
+
+    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
+        """Follow one upload from byte `start` to `total` (None = unknown). The answer may be used from any thread."""
+        return Lines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)
+
+    def write_outputs(self, outputs: Mapping[str, str]) -> None:
+        """Hand the run's output values to whoever comes next; here, `name=value` lines."""
+        for name, value in outputs.items():
+            self._say(f"{name}={self.redactor.one_line(value)}")
+
+    def write_summary(self, markdown: str) -> None:
+        """Show the page that `summary.render` made, where the platform has a place for one; here is none."""
+
+    def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
+        """Write `uploader-results.json`; false, after a warning, where that was not possible."""
+        return self._written(path.name, lambda: write_results(path, results, self.redactor))
+
+    @contextlib.contextmanager
+    def _group(self, title: str) -> Iterator[None]:
+        self._say(title)
+        yield
+
+    def _written(self, what: str, write: Callable[[], None]) -> bool:
+        """Do `write`; where the system refuses, warn in one line and answer false."""
+        try:
+            write()
+        except OSError as refusal:
+            self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
+            return False
+        return True
+
+    def _indented(self, text: str) -> str:
+        return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")
+
+    def _list(self, error: UploaderError) -> None:
+        """Several mistakes are told one by one before the error line, which holds them all but may be cut."""
+        if isinstance(error, InputError) and len(error.problems) > 1:
+            for problem in error.problems:
+                self.info(f"- {self.redactor.one_line(str(problem), SENTENCE)}")
+
+    def _sentences(self, error: UploaderError, limit: int = SENTENCE) -> str:
+        """The error on one line, what happened cut where the whole would be too long: the cure must be readable."""
+        after = [self.redactor.one_line(text, limit // 4) for text in (error.cause, error.cure) if text]
+        left = limit - sum(map(len, after)) - 8
+        return " ".join([_cut(self.redactor.one_line(error.what), left), *after])
+
+    def _say(self, text: str, stream: TextIO | None = None) -> None:
+        """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is let go."""
+        stream = stream or self._out
+        with self._lock, contextlib.suppress(OSError):
+            self._put(self._writable(text, stream) + "\n", stream)
+
+    def _writable(self, text: str, stream: TextIO) -> str:
+        encoding = stream.encoding or "utf-8"  # a StringIO has None
+        return text.encode(encoding, "backslashreplace").decode(encoding)
+
+    def _put(self, text: str, stream: TextIO) -> None:
+        stream.write(text)
+        stream.flush()
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def kind(error: UploaderError) -> str:
+    """A word or two for the kind of failure, as a title."""
+    titles = {2: "Wrong input", 3: "No access", 4: "Refused", 5: "Integrity", 75: "Temporary failure"}
+    return titles.get(error.exit_code, "Upload failed")

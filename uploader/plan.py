@@ -1,0 +1,90 @@
+"""What will happen, decided before anything is sent: the files, the credentials' kind, the service's steps in words.
+
+Every room's offline checks are run even when an earlier one found mistakes, so that one run reports them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TypeVar
+
+from uploader import credentials
+from uploader.artifacts import Artifact, find
+from uploader.errors import InputError, Problem
+from uploader.inputs import Inputs
+from uploader.services.base import Prepared
+
+T = TypeVar("T")
+
+EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
+
+_ROOMS = {
+    "play": "play",
+    "play-internal-sharing": "sharing",
+    "gmail": "gmail",
+    "play-games": "games",
+    "ota": "ota",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run whose every offline check has passed. `source` is None in a rehearsal, which brings its own key."""
+
+    inputs: Inputs
+    files: tuple[Artifact, ...]
+    prepared: Prepared
+    source: credentials.Source | None
+
+    @property
+    def rehearsal(self) -> bool:
+        """Whether all of it happens inside this process."""
+        return self.inputs.api_endpoint == EMULATOR
+
+    def lines(self) -> tuple[str, ...]:
+        """The plan as people read it, one step a line."""
+        return (*(f"{file.name} ({_size(file.size)})" for file in self.files[:20]), *self.prepared.lines)
+
+
+def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
+    """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
+    found = list(problems)
+    files = _collect(found, lambda: _files(inputs))
+    source = None if inputs.api_endpoint == EMULATOR else _collect(found, lambda: credentials.parse(inputs))
+    wrong = {problem.name for problem in found}
+    prepared = None if "target" in wrong else _collect(found, lambda: _prepare(inputs, files or ()))
+    if found or prepared is None:
+        raise InputError(*found)
+    return Plan(inputs, files or (), prepared, source)
+
+
+def _files(inputs: Inputs) -> tuple[Artifact, ...]:
+    return find(
+        inputs.files,
+        inputs.platform.workspace,
+        allow_outside=inputs.allow_outside_workspace,
+        shard=inputs.shard,
+    )
+
+
+def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    # Only the room that is needed is loaded: the catalogue of all methods costs a Play release nothing.
+    room = import_module(f"uploader.services.{_ROOMS.get(inputs.target, 'generic')}")
+    prepared: Prepared = room.prepare(inputs, files)
+    return prepared
+
+
+def _collect(found: list[Problem], check: Callable[[], T]) -> T | None:
+    """The check's value; its problems go to the others, unless the same input was found wrong before."""
+    known = {problem.name for problem in found}
+    try:
+        return check()
+    except InputError as error:
+        found.extend(problem for problem in error.problems if problem.name not in known)
+        return None
+
+
+def _size(size: int | None) -> str:
+    return "a stream" if size is None else f"{size} bytes"

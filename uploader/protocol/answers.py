@@ -1,0 +1,46 @@
+"""What an answer means in either dialect: the rules that do not depend on how offsets are written."""
+
+from __future__ import annotations
+
+from uploader.protocol.media import Media
+from uploader.protocol.messages import Response
+from uploader.protocol.retry import Verdict, whether
+from uploader.protocol.session import (
+    Ask,
+    Completed,
+    Doubted,
+    Event,
+    Lost,
+    Move,
+    Rejected,
+    Start,
+    TokenRejected,
+    Violated,
+)
+
+
+def finished(move: Move, answer: Response, media: Media) -> Event:
+    """The event for an answer that calls the upload complete: only with the resource, unless the service sends none."""
+    if not answer.sent_whole:
+        return Doubted("the server called the upload finished before it was sent", answer, polite=True)
+    if media.empty_answer or answer.json() is not None:
+        return Completed(answer)
+    if isinstance(move, Ask):
+        return Violated("the server calls the upload finished but does not return the resource that it made")
+    # The resource may have been lost on the way (a proxy, an early end): the offset query returns it again.
+    return Doubted("the answer to the finished upload is not the resource", answer, polite=True)
+
+
+def failed(move: Move, answer: Response) -> Event:
+    """The event for an answer that is no success. 404 and 410 mean a lost session, once there is one."""
+    match whether(answer):
+        case Verdict.RETRY:
+            return Doubted(f"the server answered {answer.status}", answer)
+        case Verdict.RENEW:
+            return TokenRejected(answer)
+        case Verdict.GONE if not isinstance(move, Start):
+            return Lost(f"the server answered {answer.status}: the session is gone")
+        case _ if 300 <= answer.status < 400:
+            return Violated(f"the server answered with a redirect ({answer.status}), which is never followed")
+        case _:
+            return Rejected(answer)

@@ -1,0 +1,105 @@
+"""Dialect A: `uploadType=resumable`, `Content-Range` and 308, as moves into requests and answers into events.
+
+Source: developers.google.com/android-publisher/upload and developers.google.com/gmail/api/guides/uploads, "Resumable
+upload"; where servers differ from the documents, the comments say so.
+"""
+
+from __future__ import annotations
+
+import re
+
+from uploader.protocol.answers import failed, finished
+from uploader.protocol.media import JSON_TYPE, Media, bare
+from uploader.protocol.messages import Body, Broken, Request, Response
+from uploader.protocol.retry import Verdict, whether
+from uploader.protocol.session import (
+    Ask,
+    Cancel,
+    Doubted,
+    Ended,
+    Event,
+    Move,
+    Send,
+    Session,
+    Start,
+    Started,
+    Stored,
+    Violated,
+)
+
+# `Range: bytes=0-42`, and `Range: 0-42` without the unit: both are in Google's documents and mean the same.
+_RANGE = re.compile(r"(?:bytes\s*=\s*)?(\d{1,19})\s*-\s*(\d{1,19})", re.ASCII)
+
+
+def request(move: Move, session: Session, media: Media) -> Request:
+    """The request that carries out a move."""
+    match move:
+        case Start():
+            return _start(media)
+        case Send():
+            return _send(move, session, media)
+        case Ask():
+            # Without a declared size the question is `*/*`: asking with `*/N` can finish a stream too early.
+            total = "*" if media.size is None else str(media.size)
+            return bare("PUT", session.uri, ("Content-Range", f"bytes */{total}"))
+        case Cancel():
+            return bare("DELETE", session.uri)
+
+
+def _start(media: Media) -> Request:
+    headers = [("X-Upload-Content-Type", media.media_type)]
+    if media.size is not None:
+        headers.append(("X-Upload-Content-Length", str(media.size)))
+    if media.metadata is not None:
+        headers.append(("Content-Type", JSON_TYPE))
+    url = media.with_query(("uploadType", "resumable"))
+    return Request(media.method, url, tuple(headers), Body(prefix=media.metadata or b""))
+
+
+def _send(move: Send, session: Session, media: Media) -> Request:
+    total = str(session.size) if move.final else ("*" if media.size is None else str(media.size))
+    if not len(move.span):
+        return bare("PUT", session.uri, ("Content-Range", f"bytes */{total}"))
+    # A whole file in one request needs no range: it is the documents' preferred way, and some servers know only that.
+    whole = move.final and move.span.start == 0
+    place = f"bytes {move.span.start}-{move.span.stop - 1}/{total}"
+    headers = (("Content-Type", media.media_type), *(() if whole else (("Content-Range", place),)))
+    return Request("PUT", session.uri, headers, Body(span=move.span))
+
+
+def event(move: Move, answer: Response | Broken, media: Media) -> Event:
+    """What an answer to a move means."""
+    if isinstance(answer, Broken):
+        return Doubted(answer.why, answer)
+    if isinstance(move, Cancel):
+        return Ended()  # 499 is the documented answer; whatever else comes, nothing more can be done
+    if isinstance(move, Start):
+        return _started(answer)
+    if answer.status == 308:
+        return _stored(move, answer)
+    if whether(answer) is Verdict.SUCCESS:
+        return finished(move, answer, media)
+    return failed(move, answer)
+
+
+def _started(answer: Response) -> Event:
+    if whether(answer) is not Verdict.SUCCESS:
+        return failed(Start(), answer)
+    uri = answer.headers.get("location")
+    return Started(uri) if uri else Violated("the answer to the start of a session has no Location")
+
+
+def _stored(move: Move, answer: Response) -> Event:
+    # 308 is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
+    value = answer.headers.get("range")
+    if value is None:
+        asked = isinstance(move, Ask)
+        return Stored(0) if asked else Doubted("the server did not say what it stored", answer, polite=True)
+    match = _RANGE.fullmatch(value.strip())
+    if not match:
+        return Violated(f"the Range of the answer can't be read: {value[:80]!r}")
+    first, last = int(match[1]), int(match[2])
+    if first != 0:
+        return Violated(f"the server holds bytes {first} to {last}, which do not begin at 0")
+    return Stored(last + 1)
+

@@ -1,0 +1,66 @@
+"""Finds in a service's answer what it says of the bytes it holds, in any of the forms that Google's APIs use."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uploader.protocol.messages import Headers
+
+_HEX_FIELDS = {
+    "sha256": "sha256",
+    "sha256Checksum": "sha256",
+    "sha1": "sha1",
+    "sha1Checksum": "sha1",
+    "md5Checksum": "md5",
+    "md5Hash": "md5",  # base64 in Cloud Storage
+}
+_LENGTHS = {"sha256": 32, "sha1": 20, "md5": 16}  # bytes
+_URL_SAFE = str.maketrans("-_", "+/")
+_HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The service says that the `algorithm` digest of what it stored is `value` (lower-case hex)."""
+
+    algorithm: str
+    value: str
+    field: str
+
+
+def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
+    """Every digest in the answer: in the resource, one level below it (`binary`, `image`), and in `x-goog-hash`."""
+    nested = [value for value in resource.values() if isinstance(value, Mapping)]
+    found = [claim for level in (resource, *nested) for claim in _fields(level)]
+    return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))
+
+
+def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
+    for field, algorithm in _HEX_FIELDS.items():
+        value = level.get(field)
+        if isinstance(value, str) and value:
+            yield Claim(algorithm, _normal(value, _LENGTHS[algorithm]), field)
+
+
+def _goog_hash(header: str) -> Iterator[Claim]:
+    # crc32c is left aside: it is always beside an md5 here, and costs seconds for each gigabyte in Python.
+    for item in header.split(","):
+        name, _, value = item.strip().partition("=")
+        if name == "md5" and value:
+            yield Claim("md5", _normal(value, _LENGTHS["md5"]), "x-goog-hash")
+
+
+def _normal(text: str, length: int) -> str:
+    """A digest written in hex or base64 as lower-case hex; what is neither stays as it is and will match nothing."""
+    if _HEX.fullmatch(text) and len(text) == 2 * length:
+        return text.lower()
+    try:
+        digest = base64.b64decode(text.translate(_URL_SAFE), validate=True)
+    except (binascii.Error, ValueError):
+        return text[:100]
+    return digest.hex() if len(digest) == length else text[:100]

@@ -1,0 +1,135 @@
+"""Dialect B: `X-Goog-Upload-*` headers, as moves into requests and answers into events.
+
+Source: developers.google.com/android/over-the-air/v1/how-tos/create-package and, for the variants of the header names,
+the guides of Google's newer APIs that speak the same protocol.
+"""
+
+from __future__ import annotations
+
+import re
+
+from uploader.protocol.answers import failed, finished
+from uploader.protocol.media import JSON_TYPE, Media, bare
+from uploader.protocol.messages import Body, Broken, Request, Response
+from uploader.protocol.retry import Verdict, whether
+from uploader.protocol.session import (
+    DEFAULT_GRANULARITY,
+    Ask,
+    Cancel,
+    Doubted,
+    Ended,
+    Event,
+    Lost,
+    Move,
+    Rejected,
+    Send,
+    Session,
+    Start,
+    Started,
+    Stored,
+    Violated,
+)
+
+# Every header name of the dialect, in the documents' spelling; servers may use any case.
+PROTOCOL = "X-Goog-Upload-Protocol"
+COMMAND = "X-Goog-Upload-Command"
+OFFSET = "X-Goog-Upload-Offset"
+CONTENT_TYPE = "X-Goog-Upload-Header-Content-Type"
+CONTENT_LENGTH = "X-Goog-Upload-Header-Content-Length"
+STATUS = "X-Goog-Upload-Status"
+SIZE_RECEIVED = "X-Goog-Upload-Size-Received"
+GRANULARITY = "X-Goog-Upload-Chunk-Granularity"
+URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")  # the second is the same thing under an older name
+
+_LARGEST_GRANULARITY = 1 << 30  # bytes; a server that wants more than 1 GiB at once is not believed
+_COUNT = re.compile(r"\d{1,19}", re.ASCII)
+
+
+def request(move: Move, session: Session, media: Media) -> Request:
+    """The request that carries out a move; every command is a POST."""
+    match move:
+        case Start():
+            return _start(media)
+        case Send():
+            return _send(move, session)
+        case Ask():
+            return bare("POST", session.uri, (COMMAND, "query"))
+        case Cancel():
+            return bare("POST", session.uri, (COMMAND, "cancel"))
+
+
+def _start(media: Media) -> Request:
+    headers = [(PROTOCOL, "resumable"), (COMMAND, "start"), (CONTENT_TYPE, media.media_type)]
+    if media.size is not None:
+        headers.append((CONTENT_LENGTH, str(media.size)))
+    if media.metadata is not None:
+        headers.append(("Content-Type", JSON_TYPE))
+    return Request(media.method, media.with_query(), tuple(headers), Body(prefix=media.metadata or b""))
+
+
+def _send(move: Send, session: Session) -> Request:
+    if not len(move.span):
+        return bare("POST", session.uri, (COMMAND, "finalize"), (OFFSET, str(move.span.start)))
+    command = "upload, finalize" if move.final else "upload"
+    headers = ((COMMAND, command), (OFFSET, str(move.span.start)))
+    return Request("POST", session.uri, headers, Body(span=move.span))
+
+
+def event(move: Move, answer: Response | Broken, media: Media) -> Event:
+    """What an answer to a move means. The status header rules; HTTP's status tells why."""
+    if isinstance(answer, Broken):
+        return Doubted(answer.why, answer)
+    if isinstance(move, Cancel):
+        return Ended()
+    status = (answer.headers.get(STATUS) or "").lower()
+    if isinstance(move, Start):
+        return _started(answer, status, media)
+    verdict = whether(answer)
+    if status in ("final", "cancelled") and verdict is not Verdict.SUCCESS:
+        return Rejected(answer)  # terminal: this first error is the cause, whatever a later query may say
+    if verdict is Verdict.SUCCESS:
+        return _accepted(move, answer, status, media)
+    return failed(move, answer)
+
+
+def _started(answer: Response, status: str, media: Media) -> Event:
+    if status in ("final", "cancelled"):
+        return Rejected(answer)
+    if whether(answer) is not Verdict.SUCCESS:
+        return failed(Start(), answer)
+    uri = next((value for value in map(answer.headers.get, URLS) if value), None)
+    if not uri:
+        return Violated(f"the answer to the start of a session has no {URLS[0]}")
+    return Started(_with_scheme(uri, media.url), _granularity(answer))
+
+
+def _with_scheme(uri: str, endpoint: str) -> str:
+    """The documents show the URL without a scheme: then it is https, or the endpoint's own (loopback http)."""
+    if "://" in uri:
+        return uri
+    scheme = endpoint.partition("://")[0]
+    return f"{scheme}://{uri.lstrip('/')}"
+
+
+def _granularity(answer: Response) -> int:
+    value = answer.headers.get(GRANULARITY) or ""
+    count = int(value) if _COUNT.fullmatch(value) else 0
+    return count if 0 < count <= _LARGEST_GRANULARITY else DEFAULT_GRANULARITY
+
+
+def _accepted(move: Move, answer: Response, status: str, media: Media) -> Event:
+    if status == "final":
+        return finished(move, answer, media)
+    if status == "cancelled":
+        return Lost("the session was cancelled")
+    if status != "active":
+        if isinstance(move, Ask):
+            return Violated(f"the answer to a query has no {STATUS}")
+        return Doubted(f"the answer has no {STATUS}", answer, polite=True)
+    value = answer.headers.get(SIZE_RECEIVED)
+    if value is not None and _COUNT.fullmatch(value):
+        return Stored(int(value))  # a count, hence the next offset; the documents' 42-then-43 is a slip
+    if value is not None or isinstance(move, Ask):
+        return Violated(f"the answer has no readable {SIZE_RECEIVED}")
+    return Doubted("the server did not say what it stored", answer, polite=True)
+

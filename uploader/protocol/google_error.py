@@ -1,0 +1,67 @@
+"""Reads the error bodies of Google's APIs into the service's own words: status, reason and message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uploader.protocol.messages import Response
+
+_LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
+_RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleError:
+    """What the service said: HTTP status, reasons from every place where Google puts them, and the message."""
+
+    status: int
+    message: str
+    reasons: tuple[str, ...]
+    body: Mapping[str, Any]
+
+    @property
+    def reason(self) -> str:
+        """The most specific reason, or an empty string."""
+        return self.reasons[0] if self.reasons else ""
+
+    @property
+    def rate_limited(self) -> bool:
+        """True for the two reasons with which a 403 means "slower", not "no"."""
+        return any(reason in _RATE_REASONS for reason in self.reasons)
+
+
+def read(response: Response) -> GoogleError:
+    """The error in a response. Never fails: a body that is not Google's JSON gives a message made from the status."""
+    body = response.json() or {}
+    error = body.get("error")
+    if isinstance(error, Mapping):
+        return GoogleError(response.status, _text(error.get("message")) or _plain(response), _reasons(error), body)
+    # OAuth's form, RFC 6749 section 5.2: {"error": "invalid_grant", "error_description": "…"}
+    if isinstance(error, str):
+        message = _text(body.get("error_description")) or error
+        return GoogleError(response.status, message, (error[:100],), body)
+    return GoogleError(response.status, _plain(response), (), body)
+
+
+def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
+    found: list[str] = []
+    for key in ("errors", "details"):
+        entries = error.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, Mapping):
+                found.append(_text(entry.get("reason")))
+    found.append(_text(error.get("status")))
+    return tuple(reason for reason in found if reason)
+
+
+def _text(value: object) -> str:
+    return value.strip()[:_LONGEST_MESSAGE] if isinstance(value, str) else ""
+
+
+def _plain(response: Response) -> str:
+    """Words for an answer without Google's error object: short plain text as it is, markup and binary left out."""
+    text = response.body[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
+    short = text if 0 < len(text) <= 300 and not text.startswith(("<", "{", "[")) and text.isprintable() else ""
+    return short or f"HTTP {response.status} without an explanation"

@@ -1,0 +1,99 @@
+"""The values that protocol and transport exchange: requests that name their bytes, responses, and broken connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The bytes from `start` up to, not including, `stop` of the file. Offsets are in bytes from the file's start."""
+
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a request carries: bytes of our own around a span of the file, which is read only while it is sent."""
+
+    prefix: bytes = b""
+    span: Span | None = None
+    suffix: bytes = b""
+
+    def __len__(self) -> int:
+        return len(self.prefix) + len(self.span or ()) + len(self.suffix)
+
+
+EMPTY = Body()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Body = EMPTY
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, whatever its case; None when it is absent."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), None)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Headers:
+    """Response headers: names in any case (RFC 9110, section 5.1), the first of several wins."""
+
+    items: tuple[tuple[str, str], ...]
+
+    def __init__(self, items: Iterable[tuple[str, str]] | Mapping[str, str] = ()) -> None:
+        pairs = items.items() if isinstance(items, Mapping) else items
+        object.__setattr__(self, "items", tuple((name.lower(), value.strip()) for name, value in pairs))
+
+    def get(self, name: str) -> str | None:
+        """The value of a header, stripped; None when it is absent."""
+        wanted = name.lower()
+        return next((value for key, value in self.items if key == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One HTTP response with its whole body. `sent_whole` is false when it came while the request was still on its way."""
+
+    status: int
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+    sent_whole: bool = True
+
+    def json(self) -> dict[str, Any] | None:
+        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text)."""
+        try:
+            value = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A connection that ended without an answer. `sent_whole` is false when the server cannot have the whole request."""
+
+    why: str
+    sent_whole: bool
+
+
+class ConnectionBroke(Exception):
+    """Raised by a transport instead of a response; carries the `Broken` that tells how far the request got."""
+
+    def __init__(self, why: str, *, sent_whole: bool) -> None:
+        super().__init__(why)
+        self.broken = Broken(why, sent_whole)

@@ -1,0 +1,99 @@
+"""Retry in three pure questions: whether an answer is worth another try, how long to wait, and when to stop.
+
+The documented schedule: wait 2^n seconds plus a random number of milliseconds up to 1000, drawn anew each time, for
+n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; each delay stays under a minute
+(developers.google.com/android-publisher/upload, "Best practices").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from enum import Enum
+
+from uploader.protocol import google_error
+from uploader.protocol.messages import Broken, Response
+
+LONGEST_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
+LONGEST_RETRY_AFTER = 300.0  # seconds
+
+
+class Verdict(Enum):
+    """What an answer means for the next try, whatever the request was."""
+
+    SUCCESS = "success"
+    RETRY = "worth another try"
+    RENEW = "a fresh token first"
+    GONE = "what was asked for is not there"
+    REFUSED = "no, and it stays no"
+
+
+def whether(answer: Response | Broken) -> Verdict:
+    """Sorts an answer: broken connections, 5xx, 408, 429 and rate-limit 403s may be tried again."""
+    if isinstance(answer, Broken):
+        return Verdict.RETRY
+    status = answer.status
+    if 200 <= status < 300:
+        return Verdict.SUCCESS
+    if status >= 500 or status in (408, 429):
+        return Verdict.RETRY
+    if status == 401:
+        return Verdict.RENEW
+    if status in (404, 410):
+        return Verdict.GONE
+    if status == 403 and google_error.read(answer).rate_limited:
+        return Verdict.RETRY
+    return Verdict.REFUSED
+
+
+def retry_after(answer: Response | Broken, wall_clock: float) -> float | None:
+    """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes; None for nonsense.
+
+    `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and 503 alone.
+    """
+    if isinstance(answer, Broken) or answer.status not in (429, 503):
+        return None
+    value = answer.headers.get("retry-after")
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit():
+        # More digits than any sane wait has: do not build a huge number only to cut it down.
+        return min(float(value), LONGEST_RETRY_AFTER) if len(value) < 20 else LONGEST_RETRY_AFTER
+    try:
+        seconds = parsedate_to_datetime(value).timestamp() - wall_clock
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+
+
+def backoff(attempt: int, fraction: float) -> float:
+    """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0, 1)."""
+    return min(math.ldexp(1.0, min(attempt, 16)), LONGEST_BACKOFF) + math.floor(fraction * 1001) / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many waits are left without progress, and the time after which no new attempt is made.
+
+    `deadline` is a reading of the monotonic clock in seconds. A budget is spent by `wait` and refilled by `progressed`.
+    """
+
+    max_retries: int
+    deadline: float
+    spent: int = 0
+
+    def wait(self, now: float, fraction: float, asked: float | None = None) -> float | None:
+        """Seconds to wait now, the server's wish (`asked`) before our own schedule; None when it is time to stop."""
+        if self.spent >= self.max_retries:
+            return None
+        seconds = backoff(self.spent, fraction) if asked is None else asked
+        return seconds if now + seconds < self.deadline else None
+
+    def after_wait(self) -> Budget:
+        """The budget with one more wait spent."""
+        return replace(self, spent=self.spent + 1)
+
+    def progressed(self) -> Budget:
+        """The budget after the server's offset advanced: full again, the deadline as it was."""
+        return replace(self, spent=0) if self.spent else self

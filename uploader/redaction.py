@@ -1,0 +1,168 @@
+r"""The one place where text is made fit to be seen: secrets become ***, what could deceive a reader becomes visible.
+
+Everything that reaches a log, an output, a summary or a results file passes here once. Nothing is dropped silently: a
+control character is shown as `\x1b`, a bidirectional or zero-width one as `<U+202E>`, a cut as an ellipsis.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+MASK: Final = "***"
+LIMIT: Final = 64 * 1024  # characters of one text that people will read; the rest of a hostile answer is cut
+SHORTEST: Final = 6  # a shorter value would mask ordinary words, and `{` would blacken every JSON
+SHORTEST_PART: Final = 8  # the same for what is only a part of a secret: a line, or an encoded form
+_MARGIN: Final = 8 * 1024  # read beyond the limit, so that a credential on the cut is still recognised
+
+_NAMES: Final = (
+    "(?:upload_?id|upload_?token|(?:access|id|refresh|oauth|subject)_?token|assertion|client_secret|private_key"
+    "|x-goog-signature)"
+)
+# Credentials that give themselves away by their shape. Each pattern either starts where a token can only begin once, or
+# consumes what it has looked at, so that the search is linear in the text. Group `secret` is what is masked.
+_SHAPES: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # session URIs and whatever else carries its authority in a query, a form or a JSON member
+        rf"(?i){_NAMES}(?:=|%3D)(?P<secret>[^\s&\"'<>\\]+)",
+        rf"(?i)[\"']{_NAMES}\\?[\"']\s{{0,4}}:\s{{0,4}}\\?[\"'](?P<secret>(?:[^\"'\\]|\\[^\"'])+)",
+        r"(?i)x-guploader-uploadid[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[\w-]+)",
+        r"(?i)\bbearer\s{1,4}(?P<secret>[\w.~+/=-]{8,})",
+        # access tokens, refresh tokens, client secrets, signed JSON web tokens
+        r"(?P<secret>ya29\.[\w.-]+)",
+        r"\b(?P<secret>1//[\w-]{20,})",
+        r"(?P<secret>GOCSPX-[\w-]{8,})",
+        r"(?:(?<![\w-])|(?<=%3D)|(?<=%3d))(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)",
+        # a private key, also one whose line breaks are written as \n, also one without an end
+        r"(?P<secret>-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))",
+    )
+)
+
+# Control characters (C0 but tab and newline, DEL, C1), soft hyphen, blank fillers, zero-width and bidirectional marks,
+# line and paragraph separators, invisible operators, interlinear marks, tags, and what is left of undecodable bytes.
+_DECEPTIVE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_BREAK: Final = re.compile(r"[\n\t]")
+_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def parts(secret: str) -> tuple[str, ...]:
+    """The pieces of a secret that must not be seen by themselves: all of it, and each line, unless trivially short."""
+    whole = secret.strip()
+    lines = [line.strip() for line in whole.splitlines()]
+    long_enough = [line for line in lines if len(line) >= SHORTEST_PART and re.search(r"\w{4}", line)]
+    return tuple(dict.fromkeys(([whole] if len(whole) >= SHORTEST else []) + (long_enough if len(lines) > 1 else [])))
+
+
+class Redactor:
+    """Knows the secrets of a run and makes text fit to be seen. May be used and taught from several threads."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._lock = threading.Lock()
+        self._forms: dict[str, None] = {}
+        self._longest = 0
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless trivially short."""
+        forms = {form: None for part in parts(secret) for form in _forms(part)}
+        with self._lock:
+            # a new dictionary each time: readers in other threads keep the one that they are walking through
+            self._forms = {**self._forms, **forms}
+            self._longest = max((self._longest, *map(len, forms)))
+
+    def knows(self, part: str) -> bool:
+        """Whether `part` is masked already."""
+        return part in self._forms
+
+    def hide(self, text: str, limit: int | None = None) -> str:
+        """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what programs will read."""
+        end = len(text) if limit is None else min(limit, len(text))
+        window = text[: end + self._longest + _MARGIN]
+        pieces: list[str] = []
+        at = 0
+        for start, stop in _merged(self._spans(window)):
+            if start >= end:
+                break
+            pieces += (text[at:start], MASK)
+            at = stop
+        pieces.append(text[at:end])
+        return "".join(pieces) + ("…" if end < len(text) else "")
+
+    def clean(self, text: str, limit: int = LIMIT) -> str:
+        """`text` for people: secrets as ***, deceptive characters made visible; newlines and tabs stay."""
+        return _DECEPTIVE.sub(_visible, self.hide(text, limit))
+
+    def one_line(self, text: str, limit: int = LIMIT) -> str:
+        r"""As `clean`, on one line: a newline is shown as `\n`, a tab as `\t`."""
+        return _BREAK.sub(_visible, self.clean(text, limit))
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where in `text` something secret begins and ends, in no order, possibly overlapping."""
+        for form in self._forms:
+            at = text.find(form)
+            while at >= 0:
+                yield at, at + len(form)
+                at = text.find(form, at + len(form))
+        for shape in _SHAPES:
+            for match in shape.finditer(text):
+                yield match.span("secret")
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same stretches in order, those that overlap or touch joined, so that no rest of one shows beside another."""
+    joined: list[tuple[int, int]] = []
+    for start, stop in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(stop, joined[-1][1])
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def _visible(match: re.Match[str]) -> str:
+    """How one character that could deceive is written: by name, as the byte it was, or by its code point."""
+    character = match.group()
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8 (PEP 383)
+        return f"\\x{code - 0xDC00:02x}"
+    return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0xA0 else f"<U+{code:04X}>")
+
+
+def _forms(part: str) -> Iterator[str]:
+    """Every way in which a piece of a secret is likely to turn up in a text."""
+    yield part
+    for encoded in _encoded(part):
+        if len(encoded) >= SHORTEST_PART:
+            yield encoded
+
+
+def _encoded(part: str) -> Iterator[str]:
+    raw = part.encode("utf-8", "surrogatepass")
+    yield repr(part)[1:-1]
+    for ascii_only in (True, False):
+        once = json.dumps(part, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # JSON that travels inside JSON
+    for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
+        yield quoted
+        yield re.sub("%..", lambda escape: escape.group().lower(), quoted)
+    yield from _base64_cores(raw)
+
+
+def _base64_cores(raw: bytes) -> Iterator[str]:
+    """What base64 makes of `raw` wherever it stands in a longer text: the characters that depend on it alone."""
+    for shift in range(3):
+        padded = base64.b64encode(bytes(shift) + raw).decode("ascii")
+        core = padded[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
+        yield core
+        yield core.translate(str.maketrans("+/", "-_"))

@@ -1,0 +1,96 @@
+"""Puts the machinery of a run together: clock, signals, login, transport, journal and driver, for one plan."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from types import FrameType
+
+from uploader import credentials
+from uploader.credentials.login import Login
+from uploader.errors import Interrupted
+from uploader.inputs import Inputs
+from uploader.journal import FileJournal, Journal, NoJournal
+from uploader.outputs import Voice
+from uploader.plan import Plan
+from uploader.transfer.driver import Driver
+from uploader.transfer.waiting import Clock, Patience, Stop
+from uploader.transfer.wire import Settings, Wire
+from uploader.transport import Requests, Transport
+
+LONGEST_GOODBYE = 1.0  # seconds after a signal in which a run may end by itself
+
+
+def prepare(plan: Plan, speak: Voice, stack: ExitStack) -> Driver:
+    """A driver that is ready for the plan's flow; what it needs is closed with `stack`."""
+    asked, source = plan.inputs, plan.source
+    if plan.rehearsal:
+        asked, source = _rehearse(asked, speak, stack), None
+    stop = Stop()
+    clock = Clock(sleep=stop.sleep)
+    patience = Patience(clock, stop, asked.max_retries, asked.retry_deadline)
+    transport = Requests(connections=asked.concurrency, direct=plan.rehearsal)
+    _heed_signals(stop, transport, stack)
+    login = credentials.load(asked, plan.prepared.scopes, sleep=_sleep(stop), source=source, on_secret=speak.mask)
+    speak.info(f"Acting as {login.account}.")
+    if asked.dry_run:
+        login.token()
+    settings = Settings(
+        root=asked.api_endpoint,
+        protocol=asked.upload_protocol,
+        chunk_size=asked.chunk_size,
+        concurrency=asked.concurrency,
+        stall_timeout=asked.stall_timeout,
+        finalize_timeout=asked.finalize_timeout,
+    )
+    wire = Wire(transport, login, patience, settings)
+    return Driver(wire, settings, _journal(asked, login, clock, speak), speak, plan.prepared.limit)
+
+
+def _rehearse(asked: Inputs, speak: Voice, stack: ExitStack) -> Inputs:
+    """The same inputs against the embedded emulator, with its key: no real credential is used, even if one was given."""
+    from uploader.emulator import Emulator  # only a rehearsal pays for it
+
+    emulator = stack.enter_context(Emulator())
+    speak.warning("This is a rehearsal against the embedded emulator: nothing is published.")
+    return replace(
+        asked,
+        api_endpoint=emulator.url,
+        credentials=json.dumps(emulator.key),
+        workload_identity_provider="",
+        service_account="",
+    )
+
+
+def _sleep(stop: Stop) -> Callable[[float], None]:
+    def sleep(seconds: float) -> None:
+        stop.sleep(seconds)
+        stop.check()
+
+    return sleep
+
+
+def _heed_signals(stop: Stop, transport: Transport, stack: ExitStack) -> None:
+    """SIGINT and SIGTERM end every wait and break every connection; what still hangs after a second is torn out."""
+
+    def heed(number: int, _: FrameType | None) -> None:
+        stop.set(number)
+        transport.abort()
+        signal.setitimer(signal.ITIMER_REAL, LONGEST_GOODBYE)
+
+    def tear(_: int, __: FrameType | None) -> None:
+        stop.check()
+
+    for number, handler in ((signal.SIGINT, heed), (signal.SIGTERM, heed), (signal.SIGALRM, tear)):
+        stack.callback(signal.signal, number, signal.signal(number, handler))
+    stack.callback(signal.setitimer, signal.ITIMER_REAL, 0)
+
+
+def _journal(asked: Inputs, login: Login, clock: Clock, speak: Voice) -> Journal:
+    if login.seal_key is None or asked.state_dir is None:
+        speak.info("Unfinished uploads are not kept for a next run: there is no lasting secret to seal them with.")
+        return NoJournal()
+    return FileJournal(asked.state_dir, login.seal_key, login.account, clock.wall, speak.warning)

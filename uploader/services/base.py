@@ -1,0 +1,188 @@
+"""What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the answers.
+
+A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or one of the
+small steps below, receives the answer, and returns when it is done. The driver in `transfer` carries the steps out and
+throws what went wrong into the generator, which may clean up (yield more steps) and raises again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+from uploader.artifacts import Artifact
+from uploader.results import FileResult
+
+Json: TypeAlias = Any
+Dialect = Literal["content-range", "goog-upload"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One upload method of one API: where it is, what it accepts, and how it may be spoken to.
+
+    `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
+    is the resource path with every parameter filled in and escaped; `upload_path` is the media path. `max_size` is in
+    bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
+    two (an add, a mail). `empty_answer` is true when the service documents success without a body. `id_fields` are the
+    dotted paths under which an answer may hold the resource's identifier, the best first.
+    """
+
+    id: str
+    root: str
+    path: str
+    upload_path: str
+    media_types: tuple[str, ...]
+    scopes: tuple[str, ...]
+    http_method: str = "POST"
+    query: tuple[tuple[str, str], ...] = ()
+    max_size: int | None = None
+    dialect: Dialect = "content-range"
+    simple: bool = True
+    multipart: bool = True
+    resumable: bool = True
+    repeatable: bool = False
+    empty_answer: bool = False
+    session_lifetime: timedelta = timedelta(days=7)
+    id_fields: tuple[str, ...] = ("id", "name", "versionCode")
+
+    def identify(self, resource: Mapping[str, Json]) -> str:
+        """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""
+        for path in self.id_fields:
+            value: Json = resource
+            for name in path.split("."):
+                value = value.get(name) if isinstance(value, Mapping) else None
+            if isinstance(value, (str, int)) and not isinstance(value, bool):
+                return str(value)
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
+
+    `repeatable` says that sending it twice does no harm: the driver then retries it by itself. A call that is not
+    repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow.
+    """
+
+    method: str
+    root: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    json: Json | None = None
+    repeatable: bool = True
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One file for one endpoint. The answer is its `FileResult`; a failure is thrown into the flow."""
+
+    endpoint: Endpoint
+    artifact: Artifact
+    media_type: str
+    metadata: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Uploads that are independent of one another; the answer is a tuple of `FileResult` in the same order.
+
+    All are tried: a failure stands in its result's `error`, and the flow decides what it means.
+    """
+
+    uploads: tuple[Upload, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence for the log. The answer is None."""
+
+    text: str
+    level: Literal["debug", "info", "warning"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Keep a value in the journal for the next run of the same job (`value` None forgets it). The answer is None."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Ask the journal for what an earlier run of the same job remembered. The answer is a string, or None."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Make output values known as soon as they are true, so that they are written even if a later step fails."""
+
+    outputs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait before trying something again; the driver owns the clock, the backoff and the deadline. The answer is None."""
+
+    attempt: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is in lower-case hex."""
+
+    artifact: Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """A file that the service had already and that is not sent: its record for the results. The answer is None."""
+
+    result: FileResult
+
+
+Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Pause | Digest | Reused
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table for the job summary that only the service can know, such as a track before and after."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a flow returns: output values, links and tables for the summary, and one sentence that tells the end."""
+
+    headline: str
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[tuple[str, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+
+
+Flow: TypeAlias = Generator[Step, Any, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
+
+    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many uploads
+    the service takes at once (None: as many as `concurrency` says). `flow` starts a fresh generator each time.
+    """
+
+    lines: tuple[str, ...]
+    scopes: tuple[str, ...]
+    flow: Callable[[], Flow]
+    warnings: tuple[str, ...] = ()
+    limit: int | None = None

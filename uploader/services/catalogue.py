@@ -1,0 +1,130 @@
+"""Knows every upload method of Google's APIs, from data that scripts/make_catalogue.py made; loaded when asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+_AUTH = "https://www.googleapis.com/auth/"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
+
+    name: str
+    place: Literal["path", "query"]
+    kind: str
+    required: bool = False
+    repeated: bool = False
+    pattern: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
+
+    `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
+    something that is there already. `name_field` is the metadata field for a file's name, `id_field` the dotted path of
+    the answer's identifier; both may be empty. `empty_answer` says that success has no body.
+    """
+
+    target: str
+    id: str
+    api: str
+    revision: str
+    root: str
+    http_method: str
+    path: str
+    upload_path: str
+    accept: tuple[str, ...]
+    max_size: int | None
+    resumable: bool
+    multipart: bool
+    scope: str
+    scope_existing: str
+    scopes: tuple[str, ...]
+    takes_metadata: bool
+    name_field: str
+    id_field: str
+    empty_answer: bool
+    parameters: Mapping[str, Parameter]
+
+
+def targets() -> tuple[str, ...]:
+    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works besides."""
+    return tuple(_data()["methods"])
+
+
+def find(target: str) -> Method | None:
+    """The method that a user calls `target`; None when there is none of that name."""
+    data = _data()
+    facts = data["methods"].get(target)
+    if facts is None and ":" in target:
+        facts = next((one for one in data["methods"].values() if _qualified(one) == target), None)
+    return None if facts is None else _method(target, facts, data["apis"][facts["api"]])
+
+
+def similar(target: str) -> tuple[str, ...]:
+    """Up to three targets that look like a mistyped one."""
+    import difflib  # only wanted for a mistake
+
+    return tuple(difflib.get_close_matches(target, targets(), n=3, cutoff=0.6))
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict[str, Any]:
+    text = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def _qualified(facts: Mapping[str, Any]) -> str:
+    api, method = str(facts["api"]), str(facts["id"])
+    return api + method[api.index(":") :]
+
+
+def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Method:
+    return Method(
+        target=target,
+        id=facts["id"],
+        api=facts["api"],
+        revision=api["revision"],
+        root=api["root"],
+        http_method=facts["http"],
+        path=facts["path"],
+        upload_path=facts["upload"],
+        accept=tuple(facts["accept"]),
+        max_size=facts["max"],
+        resumable=facts["resumable"],
+        multipart=facts["multipart"],
+        scope=_scope(facts["scope"]),
+        scope_existing=_scope(facts["scope_existing"]),
+        scopes=tuple(_scope(name) for name in facts["scopes"]),
+        takes_metadata=facts["body"],
+        name_field=facts["name_field"],
+        id_field=facts["id_field"],
+        empty_answer=facts["empty"],
+        parameters={name: _parameter(name, one) for name, one in facts["params"].items()},
+    )
+
+
+def _scope(name: str) -> str:
+    return name if name.startswith("https:") else _AUTH + name
+
+
+def _parameter(name: str, facts: Mapping[str, Any]) -> Parameter:
+    return Parameter(
+        name,
+        place=facts["in"],
+        kind=facts["type"],
+        required=facts.get("required", False),
+        repeated=facts.get("repeated", False),
+        pattern=facts.get("pattern", ""),
+        choices=tuple(facts.get("enum", ())),
+    )

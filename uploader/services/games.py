@@ -1,0 +1,83 @@
+"""Sends one image to Play Games: the icon of an achievement or a leaderboard.
+
+Google marks the method deprecated and is removing it, so it is in no current discovery document; the source is
+developer.android.com/games/services/publishing/upload.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from uploader.artifacts import Artifact
+from uploader.errors import InputError, Problem, Refused
+from uploader.inputs import Inputs
+from uploader.results import FileResult
+from uploader.services import media, paths, plain
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Upload
+
+_PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
+_DEPRECATED = (
+    "Google has deprecated image uploads to Play Games and is removing them; the Play Console stays as the way."
+)
+_GONE = {404, 405, 410, 501}
+
+
+def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    """Checks that there is one image, and what it is for. Raises InputError with every problem."""
+    problems = plain.missing(resource_id=inputs.resource_id, image_type=inputs.image_type)
+    problems += plain.exactly_one(files, "Play Games")
+    why = paths.objection(_PATH, "resourceId", inputs.resource_id) if inputs.resource_id else ""
+    problems += (Problem("resource-id", why),) if why else ()
+    endpoint = _endpoint(inputs)
+    uploads = tuple(Upload(endpoint, file, media.choose(file, endpoint.media_types)) for file in files)
+    problems += tuple(one for upload in uploads for one in plain.check(upload, inputs))
+    if problems:
+        raise InputError(*problems)
+    made = plain.prepared(inputs, uploads, lambda results: plain.ids(endpoint, results))
+    flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
+    return replace(made, warnings=(_DEPRECATED,), flow=flow)
+
+
+def _endpoint(inputs: Inputs) -> Endpoint:
+    path = paths.expand(_PATH, {"resourceId": inputs.resource_id, "imageType": inputs.image_type})
+    return Endpoint(
+        id="gamesConfiguration.imageConfigurations.upload",
+        root="https://www.googleapis.com",
+        path=path,
+        upload_path="/upload" + path,
+        media_types=("image/*",),
+        scopes=("https://www.googleapis.com/auth/androidpublisher",),
+        max_size=15 << 20,
+        session_lifetime=timedelta(days=1),
+        id_fields=("resourceId",),
+    )
+
+
+def _flow(upload: Upload) -> Flow:
+    try:
+        result: FileResult = yield upload
+    except Refused as error:
+        raise _explained(error) from error
+    values = plain.ids(upload.endpoint, (result,))
+    yield Publish(values)
+    url = result.resource.get("url")
+    links = (("Image", url),) if isinstance(url, str) else ()
+    return Outcome(
+        f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", values, links
+    )
+
+
+def _explained(error: Refused) -> Refused:
+    """The refusal with what is known of it: a missing method and a missing resource look alike."""
+    if error.status not in _GONE:
+        return error
+    return Refused(
+        error.what,
+        status=error.status,
+        reason=error.reason,
+        message=error.message,
+        body=error.body,
+        cause="There is no achievement or leaderboard of this `resource-id`, or Google has removed the method.",
+        cure="Check the id in the Play Console; when it is right, upload the image there by hand.",
+    )

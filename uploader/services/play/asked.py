@@ -1,0 +1,79 @@
+"""What one run asks of Play, after all offline checks: frozen, complete, without a trace of where it came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from uploader.artifacts import Artifact
+from uploader.services.play.api import ExpansionKind
+from uploader.services.play.tracks import Notes, Wish
+
+Review = Literal["auto", "true", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What goes with every artifact of the run. An expansion file is a file, or the version whose file is used."""
+
+    mapping: Artifact | None = None
+    symbols: Artifact | None = None
+    expansions: tuple[tuple[ExpansionKind, Artifact | int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the images directory has: store texts by language and field, images by language and type, in their order."""
+
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One release job. `artifacts` carry their manifests; `notes` are release notes by track.
+
+    Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
+    that is on the track already. `tries` is how often a conflict or a lost answer is waited for.
+    """
+
+    package: str
+    artifacts: tuple[Artifact, ...] = ()
+    tracks: tuple[str, ...] = ()
+    wish: Wish = field(default_factory=Wish)
+    default_name: str = ""
+    notes: Mapping[str, Notes] = field(default_factory=dict)
+    retained: tuple[str, ...] = ()
+    extras: Extras = Extras()
+    listing: Listing | None = None
+    prune_images: bool = False
+    promote_from: str = ""
+    replace_rollout: bool = False
+    reuse: bool = True
+    existing_edit: str = ""
+    commit: bool = True
+    dry_run: bool = False
+    not_sent_for_review: Review = "auto"
+    cancel_review: bool = False
+    tries: int = 5
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The version codes of the artifacts, in the order of `files`."""
+        return tuple(str(artifact.manifest.version_code) for artifact in self.artifacts if artifact.manifest)
+
+    @property
+    def memory(self) -> str:
+        """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
+        return f"{'rehearsal' if self.dry_run else 'edit'}:{self.package}"
+
+    @property
+    def job(self) -> str:
+        """What an edit of an earlier run must have been meant for, so that this run may go on in it.
+
+        An edit that holds a release for other tracks, versions or users is never committed by this run.
+        """
+        meant = (self.package, self.codes, self.tracks, self.wish.status, self.promote_from, self.retained)
+        return hashlib.sha256(repr(meant).encode()).hexdigest()[:16]

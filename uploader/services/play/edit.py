@@ -1,0 +1,225 @@
+"""The life of an edit: opened or found again, kept or deleted, committed exactly once.
+
+Google's rules that shape it: an edit starts as a copy of what is live; opening another one for the same app and
+account, committing one, or a change in the Play Console makes it invalid; what was uploaded into a deleted one is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+from uploader.errors import (
+    AnswerLost,
+    CredentialsError,
+    Interrupted,
+    ProtocolError,
+    Refused,
+    TemporaryError,
+    UploaderError,
+)
+from uploader.services.base import Note, Pause, Publish, Recall, Remember
+from uploader.services.play import api
+from uploader.services.play.asked import Asked
+from uploader.services.play.patience import Steps, patiently
+from uploader.services.play.troubles import EDIT_GONE, REVIEW_AUTOMATIC, REVIEW_BY_HAND, already_committed, find
+
+State = Literal["open", "gone", "committed"]
+
+
+@dataclass
+class Work:
+    """An edit and what is known of it.
+
+    `own`: this program opened it. `fresh`: it holds nothing but what is live and what this run did. `changed`: this run
+    did something. `sent`: digests of what Play accepted into it, by purpose. `doubt`: a commit was sent whose effect is
+    unknown. `keep`: its commit was refused with everything in place. `borrowed`: it stands in for an edit of somebody
+    else that is gone, only to see whether its commit happened.
+    """
+
+    asked: Asked
+    edit: api.Edit
+    own: bool = True
+    fresh: bool = True
+    changed: bool = False
+    sent: dict[str, str] = field(default_factory=dict)
+    doubt: bool = False
+    keep: bool = False
+    borrowed: bool = False
+
+
+def opened(asked: Asked) -> Steps[Work]:
+    """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
+    if asked.existing_edit and not asked.dry_run:
+        work = Work(asked, api.Edit(asked.package, asked.existing_edit), own=False, fresh=False)
+        yield from patiently(work.edit.get(), asked.tries)
+        yield from _announce(work, f"Working in edit {work.edit.id}.")
+        return work
+    kept, job = _recalled(asked, (yield Recall(asked.memory)))
+    if kept is None:
+        return (yield from _inserted(asked))
+    if job != asked.job:
+        yield Note(f"Edit {kept.edit.id} of an earlier run was meant for another release.")
+        yield from discard(kept)
+        return (yield from _inserted(asked))
+    if (yield from look(kept)) == "open":
+        yield from _announce(kept, f"Going on in edit {kept.edit.id} of an earlier run.")
+        return kept
+    yield Note(f"Edit {kept.edit.id} of an earlier run is closed.")
+    return (yield from reopened(kept))
+
+
+def reopened(lost: Work) -> Steps[Work]:
+    """A fresh edit in place of one that is gone. What was sent is remembered only while a commit may have kept it."""
+    work = yield from _inserted(lost.asked, lost.sent if lost.doubt else {}, lost.doubt)
+    work.borrowed = not lost.own
+    return work
+
+
+def remember(work: Work) -> Steps[None]:
+    """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
+    if work.own:
+        kept = {"edit": work.edit.id, "job": work.asked.job, "sent": work.sent, "doubt": work.doubt}
+        yield Remember(work.asked.memory, json.dumps(kept))
+
+
+def forget(work: Work) -> Steps[None]:
+    """Tells the journal that nothing is left to go on with."""
+    if work.own:
+        yield Remember(work.asked.memory, None)
+
+
+def look(work: Work) -> Steps[State]:
+    """Whether the edit is still there."""
+    try:
+        yield from patiently(work.edit.get(), work.asked.tries)
+    except Refused as refused:
+        if already_committed(refused):
+            return "committed"
+        if refused.status in (404, 410) or find(refused) is EDIT_GONE:
+            return "gone"
+        raise
+    return "open"
+
+
+def settle(work: Work, error: BaseException) -> Steps[None]:
+    """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
+    name = f"Edit {work.edit.id}"
+    if isinstance(error, (TemporaryError, Interrupted)):
+        yield Note(f"{name} is kept: the next run goes on in it.")
+    elif not work.own:
+        yield Note(f"{name} was not opened here and stays open.")
+    elif work.keep:
+        again = f"run again, or set `existing-edit-id: {work.edit.id}`"
+        yield Note(f"{name} is kept with everything in place: when the cause is removed, {again}.", "warning")
+    else:
+        yield from discard(work)
+
+
+def discard(work: Work) -> Steps[None]:
+    """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits changes nothing."""
+    try:
+        yield work.edit.delete()
+    except UploaderError as error:
+        yield Note(f"Edit {work.edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
+    else:
+        yield Note(f"Edit {work.edit.id} is deleted.")
+        yield Publish({"edit-id": ""})
+    yield from forget(work)
+
+
+def commit(work: Work) -> Steps[bool]:
+    """Commits the edit; the answer is whether the changes still have to be sent for review by hand.
+
+    Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
+    answer is lost is looked up before it is repeated. Raises Refused with the edit gone, or marked to be kept.
+    """
+    by_hand = work.asked.not_sent_for_review == "true"
+    turns, losses = 0, 0
+    work.doubt = True
+    yield from remember(work)
+    while True:
+        try:
+            yield from patiently(work.edit.commit(_query(work.asked, by_hand)), work.asked.tries)
+        except (Refused, CredentialsError) as error:
+            turns += 1
+            if turns > 2 or not _demands_other_way(work.asked, error, by_hand):
+                yield from _refused(work, error)
+                raise
+            by_hand = not by_hand
+            yield Note(f"Google Play says: {error.what} Committing again in the same edit.")
+        except (AnswerLost, ProtocolError) as error:
+            losses += 1
+            if (yield from _committed_after_all(work, losses, error)):
+                return by_hand
+        else:
+            return by_hand
+
+
+def _committed_after_all(work: Work, losses: int, error: UploaderError) -> Steps[bool]:
+    """Looks an ambiguous commit up. False: the edit is still open, so it did not happen."""
+    yield Note(f"The answer to the commit is lost ({error.what}); looking up what happened.", "warning")
+    yield Pause(losses, "the commit may still be under way")
+    state = yield from look(work)
+    if state == "gone":
+        raise Refused(
+            f"Edit {work.edit.id} is gone after a commit whose answer was lost.",
+            status=404,
+            reason="editNotFound",
+            message="Edit not found.",
+        ) from error
+    if state == "open" and losses > work.asked.tries:
+        raise TemporaryError(
+            f"The commit of edit {work.edit.id} was not answered {losses} times, and the edit is still open.",
+            cause="Google Play is not well.",
+            cure="Run again: nothing is uploaded twice.",
+        ) from error
+    return state == "committed"
+
+
+def _refused(work: Work, error: UploaderError) -> Steps[None]:
+    if not (isinstance(error, Refused) and find(error) is EDIT_GONE):
+        work.doubt, work.keep = False, True
+        yield from remember(work)
+
+
+def _demands_other_way(asked: Asked, error: UploaderError, by_hand: bool) -> bool:
+    wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
+    return asked.not_sent_for_review == "auto" and isinstance(error, Refused) and find(error) is wanted
+
+
+def _query(asked: Asked, by_hand: bool) -> tuple[tuple[str, str], ...]:
+    behavior = "CANCEL_IN_REVIEW_AND_SUBMIT" if asked.cancel_review else "ERROR_IF_IN_REVIEW"
+    # Left out rather than false: Google's refusal says that it "must not be set".
+    flag = (("changesNotSentForReview", "true"),) if by_hand else ()
+    return (("changesInReviewBehavior", behavior), *flag)
+
+
+def _inserted(asked: Asked, sent: dict[str, str] | None = None, doubt: bool = False) -> Steps[Work]:
+    answer = yield from patiently(api.insert(asked.package), asked.tries)
+    name = answer.get("id") if isinstance(answer, dict) else None
+    if not isinstance(name, str) or not name.strip("."):
+        raise ProtocolError("Google Play opened an edit without telling its id.")
+    work = Work(asked, api.Edit(asked.package, name), sent=dict(sent or {}), doubt=doubt)
+    yield from remember(work)
+    yield from _announce(work, f"Opened edit {name} of {asked.package}.")
+    return work
+
+
+def _announce(work: Work, text: str) -> Steps[None]:
+    yield Note(text)
+    yield Publish({"edit-id": work.edit.id, "committed": "false"})
+
+
+def _recalled(asked: Asked, text: object) -> tuple[Work | None, str]:
+    """The edit that the journal holds, if any, and the job that it was meant for."""
+    try:
+        kept = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None, ""
+    if not isinstance(kept, dict) or not isinstance(kept.get("edit"), str) or not isinstance(kept.get("sent"), dict):
+        return None, ""
+    sent = {str(key): str(digest) for key, digest in kept["sent"].items()}
+    edit = api.Edit(asked.package, kept["edit"])
+    return Work(asked, edit, fresh=False, sent=sent, doubt=bool(kept.get("doubt"))), str(kept.get("job"))

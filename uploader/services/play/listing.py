@@ -1,0 +1,104 @@
+"""Store texts and images made equal to the images directory: only what differs is sent, by digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from uploader.artifacts import Artifact
+from uploader.errors import ProtocolError, Refused
+from uploader.results import FileResult
+from uploader.services.base import Batch, Digest, Note, Reused, Upload
+from uploader.services.media import choose
+from uploader.services.play import api
+from uploader.services.play.asked import Listing
+from uploader.services.play.edit import Work
+from uploader.services.play.patience import Steps, patiently
+
+Place: TypeAlias = tuple[str, str]  # language, image type
+
+
+def synchronise(work: Work, listing: Listing) -> Steps[None]:
+    """Texts first, since an image needs the listing of its language; then the images."""
+    listed = yield from _listed(work)
+    yield from _texts(work, listing, listed)
+    places = _places(listing, listed) if work.asked.prune_images else list(listing.images)
+    missing: dict[Place, list[Upload]] = {}
+    for place in places:
+        missing[place] = yield from _place(work, place, listing.images.get(place, ()))
+    # Two images of one type would race for their order; images of different places are independent of one another.
+    for wave in zip_longest(*missing.values()):
+        yield from _send(work, [upload for upload in wave if upload])
+
+
+def _listed(work: Work) -> Steps[dict[str, Mapping[str, Any]]]:
+    entries = _entries((yield from patiently(work.edit.listings(), work.asked.tries)), "listings")
+    return {str(entry.get("language", "")): entry for entry in entries}
+
+
+def _texts(work: Work, listing: Listing, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
+    for language, texts in listing.texts.items():
+        before = listed.get(language, {})
+        different = [name for name, text in texts.items() if before.get(name, "") != text]
+        if different:
+            whole = {**before, "language": language, **texts}
+            yield from patiently(work.edit.update_listing(language, whole), work.asked.tries)
+            yield Note(f"Listing {language}: {', '.join(different)} changed.")
+            work.changed = True
+
+
+def _places(listing: Listing, listed: Iterable[str]) -> list[Place]:
+    """Every place that may have something to prune: all image types of all languages, the directory's own first."""
+    languages = dict.fromkeys([*(language for language, _ in listing.images), *listing.texts, *listed])
+    everywhere = ((language, kind) for language in languages for kind in api.IMAGE_TYPES)
+    return list(dict.fromkeys([*listing.images, *everywhere]))
+
+
+def _place(work: Work, place: Place, images: tuple[Artifact, ...]) -> Steps[list[Upload]]:
+    """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
+    answer = yield from patiently(work.edit.images(*place), work.asked.tries)
+    there = {str(entry.get("sha256", "")).lower(): entry for entry in _entries(answer, "images")}
+    missing = []
+    for image in images:
+        digest = yield Digest(image)
+        known = there.pop(digest, None)
+        if known is None:
+            endpoint = work.edit.upload_image(*place)
+            missing.append(Upload(endpoint, image, choose(image, endpoint.media_types) or "image/png"))
+        else:
+            size = image.size or 0
+            yield Reused(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
+    if work.asked.prune_images:
+        yield from _prune(work, place, [str(entry.get("id", "")) for entry in there.values()])
+    return missing
+
+
+def _prune(work: Work, place: Place, ids: list[str]) -> Steps[None]:
+    for name in filter(None, ids):
+        try:
+            yield from patiently(work.edit.delete_image(*place, name), work.asked.tries)
+        except Refused as refused:
+            if refused.status != 404:  # a repeated deletion finds nothing any more
+                raise
+        work.changed = True
+    if ids:
+        yield Note(f"{' '.join(place)}: {len(ids)} image{'s' * (len(ids) > 1)} removed.")
+
+
+def _send(work: Work, uploads: list[Upload]) -> Steps[None]:
+    """Uploads that may run side by side; one that met a concurrent update (409) is repeated alone."""
+    results = yield Batch(tuple(uploads))
+    work.changed = True
+    for upload, result in zip(uploads, results, strict=True):
+        if isinstance(result.failure, Refused) and result.failure.status == 409:
+            yield from patiently(upload, work.asked.tries)
+        elif result.failure is not None:
+            raise result.failure
+
+
+def _entries(answer: object, name: str) -> list[Mapping[str, Any]]:
+    found = answer.get(name, []) if isinstance(answer, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
+        raise ProtocolError(f"Google Play listed the {name} in a form that is not documented.")
+    return found

@@ -1,0 +1,215 @@
+"""From inputs and files to one release job: every offline check, all problems told at once, nothing sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from uploader.artifacts import Artifact, inspect
+from uploader.errors import InputError, Problem
+from uploader.inputs import Inputs
+from uploader.services.base import Prepared
+from uploader.services.play import api
+from uploader.services.play.asked import Asked
+from uploader.services.play.attachments import Attachments, attachments
+from uploader.services.play.release import flow
+from uploader.services.play.tracks import STAGED, Wish
+
+
+def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
+    problems: list[Problem] = []
+    artifacts = _inspected(files, problems)
+    attached = attachments(inputs, artifacts, problems)
+    package = _package(inputs, artifacts, problems)
+    problems += [
+        *_artifact_problems(artifacts),
+        *_release_problems(inputs, files),
+        *_status_problems(inputs, files),
+        *_extra_problems(inputs, artifacts),
+    ]
+    if problems:
+        raise InputError(*problems)
+    asked = _asked(inputs, package, artifacts, attached)
+    return Prepared(
+        lines=tuple(_plan(asked)),
+        scopes=(api.SCOPE,),
+        flow=lambda: flow(asked),
+        warnings=tuple(_warnings(inputs, artifacts)),
+    )
+
+
+def _inspected(files: tuple[Artifact, ...], problems: list[Problem]) -> tuple[Artifact, ...]:
+    """The artifacts that can be read, with their manifests."""
+    found = []
+    for file in files:
+        try:
+            found.append(inspect(file))
+        except InputError as error:
+            problems += error.problems
+    return tuple(found)
+
+
+def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> str:
+    packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
+    given = inputs.package_name
+    if len(packages) > 1:
+        named = ", ".join(f"{package} ({name})" for package, name in packages.items())
+        problems.append(Problem("files", f"they belong to different apps: {named}.", "the artifacts of one app"))
+    for package, name in packages.items():
+        if given and package != given:
+            what = f"{given!r} was given, but {name} is {package!r}."
+            problems.append(Problem("package-name", what, "the artifact's own name, or nothing"))
+    if not given and not packages:
+        problems.append(Problem("package-name", "it is not given, and there is no artifact to read it from."))
+    return given or next(iter(packages), "")
+
+
+def _artifact_problems(artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
+    codes = Counter(artifact.manifest.version_code for artifact in artifacts if artifact.manifest)
+    for code, times in codes.items():
+        if times > 1:
+            names = [one.name for one in artifacts if one.manifest and one.manifest.version_code == code]
+            yield Problem(
+                "files", f"version code {code} occurs {times} times: {', '.join(names)}.", "each version once"
+            )
+    for artifact in artifacts:
+        bundle = artifact.manifest is not None and artifact.manifest.kind == "bundle"
+        limit = api.BUNDLE_LIMIT if bundle else api.APK_LIMIT
+        if (artifact.size or 0) > limit:
+            yield Problem("files", f"{artifact.name} has {artifact.size} bytes.", f"at most {limit} bytes")
+
+
+def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
+    """Whether it is clear what goes where."""
+    new = _new(inputs, files)
+    releasing = new or _changes(inputs)
+    if files and inputs.promote_from:
+        what = "the release of another track was asked for, and new files as well."
+        yield Problem("promote-from", what, "this input or `files`")
+    if inputs.promote_from in inputs.tracks:
+        yield Problem("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
+    if releasing and not inputs.tracks and (inputs.commit or not files):
+        what = "no track is given, and nothing is released unasked."
+        yield Problem("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
+    if inputs.tracks and not releasing:
+        what = "there are none, and no other input says what should change on the track."
+        yield Problem("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
+    if not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
+        yield Problem("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
+
+
+def _status_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
+    """Google's rules: a fraction belongs to a release in progress or halted, and such a release has one."""
+    new, status, fraction = _new(inputs, files), inputs.status, inputs.user_fraction
+    if fraction is not None and status and status not in STAGED:
+        yield Problem("user-fraction", f"a release that is {status} has none.", "only with `inProgress` or `halted`")
+    if new and status in STAGED and fraction is None:
+        yield Problem("user-fraction", f"a release that is {status} needs one.", "a decimal between 0 and 1")
+    if not new and status == "draft":
+        yield Problem("status", "a release that is on the track can't become a draft again.", "with `files`")
+
+
+def _extra_problems(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
+    """Files that belong to artifacts need artifacts to belong to."""
+    for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
+        if value and not artifacts:
+            yield Problem(name, "there is no artifact that it belongs to.", "together with `files`")
+    apks = any(artifact.manifest and artifact.manifest.kind == "apk" for artifact in artifacts)
+    expansions = (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch))
+    for kind, value in expansions:
+        if value and not apks:
+            yield Problem(
+                f"expansion-file-{kind}", "only an APK has expansion files.", "together with an APK in `files`"
+            )
+
+
+def _new(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+    """Whether a release comes to the track, rather than a change to the one that is there."""
+    return bool(files or inputs.promote_from or inputs.version_codes_to_retain)
+
+
+def _changes(inputs: Inputs) -> bool:
+    """Whether something is said about a release: enough to change one without new files."""
+    asked = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
+    return any(asked) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
+
+
+def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> Asked:
+    staged = "inProgress" if inputs.user_fraction is not None else ""
+    return Asked(
+        package=package,
+        artifacts=artifacts,
+        tracks=inputs.tracks,
+        wish=Wish(
+            status=inputs.status or staged,
+            fraction=inputs.user_fraction,
+            name=inputs.release_name,
+            priority=inputs.in_app_update_priority,
+            countries=inputs.countries,
+        ),
+        default_name=inputs.platform.tag,
+        notes=attached.notes,
+        retained=inputs.version_codes_to_retain,
+        extras=attached.extras,
+        listing=attached.listing,
+        prune_images=inputs.images_prune,
+        promote_from=inputs.promote_from,
+        replace_rollout=inputs.replace_rollout,
+        reuse=inputs.on_version_conflict == "reuse",
+        existing_edit=inputs.existing_edit_id,
+        commit=inputs.commit,
+        dry_run=inputs.dry_run,
+        not_sent_for_review=inputs.changes_not_sent_for_review,
+        cancel_review=inputs.changes_in_review == "cancel",
+        tries=inputs.max_retries,
+    )
+
+
+def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
+    for artifact in artifacts:
+        if artifact.manifest and not artifact.manifest.signed:
+            yield f"{artifact.name} is not signed: Google Play takes signed artifacts only."
+    if inputs.dry_run and inputs.existing_edit_id:
+        yield "`existing-edit-id` is left alone: a dry run works in an edit of its own, which is deleted."
+    production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
+    if inputs.countries and not (production and inputs.user_fraction is not None):
+        yield "`countries`: Google Play accepts them only for a staged rollout on production."
+    if inputs.images_prune and not inputs.images_directory:
+        yield "`images-prune` does nothing without `images-directory`."
+
+
+def _plan(asked: Asked) -> Iterator[str]:
+    """The steps as people read them."""
+    rehearsal = asked.existing_edit and not asked.dry_run
+    yield f"work in edit {asked.existing_edit}" if rehearsal else f"open an edit of {asked.package}"
+    for artifact in asked.artifacts:
+        if artifact.manifest:
+            version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
+            yield f"upload {artifact.name}, {artifact.size} bytes, version {version}, unless Google Play has it already"
+    extras = asked.extras
+    for what, file in (("mapping", extras.mapping), ("native symbols", extras.symbols)):
+        if file:
+            yield f"upload {what} {file.name}"
+    for kind, expansion in extras.expansions:
+        source = f"of version {expansion}" if isinstance(expansion, int) else expansion.name
+        yield f"give each APK the {kind} expansion file {source}"
+    if asked.listing:
+        yield f"synchronise {sum(map(len, asked.listing.images.values()))} images, {len(asked.listing.texts)} texts"
+    for track in asked.tracks:
+        yield f"put {_what(asked)} on track {track}"
+    yield _last(asked)
+
+
+def _what(asked: Asked) -> str:
+    wish = asked.wish
+    share = f" for {wish.fraction * 100:g} % of users" if wish.fraction is not None else ""
+    codes = "+".join(dict.fromkeys((*asked.codes, *asked.retained)))
+    source = f"the release of {asked.promote_from}" if asked.promote_from else codes or "the release that is there"
+    return f"{source} as {wish.status or 'completed'}{share}" if codes or asked.promote_from or wish.status else source
+
+
+def _last(asked: Asked) -> str:
+    if asked.dry_run:
+        return "validate the edit and delete it: nothing is published"
+    return "commit the edit" if asked.commit else "leave the edit open"

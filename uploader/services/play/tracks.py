@@ -1,0 +1,182 @@
+"""What a track holds after a release has come to it: pure functions over the releases that Play reports.
+
+An update replaces all releases of a track, so whatever should stay has to be sent again. Play allows one completed
+release, one staged one (in progress or halted) and one draft on a track: a new release takes the place of its own kind,
+and one that reaches everybody ends the staged one as well. A release in progress is given up only when told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from uploader.errors import ProtocolError, ServiceError
+
+Release: TypeAlias = Mapping[str, Any]
+Notes: TypeAlias = tuple[tuple[str, str], ...]
+
+STAGED = frozenset({"inProgress", "halted"})
+REST_OF_WORLD = "rest-of-world"
+# What an absent field of a release means: nothing, or this.
+_DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
+# The fields that a promotion takes along, unless they are given anew.
+_TAKEN_ALONG = ("name", "releaseNotes", "inAppUpdatePriority")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
+
+    status: str = ""
+    fraction: float | None = None
+    name: str = ""
+    notes: Notes = ()
+    priority: int | None = None
+    countries: tuple[str, ...] = ()
+
+
+def releases(answer: object) -> tuple[Release, ...]:
+    """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer."""
+    found = answer.get("releases", []) if isinstance(answer, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(release, Mapping) for release in found):
+        raise ProtocolError("Google Play described a track in a form that is not documented.")
+    return tuple(found)
+
+
+def codes(release: Release) -> tuple[str, ...]:
+    """The version codes of a release, as Play writes them."""
+    found = release.get("versionCodes")
+    return tuple(str(code) for code in found) if isinstance(found, list) else ()
+
+
+def new(wish: Wish, version_codes: Iterable[str]) -> Release:
+    """A release made from nothing but the wish and its version codes."""
+    return _wished({}, wish, tuple(version_codes))
+
+
+def promoted(wish: Wish, source: Release, retained: Iterable[str]) -> Release:
+    """The release of another track: its codes, and its name, notes and priority unless the wish has them."""
+    taken = {field: source[field] for field in _TAKEN_ALONG if field in source}
+    return _wished(taken, wish, _unique((*codes(source), *retained)))
+
+
+def changed(wish: Wish, release: Release) -> Release:
+    """The same release with another status, fraction, or whatever else the wish has."""
+    return _wished(release, wish, codes(release))
+
+
+def to_promote(track: str, live: Sequence[Release]) -> Release:
+    """The release that a promotion takes: the newest that is served, else the newest draft, never a halted one."""
+    served = [release for release in live if release.get("status") in ("completed", "inProgress")]
+    drafts = [release for release in live if release.get("status") == "draft"]
+    return _newest(track, served or drafts, "promote")
+
+
+def to_change(track: str, live: Sequence[Release]) -> Release:
+    """The release that a change without new files means: the one in progress, else the newest on the track."""
+    rollouts = [release for release in live if release.get("status") == "inProgress"]
+    return _newest(track, rollouts or list(live), "change")
+
+
+def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> tuple[Release, ...]:
+    """The releases of the track with the new one first. Raises ServiceError when it would displace a rollout."""
+    kept = [other for other in live if not _displaces(release, other)]
+    rollouts = [other for other in live if other.get("status") == "inProgress" and other not in kept]
+    for rollout in rollouts:
+        if not (replace_rollout or _covers(release, rollout)):
+            raise ServiceError(
+                f"The release {describe(rollout)} is in progress on track {track}; {describe(release)} would end it.",
+                cause="A new release takes the place of a staged rollout.",
+                cure="Complete or halt the rollout first, or set `replace-rollout: true`.",
+            )
+    return (release, *kept)
+
+
+def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
+    """Whether the track holds these releases already, apart from fields that Play adds by itself."""
+    rest = list(live)
+    for wanted in after:
+        found = next((release for release in rest if _holds(release, wanted)), None)
+        if found is None:
+            return False
+        rest.remove(found)
+    return not rest
+
+
+def describe(release: Release) -> str:
+    """A release for people: `278+279 inProgress 10 %`."""
+    fraction = release.get("userFraction")
+    percent = f" {fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
+    return f"{'+'.join(codes(release)) or 'without version'} {release.get('status', 'of unknown status')}{percent}"
+
+
+def describe_all(live: Iterable[Release]) -> str:
+    """All releases of a track in one line."""
+    return ", ".join(describe(release) for release in live) or "empty"
+
+
+def _wished(base: Release, wish: Wish, version_codes: tuple[str, ...]) -> Release:
+    release = {**base, "versionCodes": list(version_codes), "status": wish.status or base.get("status", "completed")}
+    fraction = wish.fraction if wish.fraction is not None else base.get("userFraction")
+    release.pop("userFraction", None)
+    if release["status"] in STAGED and fraction is not None:
+        release["userFraction"] = fraction
+    if wish.name:
+        release["name"] = wish.name
+    if wish.notes:
+        release["releaseNotes"] = [{"language": language, "text": text} for language, text in wish.notes]
+    if wish.priority is not None:
+        release["inAppUpdatePriority"] = wish.priority
+    if wish.countries:
+        release["countryTargeting"] = _targeting(wish.countries)
+    return release
+
+
+def _targeting(countries: tuple[str, ...]) -> dict[str, Any]:
+    named = [country for country in countries if country != REST_OF_WORLD]
+    return {"countries": named, "includeRestOfWorld": REST_OF_WORLD in countries}
+
+
+def _displaces(release: Release, other: Release) -> bool:
+    """Whether `other` can't stay beside the release: the same version codes, or the place that it needs."""
+    status, place = release.get("status"), other.get("status")
+    if status == "draft":
+        return place == "draft"
+    return _covers(release, other) or place == status or (place in STAGED and status in {*STAGED, "completed"})
+
+
+def _covers(release: Release, other: Release) -> bool:
+    """Whether every version of `other` goes on in the release."""
+    return bool(codes(other)) and set(codes(other)) <= set(codes(release))
+
+
+def _newest(track: str, found: Sequence[Release], purpose: str) -> Release:
+    if not found:
+        raise ServiceError(
+            f"Track {track} has no release to {purpose}.",
+            cause="Nothing was released on it, or only what was halted.",
+            cure="Check the name of the track in the Play Console.",
+        )
+    return max(found, key=lambda release: max((_number(code) for code in codes(release)), default=-1))
+
+
+def _number(code: str) -> int:
+    return int(code) if code.isascii() and code.isdigit() else -1
+
+
+def _holds(release: Release, wanted: Release) -> bool:
+    return all(_plain(field, release.get(field)) == _plain(field, value) for field, value in wanted.items())
+
+
+def _plain(field: str, value: Any) -> Any:
+    """A field's value so that two spellings of the same thing are equal."""
+    if field == "versionCodes" and isinstance(value, list):
+        return {str(code) for code in value}
+    if field == "releaseNotes" and isinstance(value, list):
+        return {(note.get("language"), note.get("text")) for note in value if isinstance(note, Mapping)}
+    return _DEFAULTS.get(field) if value is None else value
+
+
+def _unique(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))

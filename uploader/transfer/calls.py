@@ -1,0 +1,86 @@
+"""One JSON call to an API, repeated where that does no harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from uploader.errors import AnswerLost, ProtocolError
+from uploader.protocol.media import JSON_TYPE
+from uploader.protocol.messages import Body, Broken, Request, Response
+from uploader.protocol.retry import Verdict, whether
+from uploader.services.base import Call
+from uploader.transfer.wire import Pace, Wire, refusal
+
+
+def call(step: Call, wire: Wire, say: Callable[[str], None]) -> Any:
+    """The decoded JSON answer of a call ({} when it is empty).
+
+    Raises `Refused` in the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the retries
+    are spent, `AnswerLost` when a call that must not be repeated may have been carried out, `ProtocolError` for an
+    answer that is no JSON.
+    """
+    what = step.what or f"{step.method} {step.path}"
+    request = _request(step, wire)
+    pace = Pace(wire, lambda text: say(f"{what}: {text}"))
+    while True:
+        # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
+        answer = wire.exchange(request, _blocks(request), final=not step.repeatable)
+        match whether(answer):
+            case Verdict.SUCCESS if isinstance(answer, Response):
+                return _decoded(answer, what)
+            case Verdict.RENEW if isinstance(answer, Response):
+                pace.renew(answer)
+            case Verdict.RETRY:
+                if not _harmless(step, answer):
+                    raise _lost(answer, what)
+                pace.wait(_why(answer), answer)
+            case _:
+                assert isinstance(answer, Response)
+                raise refusal(answer, what)
+
+
+def _request(step: Call, wire: Wire) -> Request:
+    query = f"?{urlencode(step.query)}" if step.query else ""
+    url = wire.url(step.root, step.path) + query
+    if step.json is None:
+        return Request(step.method, url)
+    return Request(step.method, url, (("Content-Type", JSON_TYPE),), Body(json.dumps(step.json).encode()))
+
+
+def _blocks(request: Request) -> tuple[bytes, ...]:
+    return (request.body.prefix,) if request.body.prefix else ()
+
+
+def _harmless(step: Call, answer: Response | Broken) -> bool:
+    """Whether the call may be sent again: 429, 408 and rate limits turn it away before it is carried out, a 5xx may not."""
+    if step.repeatable or not answer.sent_whole:
+        return True
+    return isinstance(answer, Response) and answer.status < 500
+
+
+def _lost(answer: Response | Broken, what: str) -> AnswerLost:
+    return AnswerLost(
+        f"Whether {what} was carried out is not known: {_why(answer)}.",
+        cause="The answer was lost on the way, or the service failed after it had begun.",
+        cure="It was not repeated, because it must not happen twice. Look at its effect before you run again.",
+    )
+
+
+def _why(answer: Response | Broken) -> str:
+    return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
+
+
+def _decoded(answer: Response, what: str) -> Any:
+    if not answer.body.strip():
+        return {}
+    decoded = answer.json()
+    if decoded is None:
+        raise ProtocolError(
+            f"The answer to {what} is not JSON.",
+            cause="A proxy or a login page answered instead of the service.",
+            cure="Check `api-endpoint` and the proxy settings of this machine.",
+        )
+    return decoded

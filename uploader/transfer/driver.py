@@ -1,0 +1,218 @@
+"""Drives a service's flow: carries out each step it yields, sends the answer back, and throws in what went wrong."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+from uploader.errors import Interrupted, UploaderError
+from uploader.journal import Journal
+from uploader.results import FileResult
+from uploader.services.base import (
+    Batch,
+    Call,
+    Digest,
+    Flow,
+    Note,
+    Outcome,
+    Pause,
+    Publish,
+    Recall,
+    Remember,
+    Reused,
+    Step,
+    Upload,
+)
+from uploader.transfer.calls import call
+from uploader.transfer.source import sha256
+from uploader.transfer.upload import FileUpload
+from uploader.transfer.wire import Pace, Settings, Wire
+
+
+class Progress(Protocol):
+    """One upload as people see it."""
+
+    def to(self, offset: int) -> None:
+        """It stands at so many bytes."""
+
+    def done(self, ok: bool) -> None:
+        """It ended."""
+
+
+class Voice(Protocol):
+    """Who tells people what happens; see `uploader.outputs`."""
+
+    def info(self, text: str) -> None:
+        """A line of the log."""
+
+    def warning(self, text: str) -> None:
+        """A line that deserves attention."""
+
+    def debug(self, text: str) -> None:
+        """A line for those who asked for more."""
+
+    def progress(self, label: str, total: int | None, start: int = ...) -> Progress:
+        """Follow one upload."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What a run has to show, filled while it goes: it is all there even when the run ends badly."""
+
+    results: list[FileResult] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
+
+
+class Driver:
+    """Runs one flow. `limit` is how many uploads the service takes at once, None for as many as the settings say."""
+
+    def __init__(self, wire: Wire, settings: Settings, journal: Journal, voice: Voice, limit: int | None = None) -> None:
+        self._wire = wire
+        self._settings = settings
+        self._journal = journal
+        self._voice = voice
+        self._threads = min(settings.concurrency, limit or settings.concurrency)
+        self._paces: dict[str, Pace] = {}
+        self.record = Record()
+
+    def run(self, flow: Flow) -> Outcome:
+        """Carries the flow to its end. Raises what the flow raises."""
+        answer: Any = None
+        failure: BaseException | None = None
+        while True:
+            try:
+                step = flow.send(answer) if failure is None else flow.throw(failure)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                self.record.outputs.update(outcome.outputs)
+                return outcome
+            answer, failure = None, None
+            try:
+                answer = self._carry_out(step)
+            except UploaderError as error:
+                failure = error
+
+    def _carry_out(self, step: Step) -> Any:
+        match step:
+            case Call():
+                return call(step, self._wire, self._voice.info)
+            case Upload():
+                return self._upload(step)
+            case Batch():
+                return self._batch(step.uploads)
+            case Digest():
+                return sha256(step.artifact)
+            case Reused():
+                return self.record.results.append(step.result)
+            case Recall():
+                return self._journal.recall(step.name)
+            case Remember():
+                return self._journal.remember(step.name, step.value)
+            case Publish():
+                return self.record.outputs.update(step.outputs)
+            case Note():
+                return getattr(self._voice, step.level)(step.text)
+            case Pause():
+                return self._pause(step)
+
+    def _pause(self, step: Pause) -> None:
+        pace = self._paces.get(step.why) if step.attempt else None
+        if pace is None:
+            pace = self._paces[step.why] = Pace(self._wire, self._voice.info)
+        pace.wait(step.why, None)
+
+    # --- uploads --------------------------------------------------------------------------------------------------
+
+    def _upload(self, job: Upload) -> FileResult:
+        result = self._one(job)
+        self.record.results.append(result)
+        if isinstance(result.failure, UploaderError):
+            raise result.failure
+        return result
+
+    def _one(self, job: Upload) -> FileResult:
+        """Uploads one file; whatever goes wrong stands in the result."""
+        watcher = _Watcher(job, self._voice)
+        upload = FileUpload(job, self._wire, self._settings, self._journal, watcher)
+        try:
+            result = upload.run()
+        except UploaderError as error:
+            watcher.progress.done(False)
+            return upload.result(error)
+        watcher.progress.done(True)
+        return replace(result, id=resource_id(result.resource))
+
+    def _batch(self, jobs: Sequence[Upload]) -> tuple[FileResult, ...]:
+        """All of them, several at once, the results in their order; the run's own stop ends all of them."""
+        results: list[FileResult | None] = [None] * len(jobs)
+        self._in_threads([partial(self._into, results, place, job) for place, job in enumerate(jobs)])
+        whole = tuple(result or FileResult(job.artifact.name, job.artifact.size or 0, error="was not reached")
+                      for result, job in zip(results, jobs, strict=True))
+        self.record.results.extend(whole)
+        stopped = next((result.failure for result in whole if isinstance(result.failure, Interrupted)), None)
+        if stopped is not None:
+            raise stopped
+        return whole
+
+    def _into(self, results: list[FileResult | None], place: int, job: Upload) -> None:
+        results[place] = self._one(job)
+
+    def _in_threads(self, tasks: Sequence[Callable[[], None]]) -> None:
+        waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        for task in tasks:
+            waiting.put(task)
+        broken: list[BaseException] = []
+        threads = [
+            threading.Thread(target=_work, args=(waiting, broken), daemon=True)
+            for _ in range(min(self._threads, len(tasks)))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if broken:
+            raise broken[0]
+
+
+def _work(waiting: queue.SimpleQueue[Callable[[], None]], broken: list[BaseException]) -> None:
+    while not broken:
+        try:
+            task = waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            task()
+        except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
+            broken.append(error)
+
+
+class _Watcher:
+    """Tells the voice how one file goes."""
+
+    def __init__(self, job: Upload, voice: Voice) -> None:
+        self._name = job.artifact.name
+        self._voice = voice
+        self.progress = voice.progress(job.artifact.name, job.artifact.size)
+
+    def to(self, offset: int) -> None:
+        self.progress.to(offset)
+
+    def say(self, text: str) -> None:
+        if text.startswith("WARNING: "):
+            self._voice.warning(f"{self._name}: {text[9:]}")
+        else:
+            self._voice.info(f"{self._name}: {text}")
+
+
+def resource_id(resource: Any) -> str:
+    """The id of what an upload made, by the names that Google's methods give it."""
+    for holder in (resource, *(value for value in resource.values() if isinstance(value, dict))):
+        for key in ("id", "versionCode", "name", "resourceId", "downloadUrl"):
+            value = holder.get(key)
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                return str(value)
+    return ""

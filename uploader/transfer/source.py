@@ -1,0 +1,234 @@
+"""The bytes of one artifact: read span by span, watched for changes, digested once each while they are sent."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol
+
+from uploader.artifacts import STREAM, Artifact, identity
+from uploader.errors import IntegrityError, TemporaryError
+from uploader.protocol.messages import Span
+
+BLOCK = 256 * 1024  # bytes read and handed on at once
+_OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
+
+
+class _Update(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+class Digester:
+    """Digests on a second core while the first one sends: hashlib releases the interpreter's lock."""
+
+    def __init__(self, algorithms: tuple[str, ...], *, overlap: bool) -> None:
+        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self._blocks: queue.Queue[bytes | None] = queue.Queue(maxsize=8)
+        self._thread: threading.Thread | None = None
+        if overlap:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def update(self, block: bytes) -> None:
+        """Takes the next bytes; waits when the digest is eight blocks behind, so memory stays flat."""
+        if self._thread:
+            self._blocks.put(block)
+        else:
+            self._update(block)
+
+    def finish(self) -> dict[str, str]:
+        """The digests in hex, by algorithm. No update may follow."""
+        self.close()
+        return {name: digest.hexdigest() for name, digest in self._hashes.items()}
+
+    def close(self) -> None:
+        """Ends the second thread, if there is one."""
+        if self._thread:
+            self._blocks.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while (block := self._blocks.get()) is not None:
+            self._update(block)
+
+    def _update(self, block: bytes) -> None:
+        for digest in self._hashes.values():
+            digest.update(block)
+
+
+class Source:
+    """A file, or content held in memory, from which any span can be read again.
+
+    Digests follow what is really sent: each byte goes into them the first time it is read. Use as a context manager.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        assert artifact.size is not None
+        self.size: int | None = artifact.size
+        self._artifact = artifact
+        self._digested = 0
+        self._digester = Digester(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
+        self._file = self._open()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._digester.close()
+        self._file.close()
+
+    def settle(self, span: Span) -> tuple[Span, bool]:
+        """The part of `span` that exists, and whether the content ends with it."""
+        assert self.size is not None
+        return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
+
+    def blocks(self, span: Span) -> Iterator[bytes]:
+        """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one that was found."""
+        self._catch_up(span.start)
+        position = span.start
+        for block in self._read(span):
+            fresh = block[self._digested - position :] if position < self._digested else block
+            if fresh:
+                self._digester.update(fresh)
+                self._digested += len(fresh)
+            position += len(block)
+            yield block
+
+    def digests(self) -> dict[str, str]:
+        """The sha256 of the whole content, of which the last bytes have just been sent."""
+        assert self.size is not None
+        self._catch_up(self.size)
+        return self._digester.finish()
+
+    def digest(self, algorithm: str) -> str:
+        """Another digest of the whole content, for services that state no sha256; reads it once more."""
+        assert self.size is not None
+        extra = hashlib.new(algorithm, usedforsecurity=False)
+        for block in self._read(Span(0, self.size)):
+            extra.update(block)
+        return extra.hexdigest()
+
+    def _catch_up(self, offset: int) -> None:
+        """Digests what an earlier run sent, so that the digest is that of the whole content."""
+        if self._digested < offset:
+            for block in self._read(Span(self._digested, offset)):
+                self._digester.update(block)
+            self._digested = offset
+
+    def _read(self, span: Span) -> Iterator[bytes]:
+        self._file.seek(span.start)
+        left = len(span)
+        while left:
+            block = self._file.read(min(BLOCK, left))
+            left -= len(block)
+            self._check(complete=bool(block))
+            yield block
+        self._check(complete=True)
+
+    def _open(self) -> BinaryIO:
+        if self._artifact.data is not None:
+            return io.BytesIO(self._artifact.data)
+        try:
+            return open(self._artifact.path, "rb", buffering=0)
+        except OSError as error:
+            raise _changed(self._artifact, f"it can't be opened any more ({error.strerror})") from None
+
+    def _check(self, *, complete: bool) -> None:
+        if not complete:
+            raise _changed(self._artifact, "it is shorter than it was")
+        if self._artifact.data is not None:
+            return
+        # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
+        try:
+            found = os.stat(self._artifact.path)
+        except OSError:
+            raise _changed(self._artifact, "it is gone") from None
+        opened = os.fstat(self._file.fileno())
+        for status in (found, opened):
+            if status.st_size != self._artifact.size:
+                raise _changed(self._artifact, f"its size was {self._artifact.size} bytes and is {status.st_size}")
+            if identity(status) != self._artifact.identity:
+                raise _changed(self._artifact, "it was rewritten or replaced")
+
+
+class Stream:
+    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.size: int | None = None
+        self._digester = Digester(("sha256", "sha1", "md5"), overlap=False)
+        self._base = 0
+        self._window = b""
+        self._digests: dict[str, str] = {}
+        self._file = sys.stdin.buffer if str(artifact.path) == STREAM else open(artifact.path, "rb")
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
+
+    def settle(self, span: Span) -> tuple[Span, bool]:
+        """Reads until `span` is held, and one byte more to see the end. Returns what there is, and whether it ends there.
+
+        Raises `TemporaryError` when the server went back behind what is still held.
+        """
+        if span.start < self._base:
+            raise TemporaryError(
+                "The server lost bytes of a stream, which can't be read a second time.",
+                cure="Run the job again, or give a file instead of a stream: a file can be resumed.",
+            )
+        self._window = self._window[span.start - self._base :]
+        self._base = span.start
+        while len(self._window) <= len(span) and (block := self._next(len(span) + 1 - len(self._window))):
+            self._window += block
+        ended = len(self._window) <= len(span)
+        if ended:
+            self.size = self._base + len(self._window)
+        return Span(span.start, min(span.stop, self._base + len(self._window))), ended
+
+    def blocks(self, span: Span) -> Iterator[bytes]:
+        """The bytes of `span`, which `settle` has read."""
+        held = memoryview(self._window)[span.start - self._base : span.stop - self._base]
+        for start in range(0, len(held), BLOCK):
+            yield bytes(held[start : start + BLOCK])
+
+    def digests(self) -> dict[str, str]:
+        """The digests of everything that came out of the pipe."""
+        self._digests = self._digests or self._digester.finish()
+        return self._digests
+
+    def digest(self, algorithm: str) -> str:
+        """One of them; a stream can't be read again, so all that services use were made on the way."""
+        return self.digests().get(algorithm, "")
+
+    def _next(self, most: int) -> bytes:
+        block = self._file.read(min(BLOCK, most))
+        self._digester.update(block)
+        return block
+
+
+def open_source(artifact: Artifact) -> Source | Stream:
+    """The right kind for the artifact."""
+    return Stream(artifact) if artifact.size is None else Source(artifact)
+
+
+def sha256(artifact: Artifact) -> str:
+    """The sha256 of a file, read once. Raises `IntegrityError` when it changes meanwhile."""
+    with Source(artifact) as source:
+        return source.digests()["sha256"]
+
+
+def _changed(artifact: Artifact, how: str) -> IntegrityError:
+    return IntegrityError(
+        f"{artifact.name} changed during the upload: {how}.",
+        cause="Something else still writes to it, often a build step or a second job in the same workspace.",
+        cure="Let the build finish before this step. Nothing was published from the mixture.",
+    )
