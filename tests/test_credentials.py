@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.token_server import ACCOUNT, PROVIDER, Ordered, TokenServer, claims_of, pem, running, service_account
+from tests.token_server import (
+    ACCOUNT,
+    PROVIDER,
+    Ordered,
+    TokenServer,
+    claims_of,
+    pem,
+    rsa_key,
+    running,
+    service_account,
+    signed,
+)
 from uploader import credentials, inputs
 from uploader.credentials.login import Login
 from uploader.errors import CredentialsError, ForeignHost, InputError, ProtocolError, TemporaryError, UploaderError
 
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
+IMPERSONATION = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
 USER = {
     "type": "authorized_user",
     "client_id": "client",
@@ -48,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(given: object = "", environ: dict[str, str] | None = None, **wanted: str) -> inputs.Inputs:
+def asked(given: object = "", environ: dict[str, str] | None = None, /, **wanted: str) -> inputs.Inputs:
     """Inputs as the program reads them; keywords in snake case, or a table by `**`."""
     wanted = {"target": "play", **wanted}
     if given:
@@ -106,7 +123,7 @@ def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -
 
 
 def test_a_key_may_be_a_path(tmp_path: Path) -> None:
-    """A relative path starts at the workspace; the file holds JSON or base64 of it, with or without a byte order mark."""
+    """A relative path starts at the workspace; the file holds JSON, perhaps with a byte order mark, or its base64."""
     text = json.dumps(service_account())
     for content in (text.encode(), b"\xef\xbb\xbf" + text.encode(), base64.b64encode(text.encode())):
         (tmp_path / "key.json").write_bytes(content)
@@ -117,13 +134,13 @@ def test_a_key_may_be_a_path(tmp_path: Path) -> None:
 
 
 def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> None:
-    """GOOGLE_APPLICATION_CREDENTIALS counts after the inputs; a file that is not there is a mistake, told by its name."""
+    """GOOGLE_APPLICATION_CREDENTIALS counts after the inputs; where its file is not there, the variable is named."""
     path = tmp_path / "key.json"
     environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
     with pytest.raises(InputError, match=r"GOOGLE_APPLICATION_CREDENTIALS: .*nor a file that exists"):
-        credentials.parse(asked(environ=environ))
+        credentials.parse(asked("", environ))
     path.write_text(json.dumps(service_account()))
-    assert credentials.parse(asked(environ=environ)).account == ACCOUNT
+    assert credentials.parse(asked("", environ)).account == ACCOUNT
     assert credentials.parse(asked(USER, environ)).kind == "authorized_user"
 
 
@@ -155,13 +172,13 @@ def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]
 
 
 def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
-    """`echo -e` turns the key's \\n into real line breaks, which strict JSON forbids."""
+    r"""`echo -e` turns the key's \\n into real line breaks, which strict JSON forbids."""
     text = json.dumps(service_account()).replace("\\n", "\n")
     assert credentials.parse(asked(text)).info == service_account()
 
 
 def other_key(curve: bool = False, password: bytes = b"") -> str:
-    key = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 1024)
+    key = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
     protection = BestAvailableEncryption(password) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection).decode()
 
@@ -244,7 +261,7 @@ def test_a_nested_configuration_is_checked_too() -> None:
     """An impersonating configuration names the mistakes of the credential inside it."""
     outer = {
         "type": "impersonated_service_account",
-        "service_account_impersonation_url": f"https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken",
+        "service_account_impersonation_url": f"https://iamcredentials.googleapis.com{IMPERSONATION}",
         "source_credentials": {"type": "service_account", "client_email": ACCOUNT},
     }
     assert "in `source_credentials`: the fields `private_key`, `token_uri`" in wrong(outer)
@@ -284,6 +301,15 @@ def test_no_complaint_repeats_a_part_of_the_key(cut: int, flip: int) -> None:
     except InputError as error:
         said = str(error) + repr(error) + repr(error.problems) + repr(error.__context__)
     assert not any(secret[at : at + 8] in said for at in range(len(secret) - 8))
+
+
+def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: TokenServer) -> None:
+    """Right in shape and length, wrong inside: found when the login is made."""
+    lines = pem().splitlines()
+    lines[5:9] = ["A" * 64] * 4
+    with pytest.raises(InputError, match="credentials: `private_key` can't be read"):
+        login(asked(key_of(server, private_key="\n".join(lines))))
+    assert server.seen == []
 
 
 def test_a_refusal_does_not_load_google_auth() -> None:
@@ -331,7 +357,7 @@ def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> 
     """The nested key logs in for IAM alone, then IAM hands out the token with the scopes asked for."""
     outer = {
         "type": "impersonated_service_account",
-        "service_account_impersonation_url": f"{server.url}/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken",
+        "service_account_impersonation_url": server.url + IMPERSONATION,
         "source_credentials": key_of(server),
     }
     made = login(asked(outer))
@@ -423,7 +449,7 @@ def test_no_wait_passes_the_deadline(server: TokenServer) -> None:
     assert clock.slept == [1.25, 2.25]
 
 
-def test_nobody_listens(server: TokenServer) -> None:
+def test_nobody_listens() -> None:
     """A refused connection is a temporary failure."""
     made = login(asked(service_account("http://127.0.0.1:9/token"), **{"max-retries": "0"}))
     with pytest.raises(TemporaryError, match="the connection broke"):
@@ -447,8 +473,8 @@ def test_nobody_listens(server: TokenServer) -> None:
             401,
             {
                 "error": "unauthorized_client",
-                "error_description": "Client is unauthorized to retrieve access tokens using this method, or client not "
-                "authorized for any of the scopes requested.",
+                "error_description": "Client is unauthorized to retrieve access tokens using this method, or client "
+                "not authorized for any of the scopes requested.",
             },
             "delegation is not set up",
         ),
@@ -518,7 +544,7 @@ def test_an_answer_that_is_no_token_ends_in_one_sentence(
 
 def keyless(server: TokenServer, **wanted: str) -> inputs.Inputs:
     environ = {**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server.url}/oidc?api-version=2.0"}
-    return asked(environ=environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
+    return asked("", environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
 
 
 def test_github_is_asked_for_a_token_that_google_exchanges(server: TokenServer) -> None:
@@ -526,8 +552,7 @@ def test_github_is_asked_for_a_token_that_google_exchanges(server: TokenServer) 
     made = login(keyless(server))
     assert (made.account, made.seal_key) == (ACCOUNT, None)
     assert made.token() == "ya29.impersonated-2-secret"
-    impersonation = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
-    assert server.paths() == ["/oidc", "/v1/token", impersonation]
+    assert server.paths() == ["/oidc", "/v1/token", IMPERSONATION]
     assert server.seen[0].query == {"api-version": "2.0", "audience": f"https://iam.googleapis.com/{PROVIDER}"}
     assert server.seen[2].fields["scope"] == [PLAY]
 
@@ -543,11 +568,9 @@ def test_each_exchange_uses_a_fresh_token_of_github(server: TokenServer) -> None
 
 def test_gitlab_brings_its_token_in_the_environment(server: TokenServer) -> None:
     """UPLOADER_ID_TOKEN is exchanged as it is."""
-    from tests.token_server import signed
-
     token = signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"})
     environ = {"GITLAB_CI": "true", "UPLOADER_ID_TOKEN": token}
-    login(asked(environ=environ, **{**KEYLESS, "api-endpoint": server.url})).token()
+    login(asked("", environ, **{**KEYLESS, "api-endpoint": server.url})).token()
     assert server.seen[0].fields["subject_token"] == token
 
 
@@ -578,7 +601,7 @@ def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
 def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, str], words: str) -> None:
     """Exit 3 before anything is sent, with the line that is missing in the workflow."""
     with pytest.raises(CredentialsError) as caught:
-        login(asked(environ=environ, **KEYLESS))
+        login(asked("", environ, **KEYLESS))
     assert words in str(caught.value)
     assert ("id-token: write" in caught.value.cure) == ("GITHUB_ACTIONS" in environ)
 
@@ -597,7 +620,7 @@ def test_the_file_of_googles_auth_action_works_as_it_comes(server: TokenServer, 
     """An external_account file with GitHub's URL inside; on a loopback endpoint Google's hosts are replaced too."""
     url = f"{server.url}/oidc?audience=https%3A%2F%2Fiam.googleapis.com%2F{PROVIDER.replace('/', '%2F')}"
     config = external(
-        service_account_impersonation_url=f"https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken",
+        service_account_impersonation_url=f"https://iamcredentials.googleapis.com{IMPERSONATION}",
         credential_source={
             "url": url,
             "headers": {"Authorization": "Bearer runner-secret-token"},
@@ -606,7 +629,7 @@ def test_the_file_of_googles_auth_action_works_as_it_comes(server: TokenServer, 
     )
     path = tmp_path / "gha-creds-0123.json"
     path.write_text(json.dumps(config))
-    read = asked(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(path)}, **{"api-endpoint": server.url})
+    read = asked("", {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}, **{"api-endpoint": server.url})
     made = login(read)
     assert made.token() == "ya29.impersonated-2-secret"
     assert made.account == ACCOUNT
@@ -629,6 +652,94 @@ def test_a_machine_without_any_login_is_told_how_to_give_one(
     with pytest.raises(CredentialsError, match="There are no credentials"):
         login(asked(), clock).token()
     assert clock.slept == []
+
+
+def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer) -> None:
+    """In a process of its own, since google-auth reads the server's address when it is imported."""
+    server.order(
+        Ordered(200, b"ok", {"Metadata-Flavor": "Google"}),
+        Ordered(200, b"example-project", {"Content-Type": "application/text"}),
+    )
+    host = server.url.removeprefix("http://")
+    program = (
+        "from uploader import credentials, inputs\n"
+        "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
+        "login = credentials.load(read, ['scope'], sleep=lambda seconds: None)\n"
+        "print(login.token(), login.account)\n"
+    )
+    environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ)
+    assert run.stdout == "ya29.machine-1-secret application default credentials\n"
+    assert run.stderr == ""
+
+
+def test_a_command_brings_a_token_only_where_google_auth_allows_it(
+    server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The opt-in is the environment's, never the configuration's own."""
+    answer = {
+        "version": 1,
+        "success": True,
+        "token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "id_token": signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"}),
+        "expiration_time": 4_000_000_000,
+    }
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    command = {"command": f"cat {tmp_path / 'answer.json'}", "timeout_millis": 5000}
+    read = asked(external(credential_source={"executable": command}), **{"api-endpoint": server.url})
+    with pytest.raises(CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"):
+        login(read).token()
+    assert server.seen == []
+    monkeypatch.setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
+    assert login(read).token() == "ya29.federated-1-secret"
+
+
+# --- the way there
+
+
+def test_a_proxy_is_used(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTP_PROXY and NO_PROXY mean what they mean to everybody else."""
+    key = service_account("http://127.0.0.2:9/token")
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    assert login(asked(key)).token() == "ya29.access-1-secret"
+    monkeypatch.setenv("NO_PROXY", "127.0.0.2")
+    with pytest.raises(TemporaryError):
+        login(asked(key, **{"max-retries": "0"})).token()
+
+
+def test_a_netrc_does_not_replace_the_authorization(server: TokenServer, home: Path) -> None:
+    """A default entry in .netrc, which requests would send instead of the bearer token, stays at home."""
+    (home / ".netrc").write_text("default login somebody password something\n")
+    assert login(keyless(server)).token() == "ya29.impersonated-2-secret"
+
+
+def test_a_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown authority is no passing failure; REQUESTS_CA_BUNDLE makes it known."""
+    path = self_signed(tmp_path)
+    with running(path) as server:
+        clock = Clock()
+        with pytest.raises(CredentialsError, match=r"is not trusted.*REQUESTS_CA_BUNDLE"):
+            login(asked(key_of(server)), clock).token()
+        assert clock.slept == []
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+        assert login(asked(key_of(server))).token() == "ya29.access-1-secret"
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody has signed but its own key, which is in the same file."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(timezone.utc)
+    certificate = (
+        x509.CertificateBuilder(name, name, rsa_key().public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(rsa_key(), hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    path.write_text(certificate.public_bytes(Encoding.PEM).decode() + pem())
+    return path
 
 
 # --- secrets

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -120,7 +122,7 @@ class TokenServer:
             if self.ordered:
                 return self.ordered.pop(0)
             try:
-                return Ordered(200, json.dumps(self._regular(seen)).encode())
+                return Ordered(200, json.dumps(self._regular(seen)).encode(), {"Content-Type": "application/json"})
             except (AssertionError, InvalidSignature, KeyError, ValueError) as error:
                 refusal = {"error": "invalid_grant", "error_description": f"{type(error).__name__}: {error}"}
                 return Ordered(400, json.dumps(refusal).encode())
@@ -134,6 +136,9 @@ class TokenServer:
             return self._token(seen.fields)
         if seen.path == "/v1/token":
             return self._exchange(seen.fields)
+        if seen.path.startswith("/computeMetadata/v1/"):
+            assert seen.headers["metadata-flavor"] == "Google"
+            return self._metadata(seen)
         if seen.path == "/oidc":
             assert seen.headers["authorization"] == "Bearer runner-secret-token"
             return {"value": signed({"sub": "repo:octo/app", "aud": seen.query["audience"]})}
@@ -157,6 +162,13 @@ class TokenServer:
             assert claims["exp"] - claims["iat"] <= 3600
         return {"access_token": self._issue("access"), "expires_in": self.lifetime, "token_type": "Bearer"}
 
+    def _metadata(self, seen: Seen) -> dict[str, Any]:
+        """A Compute Engine machine's metadata server, cloud.google.com/compute/docs/metadata."""
+        if seen.path.endswith("/token"):
+            return {"access_token": self._issue("machine"), "expires_in": self.lifetime, "token_type": "Bearer"}
+        assert seen.path.endswith("/instance/service-accounts/default/")
+        return {"email": ACCOUNT, "scopes": []}
+
     def _exchange(self, fields: dict[str, Any]) -> dict[str, Any]:
         assert fields["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
         assert fields["audience"] == f"//iam.googleapis.com/{PROVIDER}"
@@ -164,9 +176,16 @@ class TokenServer:
         return {"access_token": self._issue("federated"), "expires_in": self.lifetime, "token_type": "Bearer"}
 
 
+class _Quiet(ThreadingHTTPServer):
+    """Says nothing of handshakes that a distrustful client breaks off."""
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
-def running() -> Iterator[TokenServer]:
-    """A token server that listens while the block runs."""
+def running(certificate: Path | None = None) -> Iterator[TokenServer]:
+    """A token server that listens while the block runs, over TLS where `certificate` names its PEM file."""
     tokens = TokenServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -178,7 +197,8 @@ def running() -> Iterator[TokenServer]:
             headers = {key.lower(): value for key, value in self.headers.items()}
             self._give(tokens.answer(Seen(parts.path, query, headers, fields)))
 
-        do_GET = do_POST
+        def do_GET(self) -> None:
+            self.do_POST()
 
         def _give(self, answer: Ordered) -> None:
             if not answer.status:
@@ -197,8 +217,12 @@ def running() -> Iterator[TokenServer]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    tokens.url = f"http://127.0.0.1:{server.server_port}"
+    server = _Quiet(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    tokens.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -19,10 +19,22 @@ from uploader.globbing import Unreadable, expand, has_wildcard
 from uploader.manifests import Manifest
 from uploader.manifests import read as read_manifest
 
-__all__ = ["Artifact", "Manifest", "find", "from_path", "identity", "inspect", "part", "printable", "unchanged"]
+__all__ = [
+    "Artifact",
+    "Manifest",
+    "find",
+    "from_path",
+    "identity",
+    "inspect",
+    "is_within",
+    "part",
+    "printable",
+    "unchanged",
+]
 
 STREAM = "-"
 _CREDENTIALS = "gha-creds-*.json"
+_OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
 
@@ -96,15 +108,25 @@ def unchanged(artifact: Artifact, descriptor: int) -> bool:
     return status.st_size == artifact.size and identity(status) == artifact.identity
 
 
-def from_path(path: Path, name: str, *, input_name: str = "files") -> Artifact:
-    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError for that input."""
+def from_path(path: Path, name: str, *, input_name: str = "files", within: Path | None = None) -> Artifact:
+    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError for that input.
+
+    Its real path may not leave the folder `within`; None allows every place.
+    """
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
-        raise InputError(Problem(input_name, f"{printable(name)}: {_reason(error)}.")) from None
+        raise InputError(Problem(input_name, f"{printable(name)} can't be read: {_reason(error)}.")) from None
     if not stat.S_ISREG(status.st_mode):
         raise InputError(Problem(input_name, f"{printable(name)} is not a regular file."))
+    if within is not None and not is_within(path, within):
+        raise InputError(Problem(input_name, f"{printable(name)} {_OUTSIDE}."))
     return Artifact(printable(name), path, status.st_size, identity(status))
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether the real path, all links followed, is inside the folder's real path."""
+    return os.path.realpath(path).startswith(os.path.realpath(folder).rstrip("/") + "/")
 
 
 def printable(name: str) -> str:
@@ -168,7 +190,7 @@ class _Search:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
             return "is neither a file nor a named pipe"
         if not (self._allow_outside or real.startswith(self._root)):
-            return "is outside the workspace, which only `allow-outside-workspace: true` permits"
+            return _OUTSIDE
         return "" if os.access(path, os.R_OK) else "can't be read: permission denied"
 
     def _real(self, path: Path) -> str:

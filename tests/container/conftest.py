@@ -22,7 +22,11 @@ class Image:
     workspace: Path
 
     def run(
-        self, *args: str, env: Mapping[str, str] | None = None, entrypoint: str | None = None, options: Sequence[str] = ()
+        self,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+        entrypoint: str | None = None,
+        options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
         """One container with the workspace mounted as working directory; ends within a minute. `env` comes with -e."""
         command = [str(HERE / "podman"), "run", "--rm", "--network=none", "--workdir=/github/workspace", *options]

@@ -19,7 +19,7 @@ COMMANDS = {"debug", "notice", "warning", "error", "group", "endgroup", "add-mas
 FRAGMENTS = (
     "::error::", "::add-mask::", "##[error]", "##[", "::", ":", "\r", "\n", "\r\n", "\t", "%0A", "%", "|", "\\", "\\|",
     "`", "``", "<img src=x>", "</code>", "</details>", "<!--", "@octocat", "](https://e.vil)", "[x]", "https://e.vil",
-    "www.e.vil", "\x1b[31m", "\x85", "\u2028", "\u202e", "\u200b", "\udcff", "&lt;", "*b*", "_i_", "~", "#1", "$x$", "é",
+    "www.e.vil", "me@e.vil", "\x1b[31m", "\x85", "\u2028", "\u202e", "\u200b", "\udcff", "&lt;", "*b*", "_i_", "~", "#1", "$x$", "é",
     "日本", " ", "=", "<<", ",", ";", "\x00", "UPLOADER_X=1", "```", "- ", "section_start:1:a", "\x0b", "\u3000",
 )  # fmt: skip
 
@@ -120,8 +120,8 @@ def reading(inline: str) -> str:
     span = re.fullmatch(r"`([^`\n]+)`", inline)
     if span:
         return span.group(1)
-    element = re.fullmatch(r"<code>([^<>`]*)</code>", inline)
-    words = element.group(1) if element else inline
-    if re.search(r"[<>`*_~\[\]\\|$@{}\n^]|#(?!\d+;)|&(?!#\d+;)|:(?=\S)|www\.", words):
+    element = re.fullmatch(r"<code>((?:[^<>`]|<!-- -->)*)</code>", inline)
+    words = re.sub("&#64;<!-- -->", "&#0064;", element.group(1) if element else inline)
+    if re.search(r"&#64;|[<>`*_~\[\]\\|$@{}\n^]|#(?!\d+;)|&(?!#\d+;)|:(?=\S)|www\.", words):
         raise ValueError(f"Markup in {words!r}")
     return html.unescape(words)

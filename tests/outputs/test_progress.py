@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import os
 import re
+import struct
 import subprocess
 import sys
 import termios
@@ -144,18 +147,20 @@ class Terminal:
 
     def __init__(self, columns: int = 80) -> None:
         self.far, near = os.openpty()
-        termios.tcsetwinsize(near, (24, columns))
+        fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         self.err = os.fdopen(near, "w", encoding="utf-8")
         self.out = io.StringIO()
         self.voice: Voice = voice(where(Path(), "console"), stdout=self.out, stderr=self.err)
 
-    def shown(self) -> str:
-        self.err.flush()
-        return os.read(self.far, 1_000_000).decode("utf-8")
-
-    def close(self) -> None:
+    def close(self) -> str:
+        """Hang up; the answer is everything that the terminal was sent."""
         self.err.close()
+        shown = b""
+        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+            while data := os.read(self.far, 4096):
+                shown += data
         os.close(self.far)
+        return shown.decode("utf-8")
 
 
 def test_bar_on_a_terminal() -> None:
@@ -167,8 +172,7 @@ def test_bar_on_a_terminal() -> None:
     terminal.voice.info("between")
     progress.to(100 * MIB)
     progress.done(ok=True)
-    frames = terminal.shown()
-    terminal.close()
+    frames = terminal.close()
     assert "\r" in frames
     assert "app.aab: 100%" in frames
     assert terminal.out.getvalue() == "app.aab: 40.0 MiB of 50.0 MiB were stored, the rest goes again\nbetween\n"

@@ -48,7 +48,9 @@ def only_upload(prepared: Prepared) -> Upload:
 def uploads(prepared: Prepared) -> tuple[Upload, ...]:
     """All uploads that the flow yields, when each of them succeeds."""
     _, steps = run(prepared)
-    batches = [step.uploads if isinstance(step, Batch) else (step,) for step in steps if isinstance(step, (Batch, Upload))]
+    batches = [
+        step.uploads if isinstance(step, Batch) else (step,) for step in steps if isinstance(step, (Batch, Upload))
+    ]
     return tuple(upload for batch in batches for upload in batch)
 
 

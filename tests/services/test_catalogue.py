@@ -95,7 +95,9 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     params = {name: sample(parameter) for name, parameter in method.parameters.items()}
     metadata = {method.name_field or "description": "ü"} if method.takes_metadata else None
     name, content = CONTENTS[method.accept[0]]
-    inputs = make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {}))
+    inputs = make_inputs(
+        tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})
+    )
     prepared = generic.prepare(replace(inputs, target=target), (make_file(tmp_path, name, content),))
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))

@@ -119,7 +119,9 @@ def test_oversized_file_is_told(tmp_path: Path) -> None:
     """A file over the method's limit is refused; one of exactly the limit is not."""
     params, limit = {"channelId": "c"}, 6_291_456
     large = make_file(tmp_path, "a.png", PNG, size=limit + 1)
-    assert "at most 6,291,456" in refused(tmp_path, large, target="youtube.channelBanners.insert", params=params)["files"]
+    assert (
+        "at most 6,291,456" in refused(tmp_path, large, target="youtube.channelBanners.insert", params=params)["files"]
+    )
     fitting = make_file(tmp_path, "a.png", PNG, size=limit)
     assert prepared(tmp_path, fitting, target="youtube.channelBanners.insert", params=params)
 
@@ -138,7 +140,9 @@ def test_media_type_is_what_the_bytes_and_the_name_say(tmp_path: Path) -> None:
     }
     files = [make_file(tmp_path, name, content) for name, (content, _) in kinds.items()]
     sent = uploads(prepared(tmp_path, *files, target="drive.files.create"))
-    assert {upload.artifact.name: upload.media_type for upload in sent} == {name: kind for name, (_, kind) in kinds.items()}
+    assert {upload.artifact.name: upload.media_type for upload in sent} == {
+        name: kind for name, (_, kind) in kinds.items()
+    }
 
 
 def test_file_of_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
@@ -268,7 +272,12 @@ def test_scope_is_the_narrowest_that_does_the_work(
     ("target", "params", "resource", "found"),
     [
         ("drive.files.create", {}, {"kind": "drive#file", "id": "f1", "name": "n"}, "f1"),
-        ("firebaseappdistribution.media.upload", {"app": "projects/p/apps/a"}, {"name": "operations/1"}, "operations/1"),
+        (
+            "firebaseappdistribution.media.upload",
+            {"app": "projects/p/apps/a"},
+            {"name": "operations/1"},
+            "operations/1",
+        ),
         (
             "artifactregistry.projects.locations.repositories.genericArtifacts.upload",
             {"parent": "projects/p/locations/l/repositories/r"},
@@ -276,7 +285,12 @@ def test_scope_is_the_narrowest_that_does_the_work(
             "operations/2",
         ),
         ("androidpublisher.edits.apks.upload", {"packageName": "p", "editId": "e"}, {"versionCode": 7}, "7"),
-        ("androidpublisher.appstoreappsreview.uploadapk", {"appStorePackageName": "s", "packageName": "p"}, {"apkId": "k"}, "k"),
+        (
+            "androidpublisher.appstoreappsreview.uploadapk",
+            {"appStorePackageName": "s", "packageName": "p"},
+            {"apkId": "k"},
+            "k",
+        ),
         ("drive.files.create", {}, {"id": {"not": "a text"}, "name": True}, ""),
         ("drive.files.create", {}, {}, ""),
     ],

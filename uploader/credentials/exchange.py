@@ -50,9 +50,9 @@ class Answer(transport.Response):
         return self._response.status
 
     @property
-    def headers(self) -> Headers:
-        """The headers, by names in any case."""
-        return self._response.headers
+    def headers(self) -> Mapping[str, str]:
+        """The headers by lower-case names, which is how google-auth asks for them."""
+        return dict(self._response.headers.items)
 
     @property
     def data(self) -> bytes:
@@ -88,15 +88,13 @@ class Exchange(transport.Request):
         host = urlsplit(url).hostname or ""
         self._name(*_secrets_sent(body, headers or {}))
         limits = min(CONNECT, timeout or CONNECT), min(READ, timeout or READ)
-        failure: Exception | None = None
-        answer: Response | None = None
         try:
             answer = self._send(method, self._rerooted(url), data=body, headers=headers, timeout=limits, **options)
         except OSError as caught:  # the root of everything that requests raises
             failure = _broken(host, caught)
-        if answer is None:
-            raise failure or Unavailable(host, "no answer")
-        return self._judged(host, answer)
+        else:
+            return self._judged(host, answer)
+        raise failure
 
     def _send(self, method: str, url: str, **options: Any) -> Response:
         # A session for each request: tokens are fetched once an hour, an idle connection would not live so long. Its

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from uploader.credentials import checks, keyless, oauth
+from uploader.credentials import checks, oauth
 from uploader.credentials.exchange import Exchange, Unavailable
 from uploader.credentials.source import DEFAULT, KEYLESS, Source
 from uploader.errors import TemporaryError
@@ -17,6 +17,8 @@ from uploader.inputs.parse import is_loopback
 from uploader.protocol.retry import Budget
 
 if TYPE_CHECKING:
+    from google.auth.identity_pool import SubjectTokenSupplier
+
     from uploader.inputs import Inputs
 
 AHEAD = 300.0  # seconds
@@ -116,13 +118,20 @@ def build(
     if source.kind == DEFAULT:
         fetch = _found_late(scopes, exchange)
     else:
-        supplier = keyless.supplier(inputs) if source.kind == KEYLESS else None
-        credential = oauth.credentials(source, scopes, inputs.impersonate_user, supplier)
+        credential = oauth.credentials(source, scopes, inputs.impersonate_user, _supplier(source, inputs))
         fetch = _fetcher(credential, exchange)
     login = Login(source, fetch, inputs=inputs, sleep=sleep, random=random, clock=clock)
     for secret in login.secrets:
         on_secret(secret)
     return login
+
+
+def _supplier(source: Source, inputs: Inputs) -> SubjectTokenSupplier | None:
+    if source.kind != KEYLESS:
+        return None
+    from uploader.credentials import keyless  # federation is a part of google-auth that a key does not need
+
+    return keyless.supplier(inputs)
 
 
 def _fetcher(credential: Any, exchange: Exchange) -> Callable[[], oauth.Token]:

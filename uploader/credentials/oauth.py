@@ -166,7 +166,7 @@ def _token(value: object, expiry: datetime | None) -> Token:
 def _explained(words: str, exchange: Exchange) -> UploaderError:
     """A failure after an answer is the answer's; one before any is this machine's, told in google-auth's words."""
     if exchange.answered:
-        return ProtocolError(f"{exchange.answered} answered a request for a token with something else.", cure=CURE)
+        return ProtocolError(f"{exchange.answered} was asked for a token and answered something else.", cure=CURE)
     said = words.strip().rstrip(".") or "the configured source of the token can't be read"
     return CredentialsError(
         f"There is no token to log in with: {said}.",

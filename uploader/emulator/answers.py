@@ -81,7 +81,7 @@ class Refusal(Exception):
         return as_json({"error": error}, self.status)
 
 
-class Cut(Exception):  # noqa: N818 - not an error: a fault does what it was asked to do
+class Cut(Exception):
     """A fault ends the exchange here: with this answer, or without one by closing (or resetting) the connection."""
 
     def __init__(self, answer: Answer | None = None, *, reset: bool = False) -> None:

@@ -6,7 +6,8 @@ Nothing is read ahead of the one who asks, so a body may be of any size, and a s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import BinaryIO, Protocol
+from io import BufferedIOBase
+from typing import Protocol, cast
 
 from uploader.emulator.answers import Refusal, Vanished
 
@@ -17,15 +18,18 @@ LINE_LIMIT = 64 * 1024
 class Source(Protocol):
     """Fills a view with the next bytes and tells how many; 0 is the proper end, `Vanished` an improper one."""
 
-    def __call__(self, view: memoryview) -> int: ...
+    def __call__(self, view: memoryview) -> int:
+        """See the class."""
 
 
 class Stream(Protocol):
     """The part of a buffered reader that is used here."""
 
-    def readinto1(self, view: memoryview, /) -> int: ...
+    def readinto1(self, view: memoryview, /) -> int:
+        """Reads at most once; 0 at the end of the stream."""
 
-    def readline(self, limit: int, /) -> bytes: ...
+    def readline(self, limit: int, /) -> bytes:
+        """Reads up to the end of a line."""
 
 
 def sized(stream: Stream, length: int) -> Source:
@@ -160,6 +164,6 @@ class Body:
             pass
 
 
-def stream_of(file: BinaryIO) -> Stream:
+def stream_of(file: BufferedIOBase) -> Stream:
     """A buffered reader seen as a `Stream`; typeshed has no common name for what `makefile('rb')` gives."""
-    return file  # type: ignore[return-value]
+    return cast("Stream", file)

@@ -1,4 +1,4 @@
-"""One request on its way through the emulator: what was asked, under which names faults find it, and on whose behalf."""
+"""One request on its way through the emulator: what was asked, under which names faults find it, and for whom."""
 
 from __future__ import annotations
 

@@ -167,7 +167,9 @@ _TABLE = (
         {"stored": 262_144},
         before=_short_store,
     ),
-    Kind("stall", "stops reading for `seconds` once `after` bytes have come", {"after": 0, "seconds": 1.0}, before=_stall),
+    Kind(
+        "stall", "stops reading for `seconds` once `after` bytes have come", {"after": 0, "seconds": 1.0}, before=_stall
+    ),
     Kind(
         "session-lost",
         "forgets the upload session and answers 404 (or 410)",

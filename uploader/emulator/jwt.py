@@ -1,4 +1,4 @@
-"""JSON Web Tokens (RFC 7515, RFC 7519) signed with RS256: made, taken apart, and never believed without the signature."""
+"""JSON Web Tokens (RFC 7515, RFC 7519) signed with RS256: made, taken apart, never believed without the signature."""
 
 from __future__ import annotations
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ACCOUNT = "uploader@emulator.iam.gserviceaccount.com"
 PROJECT = "emulator"
+# google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
+GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
 ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLOUD = "https://www.googleapis.com/auth/cloud-platform"
 SKEW = 10
@@ -106,8 +108,8 @@ class Authority:
         """Google's words for a missing or expired token."""
         return Refusal(
             401,
-            "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid "
-            "authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
+            "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other "
+            "valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
             "authError",
         )
 
@@ -132,7 +134,7 @@ class Authority:
         check_times(claims, now)
         if claims.get("iss") != ACCOUNT:
             raise OAuthError("invalid_grant", "Invalid grant: account not found")
-        if claims.get("aud") != f"{base}/token":
+        if claims.get("aud") not in (f"{base}/token", GOOGLE_AUDIENCE):
             raise OAuthError("invalid_grant", "Invalid JWT: Failed audience check.")
         scopes = tuple(str(claims.get("scope", "")).split())
         if not scopes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 from urllib.parse import unquote
@@ -66,7 +66,8 @@ class UploadMethod:
     """A method that takes media. `check` runs before bytes are taken, `finish` turns them into the resource.
 
     `accept` are media types (with `*`), `limit` is in bytes, `algorithms` the digests its resource shows. `created` is
-    the status of success; `empty` says that success has no body.
+    the status of success; `empty` says that success has no body. `legacy` is false where only the X-Goog-Upload headers
+    are understood.
     """
 
     id: str
@@ -80,7 +81,7 @@ class UploadMethod:
     algorithms: tuple[str, ...] = ()
     created: int = 201
     empty: bool = False
-    dialects: tuple[str, ...] = field(default=("a", "b"))
+    legacy: bool = True
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

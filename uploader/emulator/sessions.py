@@ -1,7 +1,7 @@
 """An upload session as the server sees it: what was promised, what is stored, and how it ended.
 
-Both dialects work on the same sessions. A newer request to a session supersedes an older one that is still running, so a
-client that gave up a connection is not held up by it.
+Both dialects work on the same sessions. A newer request to a session supersedes an older one that is still running, so
+a client that gave up a connection is not held up by it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DIGESTS = frozenset({"md5Hash", "sha1", "sha256", "sha1Checksum", "sha256Checksum", "md5Checksum", "crc32c"})
 SIZES = frozenset({"size", "fileSize", "sizeEstimate", "sizeBytes"})
 RECEIVED = "X-Goog-Upload-Size-Received"
-PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>The proxy has something to say</h1></body></html>"
+PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>A word from the proxy</h1></body></html>"
 
 
 def slow_answer(fault: Fault, x: Exchange, answer: Answer) -> Answer:

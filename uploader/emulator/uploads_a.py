@@ -16,7 +16,11 @@ from uploader.emulator.related import RelatedReader
 from uploader.emulator.router import Media, UploadMethod
 from uploader.emulator.sessions import Session, find_session, open_session
 
-STEPS = ("simple", "multipart", "resumable.start", "resumable.put", "resumable.final", "resumable.query", "resumable.cancel")
+STEPS = (
+    "simple",
+    "multipart",
+    *(f"resumable.{step}" for step in ("start", "put", "final", "query", "cancel")),
+)
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
 
 

@@ -15,6 +15,9 @@ from uploader.inputs.platform import Kind
 from uploader.inputs.table import table
 
 ALIKE = 0.8  # of difflib's ratio: a letter or two
+FILES_ALONE = "nothing, since only what `files` names is uploaded"
+BY_ITSELF = "nothing, since Google Play does it by itself"
+REFERENCED = "nothing, since the version that is referenced has it"
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"
 SHARING = "`target: play-internal-sharing`"
 ROLLOUT = "`user-fraction`, as a fraction such as `0.05`"
@@ -56,11 +59,14 @@ ANSWERS = {
     "track_promote_release_status": "`status`",
     "validate_only": "`dry-run`",
     "version_name": "`release-name`",
-    "version_codes": "`version-codes-to-retain`",
+    "version_code": "nothing, since it is read from the artifact or from the track",
+    "issuer": KEY,
+    "deactivate_on_promote": BY_ITSELF,
+    "check_superseded_tracks": BY_ITSELF,
     "rescue_changes_not_sent_for_review": "`changes-not-sent-for-review`, whose `auto` does that",
-    "ack_bundle_installation_warning": "nothing: Google no longer asks for it",
-    "skip_upload_apk": "nothing: only what `files` names is uploaded",
-    "skip_upload_aab": "nothing: only what `files` names is uploaded",
+    "ack_bundle_installation_warning": "nothing, since Google no longer asks for it",
+    "skip_upload_apk": FILES_ALONE,
+    "skip_upload_aab": FILES_ALONE,
     "skip_upload_metadata": LISTING,
     "skip_upload_images": LISTING,
     "skip_upload_screenshots": LISTING,
@@ -69,10 +75,15 @@ ANSWERS = {
     "root_url": "`api-endpoint`",
     "obb_main_references_version": "`expansion-file-main`, as `references:VERSIONCODE`",
     "obb_patch_references_version": "`expansion-file-patch`, as `references:VERSIONCODE`",
+    "obb_main_file_size": REFERENCED,
+    "obb_patch_file_size": REFERENCED,
     "timeout": "`stall-timeout` and `finalize-timeout`",
     # gradle-play-publisher
     "serviceAccountCredentials": KEY,
     "ANDROID_PUBLISHER_CREDENTIALS": KEY,
+    "useApplicationDefaultCredentials": "nothing, since they are used when nothing else is given",
+    "defaultToAppBundles": "`files`, which names the bundle or the APKs",
+    "enabled": "nothing; leave the step out, or give it an `if:`",
     "impersonateServiceAccount": "`credentials`, as an `impersonated_service_account` configuration",
     "fromTrack": "`promote-from`",
     "promoteTrack": "`tracks`",
@@ -112,7 +123,7 @@ def judge(
     for variable in neighbours:
         _, answer = _answer(variable.removeprefix("SUPPLY_"))
         if answer:
-            warnings.append(f"{variable} is another tool's variable and is ignored; here it is {answer}.")
+            warnings.append(f"{variable} is another tool's variable and is ignored. Here: {answer}.")
 
 
 def _mistake(variable: str) -> Problem | None:
@@ -121,7 +132,7 @@ def _mistake(variable: str) -> Problem | None:
     written, answer = _answer(plain)
     if answer:
         name = written if prefix == "INPUT" else variable
-        return Problem(name, f"is another tool's name for an input; here it is {answer}.")
+        return Problem(name, f"is another tool's input. Here: {answer}.")
     ours = get_close_matches(plain[:80].lower().replace("_", "-"), [field.name for field in table()], n=1, cutoff=ALIKE)
     return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?") if ours else None
 

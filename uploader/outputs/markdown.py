@@ -1,7 +1,8 @@
 """Writes text from outside into GitHub's Markdown so that it stays text: no markup, no HTML, no link, no mention.
 
 Characters that could mean anything are written as numeric character references, which Markdown never takes for
-structure (CommonMark 0.30, section 6.2), and `code` keeps GitHub from looking for mentions and links inside.
+structure (CommonMark 0.30, section 6.2). An at sign needs more: GitHub looks for mentions and mail addresses after the
+references are resolved, so an empty comment parts it from what follows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from urllib.parse import quote, urlsplit
 # Beside letters and digits, what means nothing in the middle of a line. A colon is harmless before a blank only (else
 # it may be an address or an emoji), a dot everywhere but after www.
 _MARKUP: Final = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
-_PLAIN_CODE: Final = re.compile(r"[\w.,+=/()%~-](?:[\w .,+=/()%~-]*[\w.,+=/()%~-])?")
+_PLAIN_CODE: Final = re.compile(r"[\w.,:@+=/()%~-](?:[\w .,:@+=/()%~-]*[\w.,:@+=/()%~-])?")
 _URL_CHARACTERS: Final = "/:?#@!$&*+,=%~-._"  # no semicolon: none can end a character reference
 
 
@@ -65,4 +66,4 @@ def _weight(line: str) -> int:
 
 
 def _reference(match: re.Match[str]) -> str:
-    return f"&#{ord(match.group())};"
+    return "&#64;<!-- -->" if match.group() == "@" else f"&#{ord(match.group())};"

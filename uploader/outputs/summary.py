@@ -65,7 +65,7 @@ class _Page:
         note = "\n\nMore was left out, for the size of this page: the log and `uploader-results.json` have it."
         page, complete = self._head(), True
         for block in self._blocks():
-            if _bytes(page) + _bytes(block) + _bytes(note) + 2 <= self._limit:
+            if _bytes(page) + _bytes(block) + _bytes(note) + 3 <= self._limit:
                 page += f"\n\n{block}"
             else:
                 complete = False
@@ -90,7 +90,7 @@ class _Page:
         return "\n".join(f"> **{label}:** {self._text(words, SENTENCE)}<br>" for label, words in told if words)
 
     def _links(self) -> str:
-        return " · ".join(link(self._line(label, CELL), self._redactor.hide(url)) for label, url in self._report.links)
+        return " · ".join(link(self._line(label, CELL), self._line(url, SENTENCE)) for label, url in self._report.links)
 
     def _sent(self) -> str:
         """The table of what was sent; the track has a column where there is one."""

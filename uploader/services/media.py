@@ -23,7 +23,7 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("application/pdf", re.compile(rb"%PDF-")),
     ("application/zip", re.compile(rb"PK(\x03\x04|\x05\x06)")),
     ("application/gzip", re.compile(rb"\x1f\x8b\x08")),
-    ("video/mp4", re.compile(rb"....ftyp(isom|iso\d|mp4\d|avc1|M4V |dash)", re.DOTALL)),
+    ("video/mp4", re.compile(rb"....ftyp(?!qt  )", re.DOTALL)),
     ("video/quicktime", re.compile(rb"....ftypqt  ", re.DOTALL)),
     ("video/webm", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}webm", re.DOTALL)),
     ("video/x-matroska", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}matroska", re.DOTALL)),
@@ -31,19 +31,23 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 _SIGNED = {kind for kind, _ in _SIGNATURES}
 # Formats that many others are built on: there the name says more than the bytes.
 _CONTAINERS = {"application/zip", "application/gzip", "video/mp4"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
 _EXTENSIONS = {
     ".aab": OCTETS,
     ".apk": "application/vnd.android.package-archive",
     ".crx": "application/x-chrome-extension",
     ".deb": "application/vnd.debian.binary-package",
     ".dmg": "application/x-apple-diskimage",
+    ".docx": f"{_OFFICE}wordprocessingml.document",
     ".eml": "message/rfc822",
     ".gz": "application/gzip",
     ".ipa": OCTETS,
     ".md": "text/markdown",
+    ".pptx": f"{_OFFICE}presentationml.presentation",
     ".rpm": "application/x-rpm",
     ".webp": "image/webp",
     ".whl": "application/zip",
+    ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }

@@ -12,6 +12,7 @@ from uploader.protocol.media import JSON_TYPE
 from uploader.protocol.messages import Body, Broken, Request, Response
 from uploader.protocol.retry import Verdict, whether
 from uploader.services.base import Call
+from uploader.transfer.sending import own_bytes, why
 from uploader.transfer.wire import Pace, Wire, refusal
 
 
@@ -27,7 +28,7 @@ def call(step: Call, wire: Wire, say: Callable[[str], None]) -> Any:
     pace = Pace(wire, lambda text: say(f"{what}: {text}"))
     while True:
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
-        answer = wire.exchange(request, _blocks(request), final=not step.repeatable)
+        answer = wire.exchange(request, own_bytes(request), final=not step.repeatable)
         match whether(answer):
             case Verdict.SUCCESS if isinstance(answer, Response):
                 return _decoded(answer, what)
@@ -36,7 +37,7 @@ def call(step: Call, wire: Wire, say: Callable[[str], None]) -> Any:
             case Verdict.RETRY:
                 if not _harmless(step, answer):
                     raise _lost(answer, what)
-                pace.wait(_why(answer), answer)
+                pace.wait(why(answer), answer)
             case _:
                 assert isinstance(answer, Response)
                 raise refusal(answer, what)
@@ -50,10 +51,6 @@ def _request(step: Call, wire: Wire) -> Request:
     return Request(step.method, url, (("Content-Type", JSON_TYPE),), Body(json.dumps(step.json).encode()))
 
 
-def _blocks(request: Request) -> tuple[bytes, ...]:
-    return (request.body.prefix,) if request.body.prefix else ()
-
-
 def _harmless(step: Call, answer: Response | Broken) -> bool:
     """Whether the call may be sent again: 429, 408 and rate limits turn it away before it is carried out, a 5xx may not."""
     if step.repeatable or not answer.sent_whole:
@@ -63,14 +60,10 @@ def _harmless(step: Call, answer: Response | Broken) -> bool:
 
 def _lost(answer: Response | Broken, what: str) -> AnswerLost:
     return AnswerLost(
-        f"Whether {what} was carried out is not known: {_why(answer)}.",
+        f"Whether {what} was carried out is not known: {why(answer)}.",
         cause="The answer was lost on the way, or the service failed after it had begun.",
         cure="It was not repeated, because it must not happen twice. Look at its effect before you run again.",
     )
-
-
-def _why(answer: Response | Broken) -> str:
-    return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
 
 
 def _decoded(answer: Response, what: str) -> Any:

@@ -29,7 +29,7 @@ from uploader.services.base import (
 )
 from uploader.transfer.calls import call
 from uploader.transfer.source import sha256
-from uploader.transfer.upload import FileUpload
+from uploader.transfer.upload import upload
 from uploader.transfer.wire import Pace, Settings, Wire
 
 
@@ -137,13 +137,8 @@ class Driver:
     def _one(self, job: Upload) -> FileResult:
         """Uploads one file; whatever goes wrong stands in the result."""
         watcher = _Watcher(job, self._voice)
-        upload = FileUpload(job, self._wire, self._settings, self._journal, watcher)
-        try:
-            result = upload.run()
-        except UploaderError as error:
-            watcher.progress.done(False)
-            return upload.result(error)
-        watcher.progress.done(True)
+        result = upload(job, self._wire, self._settings, self._journal, watcher)
+        watcher.progress.done(not result.error)
         return replace(result, id=resource_id(result.resource))
 
     def _batch(self, jobs: Sequence[Upload]) -> tuple[FileResult, ...]:
@@ -202,10 +197,10 @@ class _Watcher:
         self.progress.to(offset)
 
     def say(self, text: str) -> None:
-        if text.startswith("WARNING: "):
-            self._voice.warning(f"{self._name}: {text[9:]}")
-        else:
-            self._voice.info(f"{self._name}: {text}")
+        self._voice.info(f"{self._name}: {text}")
+
+    def warn(self, text: str) -> None:
+        self._voice.warning(f"{self._name}: {text}")
 
 
 def resource_id(resource: Any) -> str:

@@ -125,11 +125,17 @@ class Source:
         self._file.seek(span.start)
         left = len(span)
         while left:
-            block = self._file.read(min(BLOCK, left))
+            block = self._next(min(BLOCK, left))
             left -= len(block)
             self._check(complete=bool(block))
             yield block
         self._check(complete=True)
+
+    def _next(self, most: int) -> bytes:
+        try:
+            return self._file.read(most)
+        except OSError as error:
+            raise _changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
 
     def _open(self) -> BinaryIO:
         if self._artifact.data is not None:

@@ -67,9 +67,7 @@ def _check_review(x: Exchange) -> None:
     if config.review == "automatic" and not_sent:
         raise Refusal(400, MUST_NOT_BE_SET)
     if config.in_review and behavior == "ERROR_IF_IN_REVIEW":
-        raise Refusal(
-            400, "Changes are already in review.", "failedPrecondition", state="FAILED_PRECONDITION"
-        )
+        raise Refusal(400, "Changes are already in review.", "failedPrecondition", state="FAILED_PRECONDITION")
 
 
 def _commit(x: Exchange) -> Answer:

@@ -86,9 +86,7 @@ class PlayStore:
             raise Refusal(403, "The caller does not have permission", "forbidden")
         if package not in self.apps:
             if not self._config.any_app:
-                raise Refusal(
-                    404, f"Package not found: {package}.", "applicationNotFound", domain="androidpublisher"
-                )
+                raise Refusal(404, f"Package not found: {package}.", "applicationNotFound", domain="androidpublisher")
             self.apps[package] = App(package, Content(), set())
         return self.apps[package]
 

@@ -1,4 +1,4 @@
-"""edits.tracks: list, get, create, update, patch; an update replaces the track's releases, each of which obeys rules."""
+"""edits.tracks: list, get, create, update, patch; an update replaces the releases, and each obeys rules."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _replace(x: Exchange, *, keep_absent: bool) -> Answer:
     if wanted.get("track", name) != name:
         raise Refusal(400, f"The track in the body is {wanted['track']!r}, the one in the path {name!r}.")
     if "releases" in wanted or not keep_absent:
-        edit.content.tracks[name] = _releases(edit, wanted.get("releases", []))
+        edit.content.tracks[name] = _releases(edit, name, wanted.get("releases", []))
     return as_json(_track(name, edit.content.tracks.get(name)))
 
 
@@ -82,10 +82,12 @@ def _patch(x: Exchange) -> Answer:
     return _replace(x, keep_absent=True)
 
 
-def _releases(edit: Edit, wanted: Json) -> list[dict[str, Json]]:
+def _releases(edit: Edit, name: str, wanted: Json) -> list[dict[str, Json]]:
     if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
         raise Refusal(400, "Invalid value at 'releases': a list of releases is expected.")
     releases = [_release(edit, dict(one)) for one in wanted]
+    for one in releases:
+        _check_countries(name, one)
     statuses = Counter(one["status"] for one in releases)
     for status, count in statuses.items():
         if count > 1:
@@ -100,7 +102,7 @@ def _releases(edit: Edit, wanted: Json) -> list[dict[str, Json]]:
 def _release(edit: Edit, release: dict[str, Json]) -> dict[str, Json]:
     unknown = sorted(set(release) - _FIELDS)
     if unknown:
-        raise Refusal(400, f"Invalid JSON payload received. Unknown name \"{unknown[0]}\" at 'releases': Cannot find field.")
+        raise Refusal(400, f"Invalid JSON payload received. Unknown name \"{unknown[0]}\" at 'releases'.")
     for check in _CHECKS:
         check(edit, release)
     return release
@@ -149,7 +151,7 @@ def _check_notes(edit: Edit, release: dict[str, Json]) -> None:
             raise Refusal(400, f"Invalid language in release notes: {language!r}.")
         length = len(str(note.get("text", "")))
         if length > NOTES_LIMIT:
-            raise Refusal(400, f"Release notes for {language} are too long: {length} characters, the limit is {NOTES_LIMIT}.")
+            raise Refusal(400, f"Release notes for {language} have {length} characters, the limit is {NOTES_LIMIT}.")
     if len(set(languages)) != len(languages):
         raise Refusal(400, "Release notes have a language twice.")
 
@@ -161,16 +163,16 @@ def _check_priority(edit: Edit, release: dict[str, Json]) -> None:
         raise Refusal(400, "The in-app update priority must be between 0 and 5.")
 
 
-def _check_countries(edit: Edit, release: dict[str, Json]) -> None:
-    del edit
+def _check_countries(name: str, release: dict[str, Json]) -> None:
+    """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the production track"."""
     targeting = release.get("countryTargeting")
     if targeting is None:
         return
     countries = targeting.get("countries", []) if isinstance(targeting, dict) else None
     if countries is None or not all(re.fullmatch(r"[A-Z]{2}", str(country)) for country in countries):
         raise Refusal(400, "Countries are two-letter CLDR codes.")
-    if release["status"] not in ("inProgress", "halted"):
-        raise Refusal(400, "Country targeting is only allowed for releases that are in progress or halted.")
+    if name.rpartition(":")[2] != "production" or release["status"] not in ("inProgress", "halted"):
+        raise Refusal(400, "Country targeting is only allowed for inProgress releases in the production track.")
 
 
 _CHECKS: tuple[Callable[[Edit, dict[str, Json]], None], ...] = (
@@ -179,7 +181,6 @@ _CHECKS: tuple[Callable[[Edit, dict[str, Json]], None], ...] = (
     _check_fraction,
     _check_notes,
     _check_priority,
-    _check_countries,
 )
 
 _TRACKS = BASE + "/{edit}/tracks"

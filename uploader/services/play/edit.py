@@ -140,21 +140,29 @@ def commit(work: Work) -> Steps[bool]:
     work.doubt = True
     yield from remember(work)
     while True:
-        try:
-            yield from patiently(work.edit.commit(_query(work.asked, by_hand)), work.asked.tries)
-        except (Refused, CredentialsError) as error:
-            turns += 1
-            if turns > 2 or not _demands_other_way(work.asked, error, by_hand):
-                yield from _refused(work, error)
-                raise
-            by_hand = not by_hand
-            yield Note(f"Google Play says: {error.what} Committing again in the same edit.")
-        except (AnswerLost, ProtocolError) as error:
+        error = yield from _attempt(work, by_hand)
+        if error is None:
+            return by_hand
+        if isinstance(error, (AnswerLost, ProtocolError)):
             losses += 1
             if (yield from _committed_after_all(work, losses, error)):
                 return by_hand
-        else:
-            return by_hand
+            continue
+        turns += 1
+        if turns > 2 or not _demands_other_way(work.asked, error, by_hand):
+            yield from _refused(work, error)
+            raise error
+        by_hand = not by_hand
+        yield Note(f"Google Play says: {error.what} Committing again in the same edit.")
+
+
+def _attempt(work: Work, by_hand: bool) -> Steps[UploaderError | None]:
+    """One commit; what is worth thinking about is handed back, anything else is raised."""
+    try:
+        yield from patiently(work.edit.commit(_query(work.asked, by_hand)), work.asked.tries)
+    except (Refused, CredentialsError, AnswerLost, ProtocolError) as error:
+        return error
+    return None
 
 
 def _committed_after_all(work: Work, losses: int, error: UploaderError) -> Steps[bool]:

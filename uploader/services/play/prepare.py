@@ -41,13 +41,16 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 def _inspected(files: tuple[Artifact, ...], problems: list[Problem]) -> tuple[Artifact, ...]:
     """The artifacts that can be read, with their manifests."""
-    found = []
-    for file in files:
-        try:
-            found.append(inspect(file))
-        except InputError as error:
-            problems += error.problems
-    return tuple(found)
+    found = (_inspect(file, problems) for file in files)
+    return tuple(artifact for artifact in found if artifact)
+
+
+def _inspect(file: Artifact, problems: list[Problem]) -> Artifact | None:
+    try:
+        return inspect(file)
+    except InputError as error:
+        problems += error.problems
+        return None
 
 
 def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> str:

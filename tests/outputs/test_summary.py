@@ -1,0 +1,193 @@
+"""The job summary: what a release engineer wants to see, and nothing that text from outside could make of the page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.outputs.platforms import hostile, reading, tables
+from uploader.errors import Refused
+from uploader.outputs.markdown import link
+from uploader.outputs.summary import LIMIT, Report, render
+from uploader.redaction import Redactor
+from uploader.results import FileResult, Moment
+from uploader.services.base import Section
+
+MIB = 1024 * 1024
+SHA = "0123456789abcdef" * 4
+BUNDLE = FileResult(
+    "out/app-release.aab", 30 * MIB, SHA, "edit-7", {"versionCode": 278}, attempts=3, bytes_uploaded=30 * MIB, retries=2,
+    seconds=10.0, timeline=(
+        Moment(0.5, "sent", "12.0 MiB", 4.0), Moment(4.5, "wait", "503: again in 2 s", 2.0),
+        Moment(6.5, "sent", "18.0 MiB", 3.5), Moment(10.0, "done", "version 278"),
+    ),
+)  # fmt: skip
+RELEASE = Report(
+    "Version 278 is on internal, beta.", "play", "ok", files=(BUNDLE,), tracks=("internal", "beta"),
+    outputs={"edit-id": "edit-7", "version-code": "278", "download-url": ""},
+    links=(("The app in the Play Console", "https://play.google.com/console/developers/app?id=com.example&x=(1)"),),
+    sections=(Section("Tracks", ("Track", "Before", "After"), (("beta", "277 (completed)", "278 (completed)"),)),),
+    warnings=("beta had a draft: it stays.",),
+)  # fmt: skip
+
+
+def page(report: Report = RELEASE, **changes: Any) -> str:
+    return render(replace(report, **changes), Redactor(["hunter2-hunter2"]))
+
+
+def test_table_of_what_was_sent() -> None:
+    """File, size, version code, digest, speed, retries and tracks stand in one row for each file."""
+    header, row = tables(page())[0]
+    assert header == ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", "Track", "Result"]
+    assert [reading(cell) for cell in row] == [
+        "out/app-release.aab", "30.0 MiB", "278", SHA[:12], "3.0 MiB/s", "2", "internal, beta", "sent",
+    ]  # fmt: skip
+
+
+def test_rest_of_the_page() -> None:
+    """Link, tracks before and after, warnings, outputs that have a value and full digests follow the table."""
+    text = page()
+    assert text.startswith("## ✅ Version 278 is on internal, beta.\n\nTarget: `play`\n")
+    assert "[The app in the Play Console](<https://play.google.com/console/developers/app?id=com.example&x=%281%29>)" in text
+    assert "- ⚠️ beta had a draft: it stays." in text
+    sent, tracks, outputs, digests = tables(text)
+    assert sent[0][0] == "File"
+    assert tracks == [["Track", "Before", "After"], ["beta", "277 (completed)", "278 (completed)"]]
+    assert outputs == [["Output", "Value"], ["`edit-id`", "`edit-7`"], ["`version-code`", "`278`"]]
+    assert digests == [["SHA-256", "File"], [f"`{SHA}`", "`out/app-release.aab`"]]
+
+
+def test_timeline_shows_attempts_waits_and_bytes() -> None:
+    """A Mermaid chart has one bar for each attempt and wait, in milliseconds since the run began."""
+    assert (
+        "```mermaid\ngantt\n    dateFormat x\n    axisFormat %s s\n    section out/app-release.aab\n"
+        "    sent 12.0 MiB :active, 500, 4500\n    wait 503_ again in 2 s :crit, 4500, 6500\n"
+        "    sent 18.0 MiB :active, 6500, 10000\n    done version 278 :done, milestone, 10000, 10001\n```"
+    ) in page()
+
+
+def test_timeline_stays_small() -> None:
+    """Of many files and many moments the chart shows those with the most to tell, failures first."""
+    moments = tuple(Moment(float(second), "sent", f"part {second}", 1.0) for second in range(1000))
+    files = [FileResult(f"{number}.png", 1, timeline=moments) for number in range(1000)]
+    files[500] = replace(files[500], error="refused")
+    chart = re.search(r"```mermaid\n(.*?)```", page(files=tuple(files)), re.DOTALL)
+    assert chart
+    assert chart.group(1).count("\n") < 150
+    assert chart.group(1).split("section ")[1].startswith("500.png\n")
+
+
+@pytest.mark.parametrize("outcome", ["dry-run", "rehearsal"])
+def test_nothing_was_published_in_large_letters(outcome: str) -> None:
+    """A dry run and a rehearsal begin with a heading that nobody can miss, also when they fail."""
+    for error in (None, Refused("No.", status=403)):
+        assert page(outcome=outcome, error=error).startswith("# NOTHING WAS PUBLISHED\n")
+
+
+def test_failure_says_what_why_and_what_to_do() -> None:
+    """A failed run shows Google's words, the likely cause and the cure, and which file failed comes first."""
+    files = BUNDLE, FileResult("bad.apk", 5, error="not reached")
+    error = Refused("Google said: Precondition check failed.", status=400, cause="No app.", cure="Create it.")
+    text = page(outcome="failed", headline="Nothing was released.", files=files, error=error)
+    assert text.startswith("## ❌ Nothing was released.")
+    assert "> **What happened:** Google said: Precondition check failed.<br>\n> **Likely cause:** No app.<br>\n" in text
+    assert [row[0] for row in tables(text)[0]] == ["File", "`bad.apk`", "`out/app-release.aab`"]
+    assert tables(text)[0][1][-1] == "❌ not reached"
+
+
+@pytest.mark.parametrize(
+    ("change", "result"),
+    [({"reused": True}, "was there already"), ({"resumed_from": 12 * MIB}, "sent, resumed at 12.0 MiB")],
+)
+def test_how_a_file_went(change: dict[str, Any], result: str) -> None:
+    """The table says which file the service had already, and which was continued from an earlier run."""
+    assert tables(page(files=(replace(BUNDLE, **change),)))[0][1][-1] == result
+
+
+@given(hostile.filter(lambda name: len(name) < 200), hostile)
+def test_hostile_text_stays_text(name: str, words: str) -> None:
+    """Every cell shows exactly the text it was given, made printable, as words without markup, HTML, link or mention."""
+    file = replace(BUNDLE, path=name, id=name, resource={}, error=words, timeline=())
+    text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name),)),), tracks=(name,))
+    shown = [Redactor().one_line(value).strip() for value in (name, words)]
+    header, row = tables(text)[0]
+    assert len(row) == len(header)
+    assert reading(row[0]) == reading(row[2]) == shown[0]
+    assert reading(row[-1]).removeprefix("❌").strip() == (shown[1] if words else "sent")
+    assert [reading(cell) for cell in tables(text)[1][1]] == shown[::-1]
+
+
+@given(st.builds(Report, headline=hostile, target=hostile, outcome=st.sampled_from(["ok", "failed"]), warnings=st.tuples(hostile), outputs=st.just({"id": "1"}) | st.builds(lambda value: {"id": value}, hostile), links=st.tuples(st.tuples(hostile, hostile))))  # fmt: skip
+def test_hostile_words_start_no_markup(report: Report) -> None:
+    """No headline, warning, output or link makes HTML, a command or a block of its own."""
+    text = render(report, Redactor())
+    assert set(re.findall(r"(?<!\]\()<[^>]*>", text)) <= {
+        "<details>", "<summary>", "</summary>", "</details>", "<code>", "</code>", "<!-- -->",
+    }  # fmt: skip
+    assert not re.search(r"::error|##\[|@octocat|javascript:", text)
+    assert not set(text) & set("\r\x1b\x85\u2028\u202e\u200b")
+
+
+@given(st.lists(st.builds(Moment, at=st.floats(), kind=st.sampled_from(["sent", "wait", "failed"]), text=hostile, seconds=st.floats()), min_size=1, max_size=12))  # fmt: skip
+def test_chart_is_well_formed(moments: list[Moment]) -> None:
+    """Whatever a moment says and whenever it was, each line of the chart is a task with two increasing times."""
+    text = page(files=(replace(BUNDLE, path="a:b\n```;#%%{", timeline=tuple(moments)),))
+    chart = text.split("```mermaid\n")[1].split("\n```")[0].split("\n")
+    assert chart[3] == "    section a_b_n_"
+    for line in chart[4:]:
+        task = re.fullmatch(r"    (?:sent|wait|failed)[\w .,()/+-]* :[a-z, ]+, (\d+), (\d+)", line)
+        assert task
+        assert int(task.group(1)) < int(task.group(2))
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "/relative", "file:///etc/passwd", "https://[", "data:text/html,x", ""])
+def test_link_to_nowhere_is_text(url: str) -> None:
+    """Only web addresses become links."""
+    assert link("label", url) == "label"
+
+
+def test_secrets_do_not_reach_the_page() -> None:
+    """A secret in any part of a report is masked, and so is a session URI's authority."""
+    leak = "hunter2-hunter2"
+    file = replace(BUNDLE, path=leak, id=leak, resource={"versionCode": leak}, error=leak, timeline=(Moment(0, "sent", leak, 1),))
+    text = page(
+        headline=leak, target=leak, files=(file,), outputs={"id": leak}, links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
+        sections=(Section(leak, (leak,), ((leak,),)),), warnings=(leak,), error=Refused(leak, status=400, cause=leak),
+        tracks=(leak,),
+    )  # fmt: skip
+    assert leak not in text
+    assert "upload_id=***" in text
+
+
+@pytest.mark.parametrize("name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"])
+def test_ten_thousand_files_fit(name: str) -> None:
+    """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what is missing."""
+    files = [replace(BUNDLE, path=name.format(number)) for number in range(10_000)]
+    files[9_999] = replace(files[9_999], error="the one that failed")
+    text = page(files=tuple(files))
+    assert len(text.encode("utf-8")) <= LIMIT < MIB
+    assert tables(text)[0][1][-1] == "❌ the one that failed"
+    assert re.search(r"\n\d+ of 10000 files are shown; the results file has all\.", text)
+
+
+@given(st.integers(2_000, 12_000))
+def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
+    """Where the room is small the page has whole blocks only, the most important ones, and a word on the rest."""
+    report = replace(RELEASE, files=(BUNDLE,) * 100, sections=RELEASE.sections * 200)
+    text = render(report, Redactor(), limit)
+    assert len(text.encode("utf-8")) <= limit
+    assert "More was left out" in text
+    assert all(len(row) == len(table[0]) for table in tables(text) for row in table)
+
+
+def test_every_kind_of_moment_has_its_colour() -> None:
+    """No kind of moment that the results know is missing from the chart's."""
+    kinds = get_args(get_type_hints(Moment)["kind"])
+    text = page(files=(replace(BUNDLE, timeline=tuple(Moment(0, kind, "x") for kind in kinds)),))
+    assert kinds
+    assert text.count(" x :") == len(kinds)

@@ -1,0 +1,395 @@
+"""Mails: what they say, that nothing slips a header in, their limits, and that none is sent twice."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.services.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
+
+from uploader.artifacts import Artifact
+from uploader.errors import InputError, Refused, TemporaryError
+from uploader.services import gmail, mail
+from uploader.services.base import Call, Note, Prepared, Recall, Remember, Step, Upload
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+TOKEN = "0123456789abcdef" * 2
+MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
+EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
+BASIC = {"target": "gmail", "mail_to": "b@example.com", "mail_subject": "Release", "mail_body": "It is out."}
+
+
+def prepared(workspace: Path, *files: Artifact, now: datetime = NOW, token: str = TOKEN, **given: str) -> Prepared:
+    return gmail.prepare(make_inputs(workspace, **given), files, now=lambda: now, token=lambda: token)
+
+
+def composed(workspace: Path, *files: Artifact, **given: str) -> EmailMessage:
+    data = only_upload(prepared(workspace, *files, **{**BASIC, **given})).artifact.data
+    assert data is not None
+    return parsed(data)
+
+
+def parsed(data: bytes) -> EmailMessage:
+    message = message_from_bytes(data, policy=default)
+    assert isinstance(message, EmailMessage)
+    assert not message.defects
+    return message
+
+
+def refused(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:
+    with pytest.raises(InputError) as caught:
+        prepared(workspace, *files, **given)
+    return problems(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("action", "method", "path", "scope", "limit"),
+    [
+        ("send", "POST", "/messages/send", "gmail.send", 36_700_160),
+        ("insert", "POST", "/messages", "gmail.insert", 157_286_400),
+        ("import", "POST", "/messages/import", "gmail.insert", 157_286_400),
+        ("draft", "POST", "/drafts", "gmail.compose", 36_700_160),
+        ("draft-update", "PUT", "/drafts/d%2F1", "gmail.compose", 36_700_160),
+        ("draft-send", "POST", "/drafts/send", "gmail.compose", 36_700_160),
+    ],
+)
+def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, path: str, scope: str, limit: int) -> None:
+    """Each action has Google's method, path, limit and the narrowest scope, and none of them may be repeated."""
+    made = prepared(
+        tmp_path, **BASIC, gmail_action=action, draft_id="d/1", mail_from="a@example.com", user_id="u@x.org"
+    )
+    upload = only_upload(made)
+    assert upload.endpoint.http_method == method
+    assert upload.endpoint.path == f"/gmail/v1/users/u%40x.org{path}"
+    assert upload.endpoint.upload_path == f"/upload{upload.endpoint.path}"
+    assert made.scopes == upload.endpoint.scopes == (f"https://www.googleapis.com/auth/{scope}",)
+    assert upload.endpoint.max_size == limit
+    assert upload.media_type == "message/rfc822"
+    assert not upload.endpoint.repeatable
+    assert upload.metadata == ({"id": "d/1"} if action == "draft-send" else None)
+
+
+def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
+    """Addresses, subject, text, HTML and attachments arrive as given, with non-ASCII intact; Bcc stays in for Gmail."""
+    files = make_file(tmp_path, "out/äpp.apk", b"PK\x03\x04"), make_file(tmp_path, "icon.dat", PNG)
+    message = composed(
+        tmp_path,
+        *files,
+        mail_from="Jörg Müller <joerg@example.com>",
+        mail_to='"Doe, Jane" <jane@example.com>, bob@example.org',
+        mail_cc="Team: x@example.com, y@example.com;",
+        mail_bcc="hidden@example.com",
+        mail_subject="Veröffentlichung 1.2 – 🚀",
+        mail_body="Grüße\nZeile zwei",
+        mail_html="<p>Grüße</p>",
+    )
+    assert message["from"].addresses[0].display_name == "Jörg Müller"
+    assert [address.addr_spec for address in message["to"].addresses] == ["jane@example.com", "bob@example.org"]
+    assert [address.addr_spec for address in message["cc"].addresses] == ["x@example.com", "y@example.com"]
+    assert str(message["bcc"]) == "hidden@example.com"
+    assert message["subject"] == "Veröffentlichung 1.2 – 🚀"
+    assert message["date"].datetime == NOW
+    assert message["message-id"] == f"<{TOKEN}@example.com>"
+    text, html = message.get_body(("plain",)), message.get_body(("html",))
+    assert isinstance(text, EmailMessage)
+    assert isinstance(html, EmailMessage)
+    assert text.get_content().splitlines() == ["Grüße", "Zeile zwei"]
+    assert html.get_content().splitlines() == ["<p>Grüße</p>"]
+    found = [(part.get_filename(), part.get_content_type(), part.get_content()) for part in message.iter_attachments()]
+    assert found == [
+        ("äpp.apk", "application/vnd.android.package-archive", b"PK\x03\x04"),
+        ("icon.dat", "image/png", PNG),
+    ]
+
+
+def test_every_line_is_short_ascii_and_ends_in_crlf(tmp_path: Path) -> None:
+    """The bytes that leave are 7-bit lines of at most 998 characters, each ended by CRLF."""
+    file = make_file(tmp_path, "a.txt", "ü\nlong ".encode() * 2000)
+    upload = only_upload(prepared(tmp_path, file, **{**BASIC, "mail_body": "ü" * 5000, "mail_html": "x" * 5000}))
+    data = upload.artifact.data or b""
+    assert data.isascii()
+    assert data.count(b"\n") == data.count(b"\r\n") == data.count(b"\r")
+    assert max(len(line) for line in data.split(b"\r\n")) <= 998
+
+
+def test_html_alone_is_an_html_message(tmp_path: Path) -> None:
+    """Without a text the message is HTML alone, not an empty alternative."""
+    message = composed(tmp_path, mail_body="", mail_html="<p>x</p>")
+    assert message.get_content_type() == "text/html"
+
+
+def test_body_and_html_come_from_files(tmp_path: Path) -> None:
+    """`file:PATH` reads the text from the workspace."""
+    make_file(tmp_path, "notes/body.txt", "Grüße".encode())
+    assert composed(tmp_path, mail_body="file:notes/body.txt").get_content().strip() == "Grüße"
+
+
+def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
+    """An .eml among the files is an attachment of plain octets, since a message part can't be base64."""
+    (part,) = composed(tmp_path, make_file(tmp_path, "a.eml", EML)).iter_attachments()
+    assert part.get_content_type() == "application/octet-stream"
+    assert part.get_content() == EML
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mail_to", "not an address"),
+        ("mail_to", "a@example.com, b"),
+        ("mail_to", "a@-"),
+        ("mail_to", "a@exämple.com"),
+        ("mail_to", "<a@example.com"),
+        ("mail_cc", "a@example.com; b@example.com"),
+        ("mail_bcc", "a b@example.com"),
+        ("mail_from", "a@example.com, b@example.com"),
+        ("mail_subject", "a\u2028Bcc: x@example.com"),
+        ("mail_to", "a@example.com\x85Bcc: x@example.com"),
+        ("mail_body", "file:../outside.txt"),
+        ("mail_body", "file:missing.txt"),
+        ("mail_html", "file:link.txt"),
+        ("mail_html", "file:latin1.txt"),
+        ("user_id", ".."),
+    ],
+)
+def test_wrong_field_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    """An address that is none, a line break in a header, a body outside the workspace or not UTF-8: told by its name."""
+    workspace = tmp_path / "work"
+    make_file(workspace, "latin1.txt", b"\xe9")
+    make_file(tmp_path, "outside.txt")
+    (workspace / "link.txt").symlink_to(tmp_path / "outside.txt")
+    assert list(refused(workspace, **{**BASIC, name: value})) == [name.replace("_", "-")]
+
+
+HOSTILE = st.text(alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\u2028\x85'), min_size=1, max_size=60)
+
+
+@given(subject=HOSTILE, sender=HOSTILE, name=HOSTILE, body=st.text(max_size=80))
+def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: str) -> None:
+    """Whatever subject, sender, attachment name and body hold, the headers are those that were meant and no other."""
+    try:
+        author = mail.addresses(f"{sender} <a@example.com>")
+    except ValueError:
+        author = ()
+    words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
+    attachment = mail.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
+    letter = mail.Letter(
+        sender=author, to=mail.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
+    )
+    data = mail.compose(letter, mail.Stamp(NOW, TOKEN))
+    names = [
+        line.partition(b":")[0] for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] not in b" \t"
+    ]
+    meant = {b"From", b"To", b"Subject", b"Date", b"Message-ID", b"MIME-Version", b"Content-Type"}
+    assert len(names) == len(set(names))
+    assert set(names) <= meant
+    assert str(message_from_bytes(data, policy=default)["to"]) == "b@example.com"
+
+
+def test_mail_without_recipient_sender_or_content_is_refused(tmp_path: Path) -> None:
+    """What is sent needs a recipient, what is inserted a sender, and nothing may be empty; a draft needs no recipient."""
+    assert refused(tmp_path, target="gmail", mail_body="x") == {"mail-to": "is missing: the mail has no recipient."}
+    assert list(refused(tmp_path, target="gmail", mail_to="a@example.com")) == ["mail-body"]
+    assert list(refused(tmp_path, **BASIC, gmail_action="insert")) == ["mail-from"]
+    assert prepared(tmp_path, target="gmail", gmail_action="draft", mail_body="x")
+
+
+def test_limit_counts_the_encoding(tmp_path: Path) -> None:
+    """An attachment that fits only before it is base64 is refused without being read; one that fits after is sent."""
+    large = make_file(tmp_path, "large.bin", size=30_000_000)
+    assert "at most 36,700,160" in refused(tmp_path, large, **BASIC)["files"]
+    inserted = prepared(tmp_path, large, **BASIC, gmail_action="insert", mail_from="a@example.com")
+    assert (only_upload(inserted).artifact.size or 0) > 36_700_160
+
+
+def test_encoded_size_is_what_the_message_takes(tmp_path: Path) -> None:
+    """The size that is reckoned beforehand is that of the encoded attachment, to the byte."""
+    for count in (0, 1, 2, 3, 56, 57, 58, 113, 114, 115, 5000):
+        name = f"{count}.bin"
+        empty = make_file(tmp_path, name, b"")
+        without = only_upload(prepared(tmp_path, empty, **BASIC)).artifact.size or 0
+        full = only_upload(prepared(tmp_path, make_file(tmp_path, name, b"x" * count), **BASIC)).artifact.size or 0
+        assert full - without == mail.encoded_size(count)
+
+
+def test_stream_is_no_attachment(tmp_path: Path) -> None:
+    """A stream can't be attached, since its size is unknown."""
+    assert "stream" in refused(tmp_path, stream(), **BASIC)["files"]
+
+
+def test_message_file_is_sent_as_it_is_with_crlf(tmp_path: Path) -> None:
+    """An .eml goes out byte for byte, but for line ends; its path is the name of the result."""
+    make_file(tmp_path, "mail/a.eml", EML.replace(b"\r\n", b"\n"))
+    upload = only_upload(prepared(tmp_path, target="gmail", message_file="mail/a.eml"))
+    assert upload.artifact.data == EML
+    assert upload.artifact.name == "mail/a.eml"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"To: b@example.com\nTo: c@example.com\n\nx", "has 2 to headers."),
+        (b"From: a@example.com\nSubject: s\n\nx", "no recipient"),
+        (b"Subject: a\rBcc: x@example.com\nTo: b@example.com\n\nx", "bare carriage return"),
+        (b"To: b@example.com\0\n\nx", "NUL"),
+        (b"From someone Thu Jan  1 00:00:00 1970\nTo: b@example.com\n\nx", "mailbox"),
+        (b"just text\nmore text", "can't be read"),
+        (b"", "can't be read"),
+        (b"To: b@example.com\nContent-Type: multipart/mixed; boundary=x\n\nno parts", "boundary"),
+    ],
+)
+def test_message_file_that_is_no_message_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
+    """An .eml with doubled or smuggled headers, no recipient, or that is no message at all is refused."""
+    make_file(tmp_path, "a.eml", content)
+    with pytest.raises(InputError, match=what):
+        prepared(tmp_path, target="gmail", message_file="a.eml")
+
+
+def test_message_file_over_the_limit_is_refused(tmp_path: Path) -> None:
+    """An .eml that grows over the limit when its line ends become CRLF is refused."""
+    make_file(tmp_path, "a.eml", EML + b"\n" * 20_000_000)
+    assert "at most 36,700,160" in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    make_file(tmp_path, "b.eml", EML, size=36_700_161)
+    assert "at most 36,700,160" in refused(tmp_path, target="gmail", message_file="b.eml")["message-file"]
+
+
+def test_message_file_stands_alone_and_inside(tmp_path: Path) -> None:
+    """Beside an .eml no other part may be given, and it has to be in the workspace."""
+    make_file(tmp_path, "a.eml", EML)
+    found = refused(tmp_path, make_file(tmp_path, "x"), **BASIC, message_file="a.eml")
+    assert sorted(found) == ["files", "mail-body", "mail-subject", "mail-to"]
+    inner = tmp_path / "work"
+    inner.mkdir()
+    assert "outside" in refused(inner, target="gmail", message_file="../a.eml")["message-file"]
+    assert prepared(inner, target="gmail", message_file="../a.eml", allow_outside_workspace="true")
+
+
+@pytest.mark.parametrize("action", ["draft-update", "draft-send"])
+def test_draft_id_is_required(tmp_path: Path, action: str) -> None:
+    """To update or send a draft its id is needed."""
+    assert list(refused(tmp_path, **BASIC, gmail_action=action)) == ["draft-id"]
+    assert "draft-id" in refused(tmp_path, target="gmail", gmail_action=action)
+
+
+def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
+    """Without new content `draft-send` is one call with the id, which is not repeated."""
+    made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
+    outcome, steps = run(made, answer=lambda step: MESSAGE if isinstance(step, Call) else None)
+    call = steps[0]
+    assert isinstance(call, Call)
+    assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
+    assert not call.repeatable
+    assert outcome.outputs == {"id": "m1", "ids": "m1", "message-id": "m1", "thread-id": "t1"}
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "outputs"),
+    [
+        ("send", MESSAGE, {"id": "m1", "ids": "m1", "message-id": "m1", "thread-id": "t1"}),
+        (
+            "draft",
+            {"id": "d1", "message": MESSAGE},
+            {"id": "d1", "ids": "d1", "draft-id": "d1", "message-id": "m1", "thread-id": "t1"},
+        ),
+        ("draft", {"id": "d1", "message": "odd"}, {"id": "d1", "ids": "d1", "draft-id": "d1"}),
+        ("send", {"id": 7}, {}),
+    ],
+)
+def test_outputs_are_the_ids_of_the_answer(
+    tmp_path: Path, action: str, resource: dict[str, Any], outputs: dict[str, str]
+) -> None:
+    """Message, thread and draft ids come from the answer; what it does not say is not made up."""
+    outcome, _ = run(prepared(tmp_path, **BASIC, gmail_action=action), resource)
+    assert outcome.outputs == outputs
+
+
+def sent(steps: list[Step]) -> bytes:
+    (upload,) = (step for step in steps if isinstance(step, Upload))
+    return upload.artifact.data or b""
+
+
+def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> None:
+    """A run that ended in between left its stamp, so the next one composes the same bytes, and forgets it when done."""
+    file = make_file(tmp_path, "a.bin", b"x" * 1000)
+    journal: dict[str, str | None] = {}
+    given = {**BASIC, "mail_html": "<p>x</p>"}
+
+    def answer(step: Step) -> Any:
+        if isinstance(step, Remember):
+            journal[step.name] = step.value
+        if isinstance(step, Recall):
+            return journal.get(step.name)
+        return TemporaryError("spent.") if isinstance(step, Upload) and len(seen) == 0 else None
+
+    seen: list[bytes] = []
+    first = prepared(tmp_path, file, **given)
+    with pytest.raises(TemporaryError):
+        run(first, answer=answer)
+    assert len([value for value in journal.values() if value]) == 1
+    seen.append(sent(run(first)[1]))
+    second = prepared(tmp_path, file, now=NOW + timedelta(hours=1), token="f" * 32, **given)
+    assert sent(run(second)[1]) != seen[0]
+    assert sent(run(second, MESSAGE, answer=answer)[1]) == seen[0]
+    assert set(journal.values()) == {None}
+
+
+def test_other_content_is_another_mail(tmp_path: Path) -> None:
+    """A mail that says something else does not go on under the stamp of the first."""
+
+    def key(*files: Artifact, **given: str) -> str:
+        (step,) = (
+            step for step in run(prepared(tmp_path, *files, **{**BASIC, **given}))[1] if isinstance(step, Recall)
+        )
+        return step.name
+
+    keys = {
+        key(),
+        key(mail_body="y"),
+        key(mail_to="c@example.com"),
+        key(mail_bcc="c@example.com"),
+        key(gmail_action="draft"),
+    }
+    keys |= {
+        key(make_file(tmp_path, "a", b"1")),
+        key(make_file(tmp_path, "a", b"2")),
+        key(make_file(tmp_path, "b", b"2")),
+    }
+    assert len(keys) == 8
+
+
+@pytest.mark.parametrize("text", ["", "x", "2026-01-02T03:04:05+00:00 short", f"never {TOKEN}"])
+def test_a_damaged_stamp_counts_as_none(text: str) -> None:
+    """What is no stamp is not taken for one."""
+    assert mail.Stamp.parse(text) is None
+    assert mail.Stamp.parse(str(mail.Stamp(NOW, TOKEN))) == mail.Stamp(NOW, TOKEN)
+
+
+def test_refused_mail_is_forgotten_and_explained(tmp_path: Path) -> None:
+    """After a refusal nothing is kept; a service account without a mailbox is told what is missing."""
+    refusal = Refused("no.", status=400, reason="failedPrecondition", message="Precondition check failed.")
+    kept: list[str | None] = []
+
+    def answer(step: Step) -> Any:
+        if isinstance(step, Remember):
+            kept.append(step.value)
+        return refusal if isinstance(step, Upload) else None
+
+    with pytest.raises(Refused, match="impersonate-user"):
+        run(prepared(tmp_path, **BASIC), answer=answer)
+    assert kept[-1] is None
+    with pytest.raises(Refused) as caught:
+        run(prepared(tmp_path, **BASIC, impersonate_user="u@example.com"), answer=answer)
+    assert caught.value is refusal
+
+
+@pytest.mark.parametrize("given", [BASIC, {"target": "gmail", "gmail_action": "draft-send", "draft_id": "d"}])
+def test_dry_run_sends_nothing(tmp_path: Path, given: dict[str, str]) -> None:
+    """A dry run checks and composes, and then only says what would be sent."""
+    _, steps = run(prepared(tmp_path, **given, dry_run="true"))
+    assert [type(step) for step in steps] == [Note]

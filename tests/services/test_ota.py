@@ -1,0 +1,95 @@
+"""Over-the-air packages: whole zips only, by the other dialect, with the documented metadata."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.services.factory import make_file, make_inputs, only_upload, problems, run, stream
+
+from uploader.artifacts import Artifact
+from uploader.errors import InputError
+from uploader.services import ota
+from uploader.services.base import Note, Prepared
+
+GIVEN = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
+
+
+def archive(comment: bytes = b"") -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        made.writestr("payload.bin", b"x" * 5000)
+        made.comment = comment
+    return buffer.getvalue()
+
+
+def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
+    return ota.prepare(make_inputs(workspace, **given), files)
+
+
+def refused(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:
+    with pytest.raises(InputError) as caught:
+        prepared(workspace, *files, **given)
+    return problems(caught.value)
+
+
+@pytest.mark.parametrize("comment", [b"", b"signed", b"PK\x05\x06" * 9, b"c" * 0xFFFF])
+def test_package_goes_as_documented(tmp_path: Path, comment: bytes) -> None:
+    """A whole zip, whatever its comment, goes by the second dialect with deployment and title as metadata."""
+    made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive(comment)), **GIVEN)
+    upload = only_upload(made)
+    assert (
+        upload.endpoint.root + upload.endpoint.upload_path == "https://androidovertheair.googleapis.com/upload/package"
+    )
+    assert upload.endpoint.dialect == "goog-upload"
+    assert upload.endpoint.empty_answer
+    assert upload.endpoint.session_lifetime == timedelta(days=3)
+    assert upload.media_type == "application/zip"
+    assert upload.metadata == {"deployment": "d1", "package_title": "System 1.2"}
+    assert made.scopes == ("https://www.googleapis.com/auth/android_partner_over_the_air",)
+
+
+def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> None:
+    """A sparse package of several gigabytes is checked by its first and last bytes."""
+    file = make_file(tmp_path, "ota.zip", b"PK\x03\x04", size=5 << 30)
+    assert "no zip" in refused(tmp_path, file, **GIVEN)["files"]
+    with file.path.open("ab") as end:
+        end.write(archive()[-22:])
+    assert prepared(tmp_path, make_file_again(file), **GIVEN)
+
+
+def make_file_again(file: Artifact) -> Artifact:
+    return Artifact(file.name, file.path, file.path.stat().st_size)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])
+def test_what_is_no_whole_zip_is_refused(tmp_path: Path, content: bytes) -> None:
+    """An empty file, another format, a truncated or lengthened zip is refused."""
+    assert "no zip" in refused(tmp_path, make_file(tmp_path, "ota.zip", content), **GIVEN)["files"]
+
+
+def test_deployment_title_and_one_file_are_required(tmp_path: Path) -> None:
+    """All that is missing is told together; a stream can't be checked."""
+    assert sorted(refused(tmp_path, target="ota")) == ["deployment", "files", "package-title"]
+    assert "stream" in refused(tmp_path, stream(), **GIVEN)["files"]
+
+
+def test_simple_upload_does_not_exist(tmp_path: Path) -> None:
+    """The dialect has multipart and resumable uploads, no simple one."""
+    file = make_file(tmp_path, "ota.zip", archive())
+    assert "no simple upload" in refused(tmp_path, file, **GIVEN, upload_protocol="simple")["upload-protocol"]
+
+
+def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:
+    """The service may answer without a body; then there is no id, and none is made up."""
+    outcome, _ = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {})
+    assert outcome.outputs == {}
+
+
+def test_dry_run_sends_nothing(tmp_path: Path) -> None:
+    """A dry run says what would be sent."""
+    _, steps = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN, dry_run="true"))
+    assert [type(step) for step in steps] == [Note]

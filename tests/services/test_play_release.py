@@ -1,0 +1,239 @@
+"""A Play release from the first call to the last, against a strict model of Play's rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.services.fake_play import Driver, Play, artifact, asked, plain, refused, release
+from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError
+from uploader.services.base import Call, Upload
+from uploader.services.play.asked import Extras, Listing
+from uploader.services.play.tracks import Wish
+
+
+def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
+    """One artifact, one track: six kinds of calls in this order, and the release is live."""
+    play = Play(internal=[release(1)])
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert play.calls == [
+        "insert", "GET bundles", "GET apks", "upload bundles", "GET tracks", "PUT tracks", "commit",
+    ]  # fmt: skip
+    assert play.live.tracks["internal"] == [release(2)]
+
+
+def test_calls_and_uploads_go_where_the_documents_say() -> None:
+    """Paths, methods, media types and limits are those of androidpublisher v3."""
+    driver = Driver(Play())
+    driver.run(asked(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",)))
+    edit = "/androidpublisher/v3/applications/com.example.app/edits/1"
+    calls = [(step.method, step.path) for step in driver.steps if isinstance(step, Call)]
+    assert calls[0] == ("POST", "/androidpublisher/v3/applications/com.example.app/edits")
+    assert ("PUT", f"{edit}/tracks/wear%3Abeta") in calls
+    assert calls[-1] == ("POST", f"{edit}:commit")
+    bundle, apk = [step for step in driver.steps if isinstance(step, Upload)]
+    assert bundle.endpoint.upload_path == f"/upload{edit}/bundles"
+    assert (bundle.media_type, bundle.endpoint.max_size) == ("application/octet-stream", 50 * 2**30)
+    assert apk.endpoint.upload_path == f"/upload{edit}/apks"
+    assert (apk.media_type, apk.endpoint.max_size) == ("application/vnd.android.package-archive", 10 * 2**30)
+    assert bundle.endpoint.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
+
+
+def test_version_code_and_other_ids_are_outputs() -> None:
+    """The highest version code, all of them in the order of `files`, the edit and whether it was committed."""
+    driver = Driver(Play())
+    outcome = driver.run(asked(artifact(30), artifact(4), tracks=("internal", "beta")))
+    assert driver.outputs == {
+        "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
+    }  # fmt: skip
+    assert outcome.headline == "com.example.app 30+4 is committed on internal, beta."
+
+
+def test_outputs_known_before_a_failure_are_published() -> None:
+    """When a late step fails, the version code and the kept edit's id are known all the same."""
+    play = Play()
+    play.fail("commit", refused(400, "Precondition check failed."))
+    driver = Driver(play)
+    with pytest.raises(Refused):
+        driver.run(asked(artifact(2)))
+    assert driver.outputs["version-codes"] == "2"
+    assert (driver.outputs["edit-id"], driver.outputs["committed"]) == ("1", "false")
+
+
+def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review() -> None:
+    """The summary gets what only this service knows: tables, and links that work with the package name alone."""
+    outcome = Driver(Play(internal=[release(1)])).run(asked(artifact(2), wish=Wish("inProgress", 0.1)))
+    tracks, review = outcome.sections
+    assert tracks.rows == (("internal", "1 completed", "2 inProgress 10 %, 1 completed"),)
+    assert review.rows == (("com.example.app", "sent for review"),)
+    assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
+
+
+def test_commit_false_leaves_the_edit_open_for_another_job() -> None:
+    """Nothing is committed or deleted, the id is an output, and the journal does not claim the edit."""
+    play = Play()
+    driver = Driver(play)
+    driver.run(asked(artifact(2), commit=False, tracks=()))
+    assert list(play.edits) == ["1"]
+    assert play.edits["1"].bundles.keys() == {2}
+    assert (driver.outputs["edit-id"], driver.outputs["committed"]) == ("1", "false")
+    assert driver.journal == {}
+
+
+def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
+    """Two jobs upload into one edit, a third releases their versions and commits."""
+    play = Play()
+    driver = Driver(play)
+    driver.run(asked(artifact(2), commit=False, tracks=()))
+    edit = driver.outputs["edit-id"]
+    Driver(play).run(asked(artifact(3), commit=False, tracks=(), existing_edit=edit))
+    Driver(play).run(asked(retained=("2", "3"), existing_edit=edit))
+    assert play.live.tracks["internal"] == [release(2, 3)]
+    assert play.count("insert") == 1
+
+
+def test_an_existing_edit_is_never_deleted() -> None:
+    """A failure in somebody else's edit leaves it open, and the log says so."""
+    play = Play()
+    play.answer(Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits"))
+    play.fail("PUT tracks", refused(400, "Precondition check failed."))
+    driver = Driver(play)
+    with pytest.raises(Refused):
+        driver.run(asked(artifact(2), existing_edit="1"))
+    assert "1" in play.edits
+    assert "stays open" in driver.notes
+
+
+def test_a_dry_run_uploads_validates_and_deletes() -> None:
+    """A rehearsal works in an edit of its own, which is thrown away; nothing is live afterwards."""
+    play = Play()
+    driver = Driver(play)
+    outcome = driver.run(asked(artifact(2), dry_run=True, existing_edit="7"))
+    assert play.calls[-2:] == ["validate", "DELETE"]
+    assert play.live.tracks == {}
+    assert play.edits == {}
+    assert driver.outputs["committed"] == "false"
+    assert "nothing was published" in outcome.headline
+
+
+def test_a_dry_run_that_is_refused_deletes_its_edit_and_fails() -> None:
+    """What a rehearsal is for: the refusal is reported, with its cure."""
+    play = Play()
+    play.fail("validate", refused(400, "Only releases with status draft may be created on draft app."))
+    with pytest.raises(Refused) as caught:
+        Driver(play).run(asked(artifact(2), dry_run=True))
+    assert "status: draft" in caught.value.cure
+    assert play.edits == {}
+
+
+def test_a_dry_run_of_an_app_that_is_reviewed_by_hand_passes() -> None:
+    """The parameter that Google asks for belongs to a commit; a rehearsal is not refused for it."""
+    play = Play()
+    message = "Changes cannot be sent for review automatically. Please set the query parameter …"
+    play.fail("validate", refused(400, message))
+    outcome = Driver(play).run(asked(artifact(2), dry_run=True))
+    assert "passed" in outcome.headline
+
+
+def test_the_answered_version_code_must_be_the_manifest_s() -> None:
+    """An artifact that arrives as another version is an integrity error, and the edit is deleted."""
+    play = Play()
+    strange = artifact(2)
+    answer = play.answer
+    play.answer = lambda step: {"versionCode": 3} if isinstance(step, Upload) else answer(step)  # type: ignore[method-assign]  # the model can't lie by itself
+    with pytest.raises(IntegrityError, match=r"version code 2.*answered 3"):
+        Driver(play).run(asked(strange))
+    assert play.edits == {}
+
+
+def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
+    """Each artifact gets the run's mapping and symbols; expansion files go to APKs alone."""
+    play = Play()
+    extras = Extras(plain("m.txt", b"m"), plain("s.zip", b"s"), (("main", plain("o.obb", b"o")), ("patch", 1)))
+    Driver(play).run(asked(artifact(2), artifact(3, kind="apk", content=b"a"), extras=extras))
+    assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "m.txt", "s.zip", "o.obb"]
+    assert {key for key in play.live.extras if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
+    assert play.live.extras[3, "patch"] == 1
+
+
+def test_a_listing_alone_needs_no_track() -> None:
+    """Texts and images can be published without a release."""
+    play = Play()
+    listing = Listing({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
+    Driver(play).run(asked(tracks=(), listing=listing))
+    assert play.live.listings["en-US"]["title"] == "App"
+    assert len(play.live.images["en-US", "icon"]) == 1
+
+
+def test_a_repeated_release_finds_nothing_to_do() -> None:
+    """When Google Play has all of it, nothing is sent and nothing committed, and the run is good."""
+    play = Play()
+    Driver(play).run(asked(artifact(2)))
+    again = Driver(play)
+    outcome = again.run(asked(artifact(2)))
+    assert play.uploads == ["app-2.aab"]
+    assert play.count("commit") == 1
+    assert play.edits == {}
+    assert (again.outputs["committed"], again.outputs["version-codes"]) == ("true", "2")
+    assert again.results[0].reused
+    assert "already" in outcome.headline
+
+
+def test_no_permission_ends_with_exit_code_3_and_says_whom_to_ask() -> None:
+    """A 403 about rights is about the account, not about the release."""
+    play = Play()
+    play.fail("insert", refused(403, "The caller does not have permission", "PERMISSION_DENIED"))
+    with pytest.raises(CredentialsError) as caught:
+        Driver(play).run(asked(artifact(2)))
+    assert "The caller does not have permission" in caught.value.what
+    assert "Users and permissions" in caught.value.cure
+
+
+def test_an_unknown_app_is_explained() -> None:
+    """Google's words stay, with the likely cause: the first artifact has to be uploaded by hand."""
+    play = Play()
+    play.fail("insert", refused(404, "Package not found: com.example.app."))
+    with pytest.raises(Refused) as caught:
+        Driver(play).run(asked(artifact(2)))
+    assert "Package not found: com.example.app." in caught.value.what
+    assert "by hand" in caught.value.cause
+
+
+def test_same_code_other_bytes_is_refused_plainly() -> None:
+    """Both digests are named, nothing is uploaded, and the edit is deleted."""
+    play = Play()
+    Driver(play).run(asked(artifact(2)))
+    with pytest.raises(ServiceError, match="with other bytes") as caught:
+        Driver(play).run(asked(artifact(2, b"other bytes")))
+    assert caught.value.exit_code == 4
+    assert "Raise the version code" in caught.value.cure
+    assert play.edits == {}
+
+
+def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:
+    """Who wants each release to be new is told when it is not."""
+    play = Play()
+    Driver(play).run(asked(artifact(2)))
+    with pytest.raises(ServiceError, match="already"):
+        Driver(play).run(asked(artifact(2), reuse=False))
+
+
+def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
+    """Another job may have brought the same file into the edit a moment ago."""
+    play = Play()
+    add = lambda: play.edits["1"].bundles.update(Play_digest)  # noqa: E731  # one statement is all it does
+    Play_digest = {2: __import__("hashlib").sha256(b"bytes").hexdigest()}
+    play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=add)
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert driver.results[0].reused
+    assert play.live.tracks["internal"] == [release(2)]
+
+
+def test_a_used_version_that_play_does_not_list_is_refused() -> None:
+    """A code that was burnt earlier can't be reused: the refusal says what to do."""
+    play = Play()
+    play.fail("upload bundles", refused(403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"))
+    with pytest.raises(Refused) as caught:
+        Driver(play).run(asked(artifact(2)))
+    assert "Raise the version code" in caught.value.cure

@@ -1,0 +1,212 @@
+"""One set of names everywhere: the code's table, the action's metadata, the README's tables and its examples."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from uploader import inputs
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = ("README.md", "docs/MIGRATION.md")
+EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
+STAND_INS = {"matrix.part": "2", "secrets.": "key", "edit": "0123", "ref_name": "v1.0.0"}
+
+
+def as_written(text: str) -> Any:
+    """YAML whose scalars stay text, as GitHub passes them on."""
+    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - BaseLoader builds nothing but str, list and dict
+
+
+def action() -> dict[str, Any]:
+    loaded = as_written((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def section(document: str, title: str) -> str:
+    """The part of a Markdown document below a heading of the second level."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return re.split(r"^## ", text.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of all table rows whose first cell is one name in backticks."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return [row for row in cells if re.fullmatch(r"`[\w.-]+`", row[0])]
+
+
+def examples(document: str) -> Iterator[Any]:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+        yield as_written(block)
+
+
+def steps(node: Any) -> Iterator[dict[str, Any]]:
+    """Every step of this action, however deep it stands in a workflow."""
+    if isinstance(node, dict):
+        if "google-release-uploader@" in str(node.get("uses", "")):
+            yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            yield from steps(child)
+
+
+def filled(text: str) -> str:
+    """The value with GitHub's expressions replaced by something that could stand there."""
+
+    def stand_in(expression: re.Match[str]) -> str:
+        return next(value for part, value in STAND_INS.items() if part in expression[0])
+
+    return EXPRESSION.sub(stand_in, text)
+
+
+# Inputs
+
+
+def test_the_action_has_exactly_the_inputs_of_the_code_in_the_same_spelling() -> None:
+    """An input that one of them lacks could not be given, or would be ignored."""
+    assert sorted(action()["inputs"]) == sorted(field.name for field in inputs.table())
+
+
+def test_the_readme_has_exactly_the_inputs_of_the_code() -> None:
+    """Each input has one row."""
+    assert sorted(row[0].strip("`") for row in rows(section("README.md", "Inputs"))) == sorted(
+        field.name for field in inputs.table()
+    )
+
+
+@pytest.mark.parametrize("field", inputs.table(), ids=lambda field: field.name)
+def test_a_default_is_the_same_in_the_code_the_action_and_the_readme(field: inputs.Field) -> None:
+    """A default that can be written is written alike; a computed one is not in the action at all."""
+    declared = action()["inputs"][field.name]
+    assert declared.get("default", "") == field.default
+    (row,) = [row for row in rows(section("README.md", "Inputs")) if row[0] == f"`{field.name}`"]
+    if field.default:
+        assert row[2] == f"`{field.default}`"
+        assert field.parse(field.default) == getattr(inputs.Inputs(), field.attribute)
+    else:
+        assert not re.fullmatch(r"`[^`]+`", row[2])
+
+
+def test_only_the_target_is_required() -> None:
+    """Everything else has a default, a computed one, or belongs to some targets only."""
+    declared = action()["inputs"]
+    assert [name for name in declared if declared[name]["required"] == "true"] == ["target"]
+
+
+def test_every_default_of_the_action_is_a_quoted_string() -> None:
+    """An unquoted `false` or `4` would be a boolean or a number to other readers of the file."""
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert re.findall(r"^ +default: (?!'[^']*'$).*$", text, re.MULTILINE) == []
+
+
+# Outputs
+
+
+def test_the_action_and_the_readme_have_the_same_outputs() -> None:
+    """And in the same order, since the table is read beside the file."""
+    assert list(action()["outputs"]) == [row[0].strip("`") for row in rows(section("README.md", "Outputs"))]
+
+
+def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
+    """A declared output whose name the code does not hold could never have a value."""
+    texts = {
+        node.value
+        for path in (ROOT / "uploader").rglob("*.py")
+        if "emulator" not in path.parts and "inputs" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+    }
+    assert set(action()["outputs"]) <= texts
+
+
+# The action
+
+
+def test_the_action_is_a_container_with_everything_described_and_branded() -> None:
+    """What the marketplace and the editors show; outputs of a container action have no `value`."""
+    loaded = action()
+    assert loaded["runs"]["using"] == "docker"
+    assert set(loaded["branding"]) == {"icon", "color"}
+    for entry in (*loaded["inputs"].values(), *loaded["outputs"].values()):
+        assert re.fullmatch(r"[^\n]+\.", entry["description"])
+        assert "value" not in entry
+
+
+# Examples
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_example_step_is_accepted(document: str) -> None:
+    """A workflow that was copied from the documents has no wrong input."""
+    found = [step for example in examples(document) for step in steps(example)]
+    assert found
+    for step in found:
+        environ = {f"INPUT_{name.upper()}": filled(value) for name, value in step["with"].items()}
+        read, problems = inputs.read({"GITHUB_ACTIONS": "true", **environ}, ())
+        assert (problems, read.warnings) == ((), ())
+
+
+def test_the_gitlab_example_is_accepted() -> None:
+    """Its variables are inputs, and it clears the entrypoint."""
+    (job,) = [
+        example["release"] for example in examples("README.md") if isinstance(example, dict) and "release" in example
+    ]
+    read, problems = inputs.read({"GITLAB_CI": "true", **job["variables"]}, ())
+    assert (problems, read.warnings) == ((), ())
+    assert job["image"]["entrypoint"] == [""]
+    assert job["artifacts"]["reports"]["dotenv"] == "uploader.env"
+    assert job["retry"]["exit_codes"] == ["75"]
+
+
+# Migration
+
+
+def migrations() -> Iterator[tuple[str, str]]:
+    """Each input of another tool on the migration page, and the cell that says what it is here."""
+    for row in (ROOT / "docs/MIGRATION.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if len(cells) == 3 and re.fullmatch(r"`\w+`(, `\w+`)*", cells[0]):
+            yield from ((name.strip("`"), cells[1]) for name in cells[0].split(", "))
+
+
+def test_every_input_on_the_migration_page_is_answered_with_what_the_page_says() -> None:
+    """Who leaves an input of the old tool in the workflow is told what the page would have told."""
+    for theirs, ours in migrations():
+        _, problems = inputs.read({"UPLOADER_TARGET": "play", f"INPUT_{theirs.upper()}": "draft"}, ())
+        here = re.findall(r"`([\w-]+)", ours)
+        if problems and problems[0].name not in here:
+            assert (here[0] if here else "Here: nothing") in problems[0].what, theirs
+        else:
+            assert theirs.replace("_", "-") in here, theirs
+
+
+def test_the_migration_page_names_only_inputs_that_exist() -> None:
+    """The second column never points to a name that was never ours."""
+    known = {field.name for field in inputs.table()}
+    for theirs, ours in migrations():
+        assert ours == "no input" or set(re.findall(r"`([\w-]+)", ours)) <= known, theirs
+
+
+# Links
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "docs/MIGRATION.md"])
+def test_every_link_to_a_file_leads_somewhere(document: str) -> None:
+    """A link in the documents names a file of the repository, a heading of the same page, or the web."""
+    path = ROOT / document
+    text = path.read_text(encoding="utf-8")
+    headings = {
+        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    }
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert link.startswith("https://") or link.removeprefix("#") in headings or (path.parent / link).is_file(), link

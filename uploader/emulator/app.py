@@ -1,0 +1,104 @@
+"""The emulator as a thing to start and stop: a world, a server on loopback, and the key that opens it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from uploader.emulator.answers import Json
+from uploader.emulator.config import Config
+from uploader.emulator.faults import Faults
+from uploader.emulator.mailbox import Mailbox
+from uploader.emulator.oauth import Authority
+from uploader.emulator.play.model import PlayStore
+from uploader.emulator.server import Server
+from uploader.emulator.state import describe
+from uploader.emulator.world import World
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Emulator:
+    """Google's servers on 127.0.0.1, in threads of this process, from `start` (or `with`) to `stop`.
+
+    `faults` and `config` are described in docs/EMULATOR.md; a wrong name in either raises `ValueError` here. `root` is
+    where uploaded bytes are kept, a temporary folder (removed at the end) unless given. `clock` tells seconds since the
+    epoch; tokens, edits and sessions age by it.
+    """
+
+    def __init__(
+        self,
+        faults: Sequence[Mapping[str, Json]] = (),
+        *,
+        config: Mapping[str, Json] | None = None,
+        root: Path | str | None = None,
+        port: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._cleanup = contextlib.ExitStack()
+        if root is None:
+            root = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="uploader-emulator-"))
+        self._server = Server(port)
+        settings = Config.read(config or {})
+        self.world = World(
+            base=f"http://127.0.0.1:{self._server.port}",
+            root=Path(root),
+            config=settings,
+            clock=clock,
+            faults=Faults(faults),
+            authority=Authority(settings),
+            play=PlayStore(settings, clock),
+            mail=Mailbox(),
+        )
+        self._server.world = self.world
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="emulator", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The root URL, `http://127.0.0.1:PORT`: what `api-endpoint` is set to."""
+        return self.world.base
+
+    @property
+    def port(self) -> int:
+        """The port on 127.0.0.1."""
+        return self._server.port
+
+    @property
+    def key(self) -> dict[str, str]:
+        """A service-account key, as its JSON file would hold it, whose `token_uri` is this emulator's."""
+        return self.world.authority.service_account(self.world.base)
+
+    def state(self) -> dict[str, Json]:
+        """What `GET /__emulator/state` would answer."""
+        return describe(self.world)
+
+    def add_fault(self, on: str, do: str, **options: Json) -> None:
+        """Queues one more fault. Raises `ValueError` for a name that does not exist."""
+        self.world.faults.add([{"on": on, "do": do, **options}])
+
+    def start(self) -> Self:
+        """Begins to serve; the socket listens from the constructor on, so no request is lost."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Ends at once: waits in faults are cut short, connections broken, a temporary root removed."""
+        self.world.stopping.set()
+        self._server.stop()
+        self._thread.join()
+        self._cleanup.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()

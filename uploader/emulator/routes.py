@@ -1,0 +1,23 @@
+"""The table of everything that is served: Google's APIs one after the other, most specific paths first."""
+
+from __future__ import annotations
+
+from uploader.emulator import anything, oauth
+from uploader.emulator.play import artifacts, edits, extras, listings, tracks
+from uploader.emulator.router import Route, UploadMethod
+
+ROUTES: tuple[Route, ...] = (
+    *oauth.ROUTES,
+    *edits.ROUTES,
+    *artifacts.ROUTES,
+    *tracks.ROUTES,
+    *extras.ROUTES,
+    *listings.ROUTES,
+    *anything.ROUTES,
+)
+UPLOADS: tuple[UploadMethod, ...] = (
+    *artifacts.UPLOADS,
+    *extras.UPLOADS,
+    *listings.UPLOADS,
+    *anything.UPLOADS,
+)

@@ -1,0 +1,159 @@
+"""Carries out the session machine's moves for one file until it is whole on the server, or can't become so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+from uploader.errors import CredentialsError, Interrupted, TemporaryError, UploaderError
+from uploader.journal import Entry, Journal
+from uploader.protocol import content_range, goog_upload
+from uploader.protocol.hosts import absolute, trusted
+from uploader.protocol.messages import Response, Span
+from uploader.protocol.session import (
+    Cancel,
+    Chunking,
+    Doubted,
+    Event,
+    Lost,
+    Move,
+    Send,
+    Session,
+    Started,
+    State,
+    Stored,
+    TokenRejected,
+)
+from uploader.transfer.sending import Sending, own_bytes
+from uploader.transfer.wire import refusal
+
+_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run goes on in the session
+
+
+class Resumable:
+    """One resumable upload; `run` is called once."""
+
+    def __init__(self, sending: Sending, journal: Journal, chunk_size: int | None) -> None:
+        self._sending = sending
+        self._journal = journal
+        self._job = sending.job
+        self._chunking = Chunking(chunk_size)
+        self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
+
+    def run(self) -> Response:
+        """The service's answer to the finished upload. Raises the errors of `uploader.errors`."""
+        session = self._first()
+        try:
+            while not session.over:
+                session = self._step(session)
+        except _KEPT:
+            raise
+        except UploaderError:
+            self._give_up(session)
+            raise
+        return self._ended(session)
+
+    def _first(self) -> Session:
+        """A new session, or that of an earlier run. A stream can't be read again, so it has no earlier run."""
+        size = self._job.artifact.size
+        entry = None if size is None else self._journal.find(self._job)
+        # The entry was sealed by us, but `api-endpoint` may be another one today.
+        if entry is None or size is None or not trusted(entry.uri, self._sending.media.url):
+            return Session(size, self._chunking)
+        self._sending.watcher.say("An earlier run began this upload; asking the server how far it came.")
+        return Session.resumed(size, entry.uri, entry.granularity, self._chunking)
+
+    def _step(self, session: Session) -> Session:
+        """One move, its answer, and what follows from it."""
+        session, move = self._next(session)
+        request = self._dialect.request(move, session, self._sending.media)
+        if isinstance(move, Send):
+            answer = self._sending.transfer(request, move.span, final=move.final)
+            session = session.sending(Span(move.span.start, self._sending.tally.reached))
+        else:
+            answer = self._sending.wire.exchange(request, own_bytes(request))
+        event = self._checked(self._dialect.event(move, answer, self._sending.media))
+        after = session.after(event)
+        self._write_down(session, event, after)
+        self._follow(session, move, event, after)
+        return after
+
+    def _next(self, session: Session) -> tuple[Session, Move]:
+        """The next move. A stream is read ahead, so that its last request is known to be the last."""
+        move = session.move()
+        if not isinstance(move, Send) or session.size is not None:
+            return session, move
+        span, ended = self._sending.source.settle(move.span)
+        if not ended:
+            return session, move
+        self._sending.tally.size = span.stop
+        session = session.with_size(span.stop)
+        return session, session.move()
+
+    def _checked(self, event: Event) -> Event:
+        if not isinstance(event, Started):
+            return event
+        uri = absolute(event.uri, self._sending.media.url)
+        self._sending.wire.check(uri, self._sending.media.url)
+        return replace(event, uri=uri)
+
+    def _write_down(self, before: Session, event: Event, after: Session) -> None:
+        """Keeps what must outlive this process, and shows what people want to see."""
+        if isinstance(event, Started):
+            self._journal.save(self._job, Entry(after.uri, after.granularity))
+        elif isinstance(event, Lost) or (after.over and after.state is not State.EXHAUSTED):
+            self._journal.drop(self._job)
+        if isinstance(event, Stored) and not after.over:
+            self._sending.tally.stored = max(self._sending.tally.stored, after.offset)
+            self._sending.watcher.to(after.offset)
+            if before.state is State.UNSURE:
+                self._continued(before, after)
+
+    def _continued(self, before: Session, after: Session) -> None:
+        tally, watcher = self._sending.tally, self._sending.watcher
+        if tally.attempts == 0:
+            tally.resumed_from = after.offset
+        if after.retreats > before.retreats:
+            watcher.warn(f"The server went back from byte {before.offset} to byte {after.offset}.")
+        self._sending.mark("resumed", f"at byte {after.offset}")
+        watcher.say(f"The server holds {after.offset} of {tally.size or 'unknown'} bytes; going on from there.")
+
+    def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
+        """Waits, renews the token or goes on at once, as the event asks; raises when nothing is left to try."""
+        if isinstance(event, Started) or (after.high > before.high and after.uri == before.uri):
+            self._sending.pace.progressed()
+        elif isinstance(event, Doubted):
+            self._sending.wait(event.why, event.answer, polite=event.polite)
+        elif isinstance(event, TokenRejected):
+            self._sending.pace.renew(event.answer)
+        elif isinstance(event, Stored) and isinstance(move, Send) and not after.over:
+            self._sending.wait("the server stored nothing of what was sent", None, polite=True)
+        elif isinstance(event, Lost) and not after.over:
+            self._sending.mark("restarted", event.why)
+            self._sending.watcher.say(f"{event.why[:1].upper()}{event.why[1:]}; beginning again with a new one.")
+
+    def _ended(self, session: Session) -> Response:
+        name = self._job.artifact.name
+        if session.state is State.COMPLETE and session.answer is not None:
+            return session.answer
+        if session.state is State.REFUSED and session.answer is not None:
+            raise refusal(session.answer, name)
+        if session.state is State.EXHAUSTED:
+            raise TemporaryError(
+                f"{name}: the server lost the upload session {session.restarts + 1} times.",
+                cause="The service is in trouble at the moment.",
+                cure="Run again later; the upload begins anew.",
+            )
+        self._give_up(session)
+        raise self._sending.broken(session.why)
+
+    def _give_up(self, session: Session) -> None:
+        """Ends the session on the server, as far as one try can: nothing of it shall ever be finished."""
+        self._journal.drop(self._job)
+        if not session.uri or session.state in (State.COMPLETE, State.REFUSED):
+            return
+        request = self._dialect.request(Cancel(), session, self._sending.media)
+        try:
+            self._sending.wire.exchange(request, ())
+        except UploaderError:
+            pass  # what ended the upload is the story; an abandoned session expires by itself
