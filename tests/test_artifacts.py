@@ -65,7 +65,7 @@ def test_files_come_in_the_order_of_the_patterns_sorted_within_one_each_once(tmp
     ],
 )
 def test_globs(tmp_path: Path, pattern: str, expected: list[str]) -> None:
-    """`*`, `?` and `[…]` stay within one name, `**` means any depth, names with a leading dot are asked for by a dot."""
+    """`*`, `?` and `[…]` stay within one name, `**` means any depth, hidden names are asked for by a dot."""
     touch(tmp_path, "a.apk", "x/b.apk", "x/y/c.apk", ".hidden/d.apk")
     assert names(pattern, workspace=tmp_path) == expected
 

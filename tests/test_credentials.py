@@ -39,6 +39,7 @@ from uploader.credentials.login import Login
 from uploader.errors import CredentialsError, ForeignHost, InputError, ProtocolError, TemporaryError, UploaderError
 
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
+ROOT = Path(__file__).parent.parent
 IMPERSONATION = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
 USER = {
     "type": "authorized_user",
@@ -320,7 +321,7 @@ def test_a_refusal_does_not_load_google_auth() -> None:
         "try:\n    credentials.parse(read)\nexcept InputError:\n"
         "    print(sorted({'google.auth', 'requests', 'cryptography', 'ssl'} & set(sys.modules)))\n"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert run.stdout == "[]\n"
 
 
@@ -668,7 +669,9 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
         "print(login.token(), login.account)\n"
     )
     environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environ)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=environ
+    )
     assert run.stdout == "ya29.machine-1-secret application default credentials\n"
     assert run.stderr == ""
 

@@ -94,11 +94,12 @@ def test_aapt2_converts_an_apk_to_a_bundle_manifest_that_reads_the_same(tmp_path
     if aapt2 is None:
         pytest.skip("needs aapt2 as an independent writer: it is not installed")
     make_apk(tmp_path / "a.apk", "com.example.app", (3 << 32) + 42, "1.2 é 😀")
-    command = [aapt2, "convert", "--output-format", "proto", "-o", tmp_path / "proto.apk", tmp_path / "a.apk"]
+    proto = tmp_path / "proto.apk"
+    command = [aapt2, "convert", "--output-format", "proto", "-o", str(proto), str(tmp_path / "a.apk")]
     converted = subprocess.run(command, check=False, capture_output=True, text=True)
     if converted.returncode:
         pytest.skip(f"needs an aapt2 that converts an APK without resources: {converted.stderr.strip()[-200:]}")
-    manifest = zipfile.ZipFile(tmp_path / "proto.apk").read(APK)
+    manifest = zipfile.ZipFile(proto).read(APK)
     bundle = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifest))
     assert read(bundle) == Manifest("com.example.app", (3 << 32) + 42, "1.2 é 😀", signed=False, kind="bundle")
 

@@ -67,18 +67,16 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
-        self._forms: dict[str, None] = {}
-        self._longest = 0
+        self._forms: tuple[str, ...] = ()  # shortest first
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: str) -> None:
         """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless trivially short."""
-        forms = {form: None for part in parts(secret) for form in _forms(part)}
+        forms = {form for part in parts(secret) for form in _forms(part)}
         with self._lock:
-            # a new dictionary each time: readers in other threads keep the one that they are walking through
-            self._forms = {**self._forms, **forms}
-            self._longest = max((self._longest, *map(len, forms)))
+            # a new tuple each time: readers in other threads keep the one that they are walking through
+            self._forms = tuple(sorted(forms.union(self._forms), key=len))
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""
@@ -87,10 +85,11 @@ class Redactor:
     def hide(self, text: str, limit: int | None = None) -> str:
         """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what programs will read."""
         end = len(text) if limit is None else min(limit, len(text))
-        window = text[: end + self._longest + _MARGIN]
+        forms = self._forms
+        window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
         pieces: list[str] = []
         at = 0
-        for start, stop in _merged(self._spans(window)):
+        for start, stop in _merged(_spans(window, forms)):
             if start >= end:
                 break
             pieces += (text[at:start], MASK)
@@ -106,16 +105,19 @@ class Redactor:
         r"""As `clean`, on one line: a newline is shown as `\n`, a tab as `\t`."""
         return _BREAK.sub(_visible, self.clean(text, limit))
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where in `text` something secret begins and ends, in no order, possibly overlapping."""
-        for form in self._forms:
-            at = text.find(form)
-            while at >= 0:
-                yield at, at + len(form)
-                at = text.find(form, at + len(form))
-        for shape in _SHAPES:
-            for match in shape.finditer(text):
-                yield match.span("secret")
+
+def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where in `text` something secret begins and ends, in no order, possibly overlapping."""
+    for form in forms:
+        if len(form) > len(text):  # nor is any longer one in it; most texts are short, most forms are not
+            break
+        at = text.find(form)
+        while at >= 0:
+            yield at, at + len(form)
+            at = text.find(form, at + len(form))
+    for shape in _SHAPES:
+        for match in shape.finditer(text):
+            yield match.span("secret")
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

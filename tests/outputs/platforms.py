@@ -15,12 +15,23 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-COMMANDS = {"debug", "notice", "warning", "error", "group", "endgroup", "add-mask", "stop-commands", "set-output", "echo"}
+COMMANDS = {
+    "debug",
+    "notice",
+    "warning",
+    "error",
+    "group",
+    "endgroup",
+    "add-mask",
+    "stop-commands",
+    "set-output",
+    "echo",
+}
 FRAGMENTS = (
     "::error::", "::add-mask::", "##[error]", "##[", "::", ":", "\r", "\n", "\r\n", "\t", "%0A", "%", "|", "\\", "\\|",
     "`", "``", "<img src=x>", "</code>", "</details>", "<!--", "@octocat", "](https://e.vil)", "[x]", "https://e.vil",
-    "www.e.vil", "me@e.vil", "\x1b[31m", "\x85", "\u2028", "\u202e", "\u200b", "\udcff", "&lt;", "*b*", "_i_", "~", "#1", "$x$", "é",
-    "日本", " ", "=", "<<", ",", ";", "\x00", "UPLOADER_X=1", "```", "- ", "section_start:1:a", "\x0b", "\u3000",
+    "www.e.vil", "me@e.vil", "\x1b[31m", "\x85", "\u2028", "\u202e", "\u200b", "\udcff", "&lt;", "*b*", "_i_", "~", "#1", "$x$",
+    "é", "日本", " ", "=", "<<", ",", ";", "\x00", "UPLOADER_X=1", "```", "- ", "section_start:1:a", "\x0b", "\u3000",
 )  # fmt: skip
 
 hostile = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=8).map("".join)
@@ -37,7 +48,11 @@ class Command:
 
 def where(folder: Path, kind: str, **facts: Any) -> Any:
     """The facts that a voice reads of its platform, with real files in `folder`."""
-    files = {"output_file": folder / "output", "summary_file": folder / "summary", "dotenv_file": folder / "uploader.env"}
+    files = {
+        "output_file": folder / "output",
+        "summary_file": folder / "summary",
+        "dotenv_file": folder / "uploader.env",
+    }
     return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, **files, **facts})
 
 
@@ -96,7 +111,9 @@ def dotenv_report(content: bytes) -> dict[str, str]:
     """The variables that GitLab reads from a dotenv report; raises ValueError where it would reject the report."""
     if len(content) >= 5 * 1024:
         raise ValueError("Dotenv Artifact Too Big")
-    pairs = [re.fullmatch(r"([A-Za-z0-9_]+?)=(.*)\n", line) for line in content.decode("utf-8").splitlines(keepends=True)]
+    pairs = [
+        re.fullmatch(r"([A-Za-z0-9_]+?)=(.*)\n", line) for line in content.decode("utf-8").splitlines(keepends=True)
+    ]
     if None in pairs or len(pairs) > 20:
         raise ValueError("Invalid Format")
     return {pair.group(1): pair.group(2).strip() for pair in pairs if pair}

@@ -95,7 +95,11 @@ values = st.recursive(
 )
 
 
-@given(st.lists(st.builds(FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=st.dictionaries(hostile, values, max_size=3), error=hostile), max_size=3))  # fmt: skip
+answers = st.dictionaries(hostile, values, max_size=3)
+some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=answers, error=hostile)
+
+
+@given(st.lists(some_results, max_size=3))
 def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]) -> None:
     """The file is an array in plain ASCII with one object for each file, strings exactly as they were."""
     path = tmp_path_factory.mktemp("results") / "uploader-results.json"
@@ -113,7 +117,9 @@ def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
     """A token that a server put into its answer, in a value or in a name, does not reach the results file."""
     path = tmp_path / "uploader-results.json"
     answer = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
-    write_results(path, [FileResult("a.aab", 3, resource=answer, error="hunter2-hunter2")], Redactor(["hunter2-hunter2"]))
+    write_results(
+        path, [FileResult("a.aab", 3, resource=answer, error="hunter2-hunter2")], Redactor(["hunter2-hunter2"])
+    )
     (entry,) = json.loads(path.read_text())
     assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
     assert entry["error"] == "***"

@@ -10,9 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.outputs.platforms import Command, file_commands, hostile, where, workflow_commands
-from uploader.errors import InputError, Problem, Refused, UploaderError
+from uploader.errors import (
+    CredentialsError,
+    ForeignHost,
+    InputError,
+    IntegrityError,
+    Interrupted,
+    Problem,
+    Refused,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.outputs import voice
-from uploader.outputs.github import ANNOTATIONS, SUMMARY_LIMIT, GitHub
+from uploader.outputs.github import ANNOTATIONS, LIMIT, GitHub
 from uploader.redaction import Redactor
 
 
@@ -137,6 +147,32 @@ def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
     assert [command.name for command in workflow_commands(log.getvalue())] == ["group", "endgroup", "warning"]
 
 
+def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
+    """One value over GitHub's limit would cost all of them: it is left out with a warning, never cut."""
+    heard.voice.write_outputs({"ids": "x" * (LIMIT + 1), "edit-id": "3"})
+    assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
+    assert [command.name for command in heard.commands] == ["group", "endgroup", "warning"]
+
+
+@pytest.mark.parametrize(
+    ("error", "title"),
+    [
+        (InputError(Problem("files", "none.")), "Wrong input"),
+        (CredentialsError("x"), "No access"),
+        (Refused("x", status=403), "Refused"),
+        (ForeignHost("x"), "Service error"),
+        (IntegrityError("x"), "Integrity"),
+        (TemporaryError("x"), "Temporary failure"),
+        (Interrupted(15), "Interrupted"),
+        (UploaderError("x"), "Upload failed"),
+    ],
+)
+def test_title_says_the_kind_of_failure(heard: Heard, error: UploaderError, title: str) -> None:
+    """The annotation's title is the kind of failure, so that a list of runs can be read without opening them."""
+    heard.voice.error(error)
+    assert heard.commands[-1].properties == {"title": title}
+
+
 def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
     """An output never carries a secret, nor a session URI's authority."""
     heard.voice.mask("hunter2-hunter2")
@@ -145,7 +181,9 @@ def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
     assert written == {"id": "***", "download-url": "https://x.example/?upload_id=***"}
 
 
-@pytest.mark.parametrize("output_file", [None, Path("/proc/none/output"), Path("/")], ids=["unset", "missing", "folder"])
+@pytest.mark.parametrize(
+    "output_file", [None, Path("/proc/none/output"), Path("/")], ids=["unset", "missing", "folder"]
+)
 def test_output_file_that_cannot_be_written(tmp_path: Path, output_file: Path | None) -> None:
     """Outputs that can't be handed over are one warning, and their values stand in the log."""
     heard = Heard(tmp_path, output_file=output_file, summary_file=output_file)
@@ -176,6 +214,6 @@ def test_summary_is_appended_without_secrets(heard: Heard, tmp_path: Path) -> No
 
 def test_summary_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
     """A page over GitHub's limit is not written, and a warning says so."""
-    heard.voice.write_summary("é" * (SUMMARY_LIMIT // 2 + 1))
+    heard.voice.write_summary("é" * (LIMIT // 2 + 1))
     assert not (tmp_path / "summary").exists()
     assert [command.name for command in heard.commands] == ["warning"]

@@ -73,12 +73,15 @@ def test_report_arrives(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
     folder = tmp_path_factory.mktemp("report")
     speaker(folder, io.StringIO()).write_outputs(outputs)
     expected = {
-        f"UPLOADER_{name.upper().replace('-', '_')}": Redactor().one_line(value).strip() for name, value in outputs.items()
+        f"UPLOADER_{name.upper().replace('-', '_')}": Redactor().one_line(value).strip()
+        for name, value in outputs.items()
     }
     assert dotenv_report((folder / "uploader.env").read_bytes()) == expected
 
 
-@given(st.dictionaries(st.sampled_from(["id", "ids", "edit-id", "version-codes", "download-urls"]), st.text(max_size=4000)))
+@given(
+    st.dictionaries(st.sampled_from(["id", "ids", "edit-id", "version-codes", "download-urls"]), st.text(max_size=4000))
+)
 def test_report_is_never_too_big(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
     """Values that GitLab's limit has no room for are left out, the longest first, and a warning names them."""
     folder, log = tmp_path_factory.mktemp("report"), io.StringIO()

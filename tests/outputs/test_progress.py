@@ -213,7 +213,14 @@ def test_no_bar_without_a_terminal() -> None:
 
 @pytest.mark.parametrize(
     ("count", "shown"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (36_700_160, "35.0 MiB"), (50 << 30, "50.0 GiB"), (3 << 40, "3.0 TiB")],
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (36_700_160, "35.0 MiB"),
+        (50 << 30, "50.0 GiB"),
+        (3 << 40, "3.0 TiB"),
+    ],
 )
 def test_sizes_as_people_read_them(count: int, shown: str) -> None:
     """Sizes have a binary unit and one decimal."""

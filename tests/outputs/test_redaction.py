@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from tests.outputs.platforms import hostile
 from uploader.redaction import LIMIT, Redactor, parts
 
-KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
+KEY = (
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
+)
 secret_texts = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=8, max_size=40)
 
 
@@ -35,15 +37,26 @@ def test_secret_never_shows(secret: str, before: str, after: str) -> None:
         lambda secret: json.dumps({"key": secret}),
         lambda secret: json.dumps({"key": secret}, ensure_ascii=False),
         lambda secret: json.dumps(json.dumps({"key": secret})),
-        lambda secret: repr(secret),
+        repr,
         lambda secret: quote(secret, safe=""),
-        lambda secret: quote_plus(secret),
+        quote_plus,
         lambda secret: re.sub("%..", lambda escape: escape.group().lower(), quote(secret, safe="")),
         lambda secret: base64.b64encode(secret.encode()).decode(),
         lambda secret: base64.urlsafe_b64encode(b"a" + secret.encode()).decode(),
         lambda secret: base64.b64encode(b"me:" + secret.encode() + b"!").decode(),
     ],
-    ids=["json", "json-utf8", "json-in-json", "repr", "url", "form", "url-lower", "base64", "base64-shifted", "basic-auth"],
+    ids=[
+        "json",
+        "json-utf8",
+        "json-in-json",
+        "repr",
+        "url",
+        "form",
+        "url-lower",
+        "base64",
+        "base64-shifted",
+        "basic-auth",
+    ],
 )
 @pytest.mark.parametrize("secret", ["s3cr3t/with=signs&ümlaut", 'quo"ted\\back/slash'], ids=["signs", "quotes"])
 def test_encoded_forms_are_masked(form: object, secret: str) -> None:
@@ -108,7 +121,14 @@ def test_credentials_are_known_by_their_shape(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     "harmless",
-    ["eyJ.x.y", "the assertion failed", "upload_id is missing", "bearer token", "version 1//2", "app-release.aab 12 MiB"],
+    [
+        "eyJ.x.y",
+        "the assertion failed",
+        "upload_id is missing",
+        "bearer token",
+        "version 1//2",
+        "app-release.aab 12 MiB",
+    ],
 )
 def test_ordinary_words_stay(harmless: str) -> None:
     """What only resembles a credential is shown."""
@@ -165,7 +185,17 @@ def test_secret_on_the_cut_does_not_show(offset: int) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["eyJ", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "-----END ", '"access_token":"', "upload_id=", "\x1b", "1//a", "a"],
+    [
+        "eyJ",
+        "eyJaaaaaaaa.",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END ",
+        '"access_token":"',
+        "upload_id=",
+        "\x1b",
+        "1//a",
+        "a",
+    ],
 )
 def test_hostile_text_costs_linear_time(unit: str) -> None:
     """Ten megabytes made to be awkward are cleaned at once: only so much of a text is looked at, each part once."""

@@ -59,7 +59,7 @@ def run(
     resource: Mapping[str, Any] | None = None,
     answer: Callable[[Step], Any] = lambda _: None,
 ) -> tuple[Outcome, list[Step]]:
-    """Drives a flow to its end: uploads succeed with `resource`; what `answer` returns goes first, an error is thrown."""
+    """Drives a flow to its end: uploads succeed with `resource`, unless `answer` returns something else or an error."""
     flow, steps = prepared.flow(), list[Step]()
     reply: Any = None
     try:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from googleapiclient.discovery import build_from_document
 from googleapiclient.http import HttpMock, MediaInMemoryUpload
+
 from scripts import make_catalogue
 from tests.services.factory import make_file, make_inputs, only_upload
-
 from uploader.services import catalogue, generic
 from uploader.services.catalogue import Method, Parameter
 
@@ -35,12 +35,12 @@ CONTENTS = {
 SAMPLES = {"^.*$": "a/b c", r"\d+": "12", r"UA-\d+-\d+": "UA-1-2"}
 
 
-@lru_cache(maxsize=1)
+@cache
 def documents() -> dict[str, dict[str, Any]]:
     return {f"{document['name']}:{document['version']}": document for document in make_catalogue.documents()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def client(api: str) -> Any:
     document = documents()[api]
     needed = {key: document.get(key, {}) for key in document if key not in {"resources", "methods"}}

@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.services.factory import PNG, make_file, make_inputs, only_upload, problems, run
 
+from tests.services.factory import PNG, make_file, make_inputs, only_upload, problems, run
 from uploader.artifacts import Artifact
 from uploader.errors import InputError, Refused
 from uploader.services import games

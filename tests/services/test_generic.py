@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.services.factory import (
     PNG,
     make_file,
@@ -20,9 +21,8 @@ from tests.services.factory import (
     stream,
     uploads,
 )
-
 from uploader.artifacts import Artifact
-from uploader.errors import IntegrityError, InputError, Refused
+from uploader.errors import InputError, IntegrityError, Refused
 from uploader.services import catalogue, generic
 from uploader.services.base import Batch, Note, Prepared
 
@@ -123,7 +123,7 @@ def test_oversized_file_is_told(tmp_path: Path) -> None:
         "at most 6,291,456" in refused(tmp_path, large, target="youtube.channelBanners.insert", params=params)["files"]
     )
     fitting = make_file(tmp_path, "a.png", PNG, size=limit)
-    assert prepared(tmp_path, fitting, target="youtube.channelBanners.insert", params=params)
+    assert prepared(tmp_path, fitting, target="youtube.channelBanners.insert", params=params).lines
 
 
 def test_media_type_is_what_the_bytes_and_the_name_say(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_ways_that_the_method_does_not_have_are_refused(tmp_path: Path) -> None:
     assert "size beforehand" in refused(tmp_path, stream(), **given)["files"]
     found = refused(tmp_path, target="drive.files.create", upload_protocol="simple")
     assert "can't carry metadata" in found["upload-protocol"]
-    assert prepared(tmp_path, stream(), target="drive.files.create")
+    assert prepared(tmp_path, stream(), target="drive.files.create").lines
 
 
 def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.services.factory import make_file, make_inputs, only_upload, problems, run, stream
 
+from tests.services.factory import make_file, make_inputs, only_upload, problems, run, stream
 from uploader.artifacts import Artifact
 from uploader.errors import InputError
 from uploader.services import ota
@@ -58,7 +58,7 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
     assert "no zip" in refused(tmp_path, file, **GIVEN)["files"]
     with file.path.open("ab") as end:
         end.write(archive()[-22:])
-    assert prepared(tmp_path, make_file_again(file), **GIVEN)
+    assert prepared(tmp_path, make_file_again(file), **GIVEN).lines
 
 
 def make_file_again(file: Artifact) -> Artifact:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.services.fake_play import Driver, Play, artifact, asked, plain, refused, release
+from tests.services.fake_play import Driver, Play, artifact, asked, plain, refused, release, sha256
 from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError
+from uploader.playfiles import StoreFiles
 from uploader.services.base import Call, Upload
-from uploader.services.play.asked import Extras, Listing
+from uploader.services.play.asked import Extras
 from uploader.services.play.tracks import Wish
 
 
@@ -159,7 +160,7 @@ def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
 def test_a_listing_alone_needs_no_track() -> None:
     """Texts and images can be published without a release."""
     play = Play()
-    listing = Listing({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
+    listing = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
     Driver(play).run(asked(tracks=(), listing=listing))
     assert play.live.listings["en-US"]["title"] == "App"
     assert len(play.live.images["en-US", "icon"]) == 1
@@ -221,11 +222,14 @@ def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:
 def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
     """Another job may have brought the same file into the edit a moment ago."""
     play = Play()
-    add = lambda: play.edits["1"].bundles.update(Play_digest)  # noqa: E731  # one statement is all it does
-    Play_digest = {2: __import__("hashlib").sha256(b"bytes").hexdigest()}
-    play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=add)
+    ours = artifact(2)
+
+    def other_job() -> None:
+        play.edits["1"].bundles[2] = sha256(ours)
+
+    play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=other_job)
     driver = Driver(play)
-    driver.run(asked(artifact(2)))
+    driver.run(asked(ours))
     assert driver.results[0].reused
     assert play.live.tracks["internal"] == [release(2)]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.services.factory import make_file, make_inputs, problems, run, uploads
 
+from tests.services.factory import make_file, make_inputs, problems, run, uploads
 from uploader.artifacts import Artifact, Manifest
 from uploader.errors import InputError
 from uploader.manifests import Kind
@@ -72,7 +72,7 @@ def test_package_name_has_to_be_the_artifacts(tmp_path: Path) -> None:
 
 
 def test_what_is_neither_is_refused_with_all_other_problems(tmp_path: Path) -> None:
-    """A file that is neither APK nor bundle, one that is too large, or no file at all is refused before anything is sent."""
+    """A file that is neither APK nor bundle, one that is too large, or no file at all is refused."""
     large = build(tmp_path, "large.apk", "apk", size=(1 << 30) + 1)
     with pytest.raises(InputError) as caught:
         prepared(tmp_path, make_file(tmp_path, "a.txt", b"text"), large)

@@ -55,6 +55,7 @@ def _insert_object(x: Exchange, media: Media) -> dict[str, Json]:
         "storageClass": "STANDARD",
         "size": str(media.blob.size),
         "md5Hash": md5,
+        "crc32c": media.blob.base64("crc32c"),
         "metadata": media.metadata.get("metadata", {}),
         "timeCreated": _now(x),
         "updated": _now(x),
@@ -149,7 +150,7 @@ UPLOADS = (
         "/upload/storage/v1/b/{bucket}/o",
         _insert_object,
         scopes=STORAGE_SCOPES,
-        algorithms=("md5",),
+        algorithms=("md5", "crc32c"),
         created=200,
     ),
     UploadMethod(

@@ -10,15 +10,29 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from uploader.emulator.body import BLOCK
+from uploader.emulator.crc32c import Crc32c
 
 if TYPE_CHECKING:
     from uploader.emulator.body import Body
 
 GRANULE = 256 * 1024
 _ZEROS = bytes(BLOCK)
+
+
+class Digest(Protocol):
+    """What is needed of a running checksum."""
+
+    def update(self, data: memoryview | bytes, /) -> None:
+        """Takes more bytes in."""
+
+    def digest(self) -> bytes:
+        """The result as bytes."""
+
+    def hexdigest(self) -> str:
+        """The result in hexadecimal."""
 
 
 class Blob:
@@ -28,7 +42,7 @@ class Blob:
         self.path = path
         self.size = 0
         self._algorithms = algorithms
-        self._digests = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self._digests = {name: _digest(name) for name in algorithms}
         path.touch()
 
     def write(self, data: memoryview | bytes) -> None:
@@ -49,7 +63,7 @@ class Blob:
         """Forgets everything from `size` on, as a server does that lost what it had not yet made durable."""
         os.truncate(self.path, size)
         self.size = 0
-        self._digests = {name: hashlib.new(name, usedforsecurity=False) for name in self._algorithms}
+        self._digests = {name: _digest(name) for name in self._algorithms}
         with self.path.open("rb") as file:
             while block := file.read(BLOCK):
                 for digest in self._digests.values():
@@ -71,6 +85,10 @@ class Blob:
     def remove(self) -> None:
         """Deletes the file."""
         self.path.unlink(missing_ok=True)
+
+
+def _digest(name: str) -> Digest:
+    return Crc32c() if name == "crc32c" else hashlib.new(name, usedforsecurity=False)
 
 
 def _write_all(descriptor: int, data: memoryview, offset: int) -> None:

@@ -26,7 +26,8 @@ class Config:
     apps: dict[str, Json] = field(
         default_factory=dict,
         metadata={
-            "meaning": "live state by package: `tracks` {name: [release]}, `artifacts` [{versionCode, kind, sha256}], `used` [codes]"
+            "meaning": "live state by package: `tracks` {name: [release]}, `used` [codes], "
+            "`artifacts` [{versionCode, kind, sha256}]"
         },
     )
     denied: list[str] = field(
@@ -37,7 +38,8 @@ class Config:
     review: Review = field(
         default="any",
         metadata={
-            "meaning": "`manual`: a commit must have changesNotSentForReview; `automatic`: it must not; `any`: both pass"
+            "meaning": "`manual`: a commit must have changesNotSentForReview; `automatic`: it must not; "
+            "`any`: both pass"
         },
     )
     in_review: bool = field(

@@ -21,8 +21,7 @@ REFERENCED = "nothing, since the version that is referenced has it"
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"
 SHARING = "`target: play-internal-sharing`"
 ROLLOUT = "`user-fraction`, as a fraction such as `0.05`"
-NOTES = "`whats-new-directory`"
-LISTING = "`images-directory`, without which no listing is touched"
+LISTING = "nothing, since only what `images-directory` has is touched"
 BEARER = "`credentials`; a refresh token goes there as an `authorized_user` configuration"
 
 # Inputs of the tools that people come from, as they write them, and what to write here. Names that differ from ours in
@@ -34,7 +33,7 @@ ANSWERS = {
     "releaseFile": "`files`",
     "releaseFiles": "`files`",
     "track": "`tracks`",
-    "whatsNewDir": NOTES,
+    "whatsNewDir": "`whats-new-directory`",
     "releaseStatus": "`status`",
     "priority": "`in-app-update-priority`",
     "updatePriority": "`in-app-update-priority`",
@@ -70,8 +69,8 @@ ANSWERS = {
     "skip_upload_metadata": LISTING,
     "skip_upload_images": LISTING,
     "skip_upload_screenshots": LISTING,
-    "skip_upload_changelogs": NOTES + ", without which no notes are sent",
-    "sync_image_upload": "`images-directory`, which always sends only what differs",
+    "skip_upload_changelogs": "nothing, since only notes in `whats-new-directory` are sent",
+    "sync_image_upload": "nothing, since only what differs is ever sent",
     "root_url": "`api-endpoint`",
     "obb_main_references_version": "`expansion-file-main`, as `references:VERSIONCODE`",
     "obb_patch_references_version": "`expansion-file-patch`, as `references:VERSIONCODE`",

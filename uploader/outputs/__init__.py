@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from uploader.outputs.voice import Voice
+from uploader.outputs.base import Voice
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:

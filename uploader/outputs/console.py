@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from uploader.outputs.progress import Bar, Progress
-from uploader.outputs.voice import Voice
+from uploader.outputs.base import Voice
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from uploader.errors import UploaderError
 from uploader.outputs.files import append_whole
-from uploader.outputs.voice import SENTENCE, Voice, kind
+from uploader.outputs.base import SENTENCE, Voice, kind
 from uploader.redaction import Redactor, parts
 
 if TYPE_CHECKING:
     from uploader.inputs import Platform
 
 ANNOTATIONS: Final = 10  # of one type, for one step; the runner drops what comes after
-SUMMARY_LIMIT: Final = 1024 * 1024  # bytes; a larger summary is dropped whole
+LIMIT: Final = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and outputs that are larger in all
 _NAME: Final = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 
 
@@ -89,8 +89,8 @@ class GitHub(Voice):
         if path is None:
             self.warning("The job summary could not be written: GITHUB_STEP_SUMMARY is not set.")
             return
-        text = self.redactor.hide(markdown).rstrip("\n") + "\n"
-        if len(text.encode("utf-8", "replace")) > SUMMARY_LIMIT:
+        text = self.redactor.clean(markdown, LIMIT).rstrip("\n") + "\n"
+        if len(text.encode("utf-8")) > LIMIT:
             self.warning("The job summary is larger than GitHub takes and was left out.")
             return
         self._written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
@@ -113,9 +113,9 @@ class GitHub(Voice):
 
     def _entry(self, name: str, value: str) -> str:
         """One output in the heredoc form, which takes any value but one that holds its delimiter."""
-        shown, delimiter = self.redactor.clean(value, SUMMARY_LIMIT), self._delimiter()
-        if delimiter in shown or not _NAME.fullmatch(name):
-            self.warning(f"The output {name} could not be written: it can't be told from the lines around it.")
+        shown, delimiter = self.redactor.clean(value, LIMIT), self._delimiter()
+        if len(shown) > LIMIT or delimiter in shown or not _NAME.fullmatch(name):
+            self.warning(f"The output {name} could not be written: it is too large, or holds its own delimiter.")
             return ""
         return f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
 

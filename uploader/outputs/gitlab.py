@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from uploader.errors import UploaderError
 from uploader.outputs.files import write_whole
-from uploader.outputs.voice import SENTENCE, Voice
+from uploader.outputs.base import SENTENCE, Voice
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Checks the single files that Play keeps beside an artifact: R8 or ProGuard mapping, expansion files; and all sizes."""
+"""Checks single files that Play keeps beside an artifact: R8 or ProGuard mapping, expansion files; and all sizes."""
 
 from __future__ import annotations
 

@@ -13,6 +13,11 @@ class Findings:
         self._problems: list[Problem] = []
         self._warnings: list[str] = []
 
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong so far."""
+        return not self._problems
+
     def wrong(self, what: str, accepted: str = "") -> None:
         """Play would refuse this, or it can't be what was meant."""
         self._problems.append(Problem(self.input_name, what, accepted))

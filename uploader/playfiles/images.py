@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from uploader.artifacts import Artifact, from_path
-from uploader.errors import InputError
+from uploader.artifacts import Artifact
 from uploader.playfiles.findings import Findings
 
 MAX_BYTES = 15 * 1024 * 1024
@@ -72,9 +71,9 @@ def check(image: Artifact, kind: str, findings: Findings) -> None:
 
 def _check_dimensions(name: str, dimensions: tuple[int, int], kind: str, findings: Findings) -> None:
     rule, (short, long) = RULES[kind], sorted(dimensions)
-    size = "{} × {} pixels".format(*dimensions)  # noqa: RUF001 - the sign that people read sizes with
+    size = "{} x {} pixels".format(*dimensions)
     if rule.exact and dimensions != rule.exact:
-        findings.wrong(f"{name} has {size}, {kind} takes {rule.exact[0]} × {rule.exact[1]}.")  # noqa: RUF001 - same
+        findings.wrong(f"{name} has {size}, {kind} takes {rule.exact[0]} x {rule.exact[1]}.")
     elif rule.exact:
         return
     elif short < rule.least or long > rule.most:

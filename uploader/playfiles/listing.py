@@ -17,6 +17,7 @@ from uploader.playfiles.findings import Findings
 from uploader.playfiles.texts import Folder, language, text_of
 
 _INPUT = "images-directory"
+_ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _ENDINGS = (".png", ".jpg", ".jpeg")
 # File name to the API's field and its limit in characters (Play Console Help, "Create and set up your app").
 _TEXTS: Mapping[str, tuple[str, int | None]] = {
@@ -42,6 +43,9 @@ def listing(directory: Path, *, name: str = "", within: Path | None = None) -> t
     folder = Folder(directory, name or directory.name, within)
     texts: dict[str, Mapping[str, str]] = {}
     pictures: dict[tuple[str, str], tuple[Artifact, ...]] = {}
+    if not directory.is_dir():
+        findings.wrong(f"{folder.name} is not a folder.", _ACCEPTED)
+        findings.settle()
     for entry in folder.entries():
         where = folder.name_of(entry)
         if not entry.is_dir():
@@ -49,10 +53,8 @@ def listing(directory: Path, *, name: str = "", within: Path | None = None) -> t
         elif language(entry.name, where, findings):
             texts[entry.name] = _texts(folder, entry, findings)
             pictures.update({(entry.name, kind): found for kind, found in _images(folder, entry, findings).items()})
-    if not any(texts.values()) and not pictures:
-        findings.wrong(
-            f"{folder.name} has no listing texts or images.", "<language>/images/<type>/*.png, <language>/title.txt"
-        )
+    if findings.clean and not any(texts.values()) and not pictures:
+        findings.wrong(f"{folder.name} has no listing texts or images.", _ACCEPTED)
     warnings = findings.settle()
     return StoreFiles({name: found for name, found in texts.items() if found}, pictures), warnings
 

@@ -47,7 +47,7 @@ def notes(
         found = [(layout, result) for layout, read in layouts.items() if (result := read())]
         if len(found) > 1:
             findings.wrong(f"{folder.name} has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
-        elif not found:
+        elif not found and findings.clean:
             findings.wrong(f"{folder.name} has no release notes for this release.", _ACCEPTED)
     warnings = findings.settle()
     return found[0][1], warnings

@@ -8,26 +8,37 @@ What is written is the same for the same files: names sorted, dates and modes fi
 from __future__ import annotations
 
 import shutil
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from uploader.artifacts import Artifact, from_path, is_within, printable
-from uploader.errors import InputError
+from uploader.errors import InputError, Problem
 from uploader.playfiles.companions import too_large
 from uploader.playfiles.findings import Findings
 
 _INPUT = "debug-symbols"
-_ABIS = frozenset("arm64-v8a armeabi-v7a armeabi x86 x86_64 riscv64 mips mips64".split())
+_ABIS = frozenset({"arm64-v8a", "armeabi-v7a", "armeabi", "x86", "x86_64", "riscv64", "mips", "mips64"})
 _ENDINGS = (".so", ".so.sym", ".so.dbg")
 _ACCEPTED = (
     "a folder or zip with <abi>/*.so, *.so.sym or *.so.dbg, such as merged_native_libs or native-debug-symbols.zip"
 )
 _MAX_UNPACKED = 32 << 30  # bytes: what a zip may claim to unpack to before it is taken for a bomb
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+# All that zipfile is known to raise for a damaged, encrypted or hostile archive.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    ArithmeticError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
 
 Opener = Callable[[], IO[bytes]]
 
@@ -43,12 +54,11 @@ def debug_symbols(
     if path.is_dir():
         return _from_folder(path, temp, name, within, findings)
     artifact = from_path(path, name, input_name=_INPUT, within=within)
-    with ExitStack() as stack:
-        try:
-            archive = stack.enter_context(zipfile.ZipFile(path))
-        except _ZIP_ERRORS:
-            findings.wrong(f"{name} is not a whole zip.", _ACCEPTED)
-            findings.settle()
+    try:
+        archive = zipfile.ZipFile(path)
+    except _ZIP_ERRORS:
+        raise InputError(Problem(_INPUT, f"{name} is not a whole zip.", _ACCEPTED)) from None
+    with archive:
         return _from_zip(archive, artifact, temp, findings)
 
 

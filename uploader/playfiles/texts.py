@@ -20,12 +20,13 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 # Play Console Help, table 4419860; the list grows, so that a language outside it is a warning and not an error.
-GOOGLES = frozenset(
-    "af am ar az-AZ be bg bn-BD ca cs-CZ da-DK de-DE el-GR en-AU en-CA en-GB en-IN en-SG en-US en-ZA es-419 es-ES es-US "
-    "et eu-ES fa fa-AE fa-AF fa-IR fi-FI fil fr-CA fr-FR gl-ES gu hi-IN hr hu-HU hy-AM id is-IS it-IT iw-IL ja-JP ka-GE "
-    "kk km-KH kn-IN ko-KR ky-KG lo-LA lt lv mk-MK ml-IN mn-MN mr-IN ms ms-MY my-MM ne-NP nl-NL no-NO pa pl-PL pt-BR "
-    "pt-PT rm ro ru-RU si-LK sk sl sq sr sv-SE sw ta-IN te-IN th tr-TR uk ur vi zh-CN zh-HK zh-TW zu".split()
-)
+_GOOGLES = """
+af am ar az-AZ be bg bn-BD ca cs-CZ da-DK de-DE el-GR en-AU en-CA en-GB en-IN en-SG en-US en-ZA es-419 es-ES es-US et
+eu-ES fa fa-AE fa-AF fa-IR fi-FI fil fr-CA fr-FR gl-ES gu hi-IN hr hu-HU hy-AM id is-IS it-IT iw-IL ja-JP ka-GE kk
+km-KH kn-IN ko-KR ky-KG lo-LA lt lv mk-MK ml-IN mn-MN mr-IN ms ms-MY my-MM ne-NP nl-NL no-NO pa pl-PL pt-BR pt-PT rm ro
+ru-RU si-LK sk sl sq sr sv-SE sw ta-IN te-IN th tr-TR uk ur vi zh-CN zh-HK zh-TW zu
+"""
+GOOGLES = frozenset(_GOOGLES.split())
 # Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
 _OTHERS = {"he": "iw-IL", "he-IL": "iw-IL", "nb": "no-NO", "nb-NO": "no-NO", "in": "id", "tl": "fil", "zh": "zh-CN"}
 
@@ -43,7 +44,7 @@ class Folder:
         return printable(f"{self.name.rstrip('/')}/{path.relative_to(self.path).as_posix()}")
 
     def entries(self, below: Path | None = None) -> list[Path]:
-        """What is in the folder, or in one below it, by name; hidden entries are left out; empty when it is no folder."""
+        """What is in the folder, or in one below it, by name, without hidden entries; empty when it is no folder."""
         try:
             return sorted(entry for entry in (below or self.path).iterdir() if not entry.name.startswith("."))
         except OSError:

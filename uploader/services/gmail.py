@@ -73,7 +73,7 @@ def prepare(
         raise InputError(*problems)
 
     def flow() -> Flow:
-        return _send(inputs, action, content, stamp)
+        return _send(inputs, action, content, stamp, upload)
 
     return _prepared(inputs, action, flow, f"{inputs.gmail_action} {plain.describe(upload)}")
 
@@ -120,14 +120,16 @@ def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
     return Upload(endpoint, Artifact(name, Path(name), len(data), data=data), _MEDIA, metadata)
 
 
-def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail.Stamp) -> Flow:
+def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail.Stamp, upload: Upload) -> Flow:
     """Uploads the mail under the stamp of an unfinished run, if there is one, and forgets the stamp at the end."""
     key = f"mail-{inputs.gmail_action}-{content.digest}"
     kept: str | None = yield Recall(key)
-    stamp = mail.Stamp.parse(kept or "") or fresh
-    yield Remember(key, str(stamp))
+    stamp = mail.Stamp.parse(kept or "")
+    if stamp:
+        upload = _upload(inputs, action, content.name, content.data(stamp))
+    yield Remember(key, str(stamp or fresh))
     try:
-        result: FileResult = yield _upload(inputs, action, content.name, content.data(stamp))
+        result: FileResult = yield upload
     except Refused as error:
         yield Remember(key, None)
         raise _explained(error, inputs) from error

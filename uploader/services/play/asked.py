@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from uploader.artifacts import Artifact
+from uploader.playfiles import StoreFiles
 from uploader.services.play.api import ExpansionKind
 from uploader.services.play.tracks import Notes, Wish
 
@@ -24,16 +25,9 @@ class Extras:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """What the images directory has: store texts by language and field, images by language and type, in their order."""
-
-    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
-    """One release job. `artifacts` carry their manifests; `notes` are release notes by track.
+    """One release job. `artifacts` carry their manifests; `notes` are release notes by track,
+    under None those of every other track; `copy_notes` takes those of the release that is there instead.
 
     Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
     that is on the track already. `tries` is how often a conflict or a lost answer is waited for.
@@ -44,10 +38,11 @@ class Asked:
     tracks: tuple[str, ...] = ()
     wish: Wish = field(default_factory=Wish)
     default_name: str = ""
-    notes: Mapping[str, Notes] = field(default_factory=dict)
+    notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    copy_notes: bool = False
     retained: tuple[str, ...] = ()
     extras: Extras = Extras()
-    listing: Listing | None = None
+    listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
     replace_rollout: bool = False

@@ -8,18 +8,18 @@ from typing import Any, TypeAlias
 
 from uploader.artifacts import Artifact
 from uploader.errors import ProtocolError, Refused
+from uploader.playfiles import StoreFiles
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Upload
 from uploader.services.media import choose
 from uploader.services.play import api
-from uploader.services.play.asked import Listing
 from uploader.services.play.edit import Work
 from uploader.services.play.patience import Steps, patiently
 
 Place: TypeAlias = tuple[str, str]  # language, image type
 
 
-def synchronise(work: Work, listing: Listing) -> Steps[None]:
+def synchronise(work: Work, listing: StoreFiles) -> Steps[None]:
     """Texts first, since an image needs the listing of its language; then the images."""
     listed = yield from _listed(work)
     yield from _texts(work, listing, listed)
@@ -37,7 +37,7 @@ def _listed(work: Work) -> Steps[dict[str, Mapping[str, Any]]]:
     return {str(entry.get("language", "")): entry for entry in entries}
 
 
-def _texts(work: Work, listing: Listing, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
+def _texts(work: Work, listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
     for language, texts in listing.texts.items():
         before = listed.get(language, {})
         different = [name for name, text in texts.items() if before.get(name, "") != text]
@@ -48,7 +48,7 @@ def _texts(work: Work, listing: Listing, listed: Mapping[str, Mapping[str, Any]]
             work.changed = True
 
 
-def _places(listing: Listing, listed: Iterable[str]) -> list[Place]:
+def _places(listing: StoreFiles, listed: Iterable[str]) -> list[Place]:
     """Every place that may have something to prune: all image types of all languages, the directory's own first."""
     languages = dict.fromkeys([*(language for language, _ in listing.images), *listing.texts, *listed])
     everywhere = ((language, kind) for language in languages for kind in api.IMAGE_TYPES)

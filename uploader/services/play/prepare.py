@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from uploader.artifacts import Artifact, inspect
 from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs
+from uploader.playfiles import too_large
 from uploader.services.base import Prepared
 from uploader.services.play import api
 from uploader.services.play.asked import Asked
-from uploader.services.play.attachments import Attachments, attachments
+from uploader.services.play.attachments import LAST_RELEASE, Attachments, attachments
 from uploader.services.play.release import flow
 from uploader.services.play.tracks import STAGED, Wish
 
@@ -35,7 +36,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         lines=tuple(_plan(asked)),
         scopes=(api.SCOPE,),
         flow=lambda: flow(asked),
-        warnings=tuple(_warnings(inputs, artifacts)),
+        warnings=(*_warnings(inputs, artifacts), *attached.warnings),
     )
 
 
@@ -76,11 +77,8 @@ def _artifact_problems(artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
             yield Problem(
                 "files", f"version code {code} occurs {times} times: {', '.join(names)}.", "each version once"
             )
-    for artifact in artifacts:
-        bundle = artifact.manifest is not None and artifact.manifest.kind == "bundle"
-        limit = api.BUNDLE_LIMIT if bundle else api.APK_LIMIT
-        if (artifact.size or 0) > limit:
-            yield Problem("files", f"{artifact.name} has {artifact.size} bytes.", f"at most {limit} bytes")
+    large = (too_large(artifact, artifact.manifest.kind) for artifact in artifacts if artifact.manifest)
+    yield from (problem for problem in large if problem)
 
 
 def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
@@ -153,6 +151,7 @@ def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attach
         ),
         default_name=inputs.platform.tag,
         notes=attached.notes,
+        copy_notes=inputs.whats_new_directory == LAST_RELEASE,
         retained=inputs.version_codes_to_retain,
         extras=attached.extras,
         listing=attached.listing,

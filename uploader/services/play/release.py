@@ -106,7 +106,7 @@ def _planned(work: Work, track: str) -> Steps[tuple[Releases, tracks.Release, Re
 
 def _wanted(work: Work, track: str, live: Releases) -> Steps[tracks.Release]:
     asked = work.asked
-    wish = replace(asked.wish, notes=asked.notes.get(track, ()))
+    wish = replace(asked.wish, notes=_notes(asked, track, live))
     if asked.promote_from:
         source = tracks.to_promote(asked.promote_from, (yield from _live(work, asked.promote_from)))
         name = wish.name or ("" if source.get("name") else asked.default_name)
@@ -115,6 +115,12 @@ def _wanted(work: Work, track: str, live: Releases) -> Steps[tracks.Release]:
         codes = tuple(dict.fromkeys((*asked.codes, *asked.retained)))
         return tracks.new(replace(wish, name=wish.name or asked.default_name), codes)
     return tracks.changed(wish, tracks.to_change(track, live))
+
+
+def _notes(asked: Asked, track: str, live: Releases) -> tracks.Notes:
+    if asked.copy_notes:
+        return tracks.notes_of(tracks.newest(live)) if live else ()
+    return asked.notes.get(track, asked.notes.get(None, ()))
 
 
 def _live(work: Work, track: str) -> Steps[Releases]:

@@ -70,13 +70,25 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     """The release that a promotion takes: the newest that is served, else the newest draft, never a halted one."""
     served = [release for release in live if release.get("status") in ("completed", "inProgress")]
     drafts = [release for release in live if release.get("status") == "draft"]
-    return _newest(track, served or drafts, "promote")
+    return _only_if_any(track, served or drafts, "promote")
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
     """The release that a change without new files means: the one in progress, else the newest on the track."""
     rollouts = [release for release in live if release.get("status") == "inProgress"]
-    return _newest(track, rollouts or list(live), "change")
+    return _only_if_any(track, rollouts or list(live), "change")
+
+
+def newest(found: Sequence[Release]) -> Release:
+    """The release with the highest version code, of at least one."""
+    return max(found, key=lambda release: max((_number(code) for code in codes(release)), default=-1))
+
+
+def notes_of(release: Release) -> Notes:
+    """The release notes of a release, as far as they are in the documented form."""
+    found = release.get("releaseNotes")
+    notes = (note for note in found if isinstance(note, Mapping)) if isinstance(found, list) else ()
+    return tuple((str(note.get("language", "")), str(note.get("text", ""))) for note in notes)
 
 
 def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> tuple[Release, ...]:
@@ -151,14 +163,14 @@ def _covers(release: Release, other: Release) -> bool:
     return bool(codes(other)) and set(codes(other)) <= set(codes(release))
 
 
-def _newest(track: str, found: Sequence[Release], purpose: str) -> Release:
+def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
     if not found:
         raise ServiceError(
             f"Track {track} has no release to {purpose}.",
             cause="Nothing was released on it, or only what was halted.",
             cure="Check the name of the track in the Play Console.",
         )
-    return max(found, key=lambda release: max((_number(code) for code in codes(release)), default=-1))
+    return newest(found)
 
 
 def _number(code: str) -> int:
@@ -174,7 +186,7 @@ def _plain(field: str, value: Any) -> Any:
     if field == "versionCodes" and isinstance(value, list):
         return {str(code) for code in value}
     if field == "releaseNotes" and isinstance(value, list):
-        return {(note.get("language"), note.get("text")) for note in value if isinstance(note, Mapping)}
+        return set(notes_of({field: value}))
     return _DEFAULTS.get(field) if value is None else value
 
 

@@ -40,7 +40,8 @@ VERSION_TAKEN = Trouble(
 )
 EDIT_GONE = Trouble(
     "This Edit has been deleted.",
-    r"\bedit\b.*\b(deleted|expired|not found|no longer (valid|exists?)|invalidated|already been committed)",
+    r"\bedit\b.*\b(deleted|expired|not found|no longer (valid|exists?)|invalidated|successfully committed)"
+    r"|edit has already been committed|change was made to the application outside of this edit",
     "Another edit was opened or committed by the same account, the app was changed in the Play Console, "
     "or the edit is older than its lifetime.",
     "Run again, and keep releases of one app from running at the same time (GitHub: `concurrency:`, GitLab: "
@@ -241,6 +242,8 @@ OTHER = Trouble(
     "Google's words above say why; the same release made by hand in the Play Console often explains more.",
 )
 
+_COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
+
 
 def find(error: Refused) -> Trouble:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
@@ -269,7 +272,7 @@ def explained(error: Refused) -> ServiceError | CredentialsError:
 
 def already_committed(error: Refused) -> bool:
     """Whether Google says that this very edit has been committed."""
-    return error.reason == "editAlreadyCommitted" or "already been committed" in error.message.lower()
+    return error.reason == "editAlreadyCommitted" or bool(_COMMITTED.search(error.message))
 
 
 def markdown() -> str:

@@ -9,7 +9,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from uploader.errors import InputError, UploaderError
+from uploader.errors import (
+    CredentialsError,
+    InputError,
+    IntegrityError,
+    Interrupted,
+    Refused,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.outputs.files import write_results
 from uploader.outputs.progress import Lines, Progress
 from uploader.redaction import Redactor
@@ -19,6 +28,15 @@ if TYPE_CHECKING:
     from uploader.inputs import Platform
 
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
+_KINDS: Final = (
+    (InputError, "Wrong input"),
+    (CredentialsError, "No access"),
+    (Refused, "Refused"),
+    (ServiceError, "Service error"),
+    (IntegrityError, "Integrity"),
+    (TemporaryError, "Temporary failure"),
+    (Interrupted, "Interrupted"),
+)
 
 
 class Voice:
@@ -126,5 +144,4 @@ def _cut(text: str, limit: int) -> str:
 
 def kind(error: UploaderError) -> str:
     """A word or two for the kind of failure, as a title."""
-    titles = {2: "Wrong input", 3: "No access", 4: "Refused", 5: "Integrity", 75: "Temporary failure"}
-    return titles.get(error.exit_code, "Upload failed")
+    return next((title for kind, title in _KINDS if isinstance(error, kind)), "Upload failed")

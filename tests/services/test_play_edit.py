@@ -1,0 +1,452 @@
+"""The fate of an edit: kept, deleted, found again, replaced when somebody closed it, and committed exactly once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.services.fake_play import (
+    AUTOMATIC,
+    BY_HAND,
+    PACKAGE,
+    Driver,
+    Killed,
+    Play,
+    artifact,
+    asked,
+    plain,
+    refused,
+    release,
+)
+from uploader.errors import (
+    AnswerLost,
+    CredentialsError,
+    Interrupted,
+    ProtocolError,
+    Refused,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
+from uploader.playfiles import StoreFiles
+from uploader.services.base import Call, Pause, Upload
+from uploader.services.play.asked import Asked, Extras
+from uploader.services.play.release import flow
+from uploader.services.play.tracks import Wish
+
+LOST = AnswerLost("The answer is lost.")
+DELETED = "This Edit has been deleted."
+CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
+
+
+def commits(driver: Driver) -> list[dict[str, str]]:
+    """The parameters of every commit that was sent."""
+    calls = (step for step in driver.steps if isinstance(step, Call) and step.path.endswith(":commit"))
+    return [dict(call.query) for call in calls]
+
+
+# --- kept or deleted ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [TemporaryError("The retries are spent."), Interrupted(2), Interrupted(15)])
+def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None:
+    """75, 130 and 143 keep the edit; the next run goes on in it and sends nothing twice."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("upload bundles", error, skip=1)
+    driver = Driver(play, journal)
+    with pytest.raises(type(error)):
+        driver.run(asked(artifact(2), artifact(3)))
+    assert "is kept" in driver.notes
+    again = Driver(play, journal)
+    again.run(asked(artifact(2), artifact(3)))
+    assert play.uploads == ["app-2.aab", "app-3.aab"]
+    assert play.count("insert") == 1
+    assert "Going on in edit 1" in again.notes
+    assert play.live.tracks["internal"] == [release(2, 3)]
+    assert journal == {}
+
+
+@pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
+@pytest.mark.parametrize(
+    "error", [refused(400, "Invalid request"), CredentialsError("The token is not valid."), ServiceError("Foreign host.")]
+)
+def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderError) -> None:
+    """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
+    play = Play()
+    play.fail(name, error)
+    driver = Driver(play)
+    with pytest.raises(type(error)):
+        driver.run(asked(artifact(2)))
+    assert play.edits == {}
+    assert "Edit 1 is deleted." in driver.notes
+    assert driver.outputs["edit-id"] == ""
+    assert driver.journal == {}
+
+
+def test_a_defect_of_the_program_deletes_the_edit_as_well() -> None:
+    """Even an error that nobody foresaw leaves no edit behind."""
+    steps = flow(asked(artifact(2)))
+    next(steps)  # recall
+    steps.send(None)  # insert
+    steps.send({"id": "1"})  # remember
+    with pytest.raises(KeyError):
+        _run_out(steps, KeyError("defect"), deletions := [])
+    assert deletions == ["DELETE"]
+
+
+def _run_out(steps: Any, error: Exception, methods: list[str]) -> None:
+    for _ in range(2):
+        steps.send(None)
+    step = steps.throw(error)
+    while True:
+        if isinstance(step, Call):
+            methods.append(step.method)
+        step = steps.send({})
+
+
+def test_an_error_while_deleting_never_hides_the_first_error() -> None:
+    """The log warns about the edit that stays; the run ends with what really happened."""
+    play = Play()
+    play.fail("PUT tracks", refused(400, "Invalid request"))
+    play.fail("DELETE", TemporaryError("Play is down."))
+    driver = Driver(play)
+    with pytest.raises(Refused, match="Invalid request"):
+        driver.run(asked(artifact(2)))
+    assert "could not be deleted (Play is down.); it expires by itself" in driver.notes
+
+
+def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
+    """Two seconds are all that a runner gives: no call, no upload, no pause follows an interruption."""
+    play = Play()
+    play.fail("upload bundles", Interrupted(15))
+    driver = Driver(play)
+    with pytest.raises(Interrupted):
+        driver.run(asked(artifact(2)))
+    last = max(place for place, step in enumerate(driver.steps) if isinstance(step, Upload))
+    assert not [step for step in driver.steps[last + 1 :] if isinstance(step, (Call, Upload, Pause))]
+
+
+def test_a_refused_commit_keeps_the_edit_and_a_second_run_goes_on_to_the_commit() -> None:
+    """What was uploaded is not thrown away: the cause is removed, the job is run again, nothing is sent twice."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("commit", refused(400, "You must let us know whether your app uses any Foreground Service permissions."))
+    driver = Driver(play, journal)
+    with pytest.raises(Refused) as caught:
+        driver.run(asked(artifact(2)))
+    assert "declaration" in caught.value.cause
+    assert "existing-edit-id: 1" in driver.notes
+    Driver(play, journal).run(asked(artifact(2)))
+    assert play.uploads == ["app-2.aab"]
+    assert play.live.tracks["internal"] == [release(2)]
+
+
+def test_a_commit_without_permission_keeps_the_edit_too() -> None:
+    """Everything is uploaded; only a right is missing, which somebody can give."""
+    play = Play()
+    play.fail("commit", refused(403, "The caller does not have permission"))
+    with pytest.raises(CredentialsError):
+        Driver(play).run(asked(artifact(2)))
+    assert "1" in play.edits
+
+
+def test_an_edit_kept_for_another_release_is_never_committed() -> None:
+    """The kept edit holds a release to production; a run for internal deletes it and begins afresh."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("commit", TemporaryError("Play is down."))
+    with pytest.raises(TemporaryError):
+        Driver(play, journal).run(asked(artifact(2), tracks=("production",)))
+    Driver(play, journal).run(asked(artifact(2)))
+    assert play.live.tracks == {"internal": [release(2)]}
+
+
+def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
+    """A dry run deletes its edit at the end: it must not be the one that a release left for its next run."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("commit", TemporaryError("Play is down."))
+    with pytest.raises(TemporaryError):
+        Driver(play, journal).run(asked(artifact(2)))
+    Driver(play, journal).run(asked(artifact(2), dry_run=True))
+    assert json.loads(journal[f"edit:{PACKAGE}"])["edit"] == "1"
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"edit": 1, "sent": {}}', '{"edit": "1"}'])
+def test_a_damaged_memory_is_no_memory(text: str) -> None:
+    """Whatever the journal returns, the run begins afresh rather than fail."""
+    play = Play()
+    Driver(play, {f"edit:{PACKAGE}": text}).run(asked(artifact(2)))
+    assert play.count("insert") == 1
+
+
+# --- closed by somebody else ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["upload bundles", "GET tracks", "PUT tracks", "commit"])
+@pytest.mark.parametrize("why", [DELETED, "This edit has expired.", "Edit not found."])
+def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: str) -> None:
+    """Two pushes race, or the console was used: the work is done again in a fresh edit."""
+    play = Play()
+    play.fail(name, refused(404, why), effect=play.close_edits)
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert play.live.tracks["internal"] == [release(2)]
+    assert play.count("insert") == 2
+    assert driver.outputs["edit-id"] == "2"
+    assert "Beginning again in a fresh one" in driver.notes
+
+
+def test_a_replay_does_not_send_again_what_play_lists() -> None:
+    """An artifact that the fresh edit knows by the same digest is reused."""
+    play = Play()
+    two = artifact(2)
+
+    def committed_elsewhere() -> None:
+        play.live.bundles |= play.edits["1"].bundles
+        play.close_edits()
+
+    play.fail("PUT tracks", refused(404, DELETED), effect=committed_elsewhere)
+    Driver(play).run(asked(two))
+    assert play.uploads == ["app-2.aab"]
+
+
+def test_two_replays_and_no_more() -> None:
+    """Three edits closed in a row are somebody else's doing, which the message says."""
+    play = Play()
+    for _ in range(3):
+        play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
+    with pytest.raises(Refused) as caught:
+        Driver(play).run(asked(artifact(2)))
+    assert play.count("insert") == 3
+    assert "concurrency:" in caught.value.cure
+
+
+def test_an_edit_of_others_that_is_gone_is_not_replaced() -> None:
+    """What other jobs put into it can't be made again here."""
+    play = Play()
+    with pytest.raises(Refused, match="Edit not found"):
+        Driver(play).run(asked(artifact(2), existing_edit="99"))
+    assert play.count("insert") == 0
+
+
+# --- review ---------------------------------------------------------------------------------------------------------
+
+
+def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> None:
+    """Google demands the parameter: the same edit is committed with it, nothing is uploaded twice."""
+    play = Play()
+    play.review = "by hand"
+    driver = Driver(play)
+    outcome = driver.run(asked(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(driver)] == [None, "true"]
+    assert play.uploads == ["app-2.aab"]
+    assert play.count("insert") == 1
+    assert "to be sent for review" in outcome.sections[-1].rows[0][1]
+
+
+def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_mind() -> None:
+    """The demand may be gone by the second commit: the parameter is left out again."""
+    play = Play()
+    play.fail("commit", refused(400, BY_HAND))
+    play.fail("commit", refused(400, AUTOMATIC))
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(driver)] == [None, "true", None]
+
+
+def test_a_demand_that_keeps_changing_ends_as_a_refusal() -> None:
+    """Twice the other way is enough."""
+    play = Play()
+    for message in (BY_HAND, AUTOMATIC, BY_HAND):
+        play.fail("commit", refused(400, message))
+    with pytest.raises(Refused):
+        Driver(play).run(asked(artifact(2)))
+    assert play.count("commit") == 3
+
+
+@pytest.mark.parametrize(("setting", "review"), [("true", "automatic"), ("false", "by hand")])
+def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(setting: str, review: str) -> None:
+    """`true` and `false` mean what they say; the cure names `auto`."""
+    play = Play()
+    play.review = review
+    with pytest.raises(Refused) as caught:
+        Driver(play).run(asked(artifact(2), not_sent_for_review=setting))
+    assert "`auto`" in caught.value.cure
+    assert play.count("commit") == 1
+    assert play.edits
+
+
+def test_a_review_in_flight_is_not_pulled_unasked() -> None:
+    """`changes-in-review: error` is the default; Google's own default would cancel the review."""
+    play = Play()
+    play.in_review = True
+    with pytest.raises(Refused) as caught:
+        Driver(play).run(asked(artifact(2)))
+    assert "changes-in-review: cancel" in caught.value.cure
+    driver = Driver(play)
+    driver.run(asked(artifact(2), cancel_review=True))
+    assert commits(driver)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
+
+
+# --- conflicts and lost answers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["insert", "upload bundles", "GET tracks", "PUT tracks", "commit"])
+def test_a_concurrent_update_is_backed_off(name: str) -> None:
+    """409 is waited for and the step repeated."""
+    play = Play()
+    play.fail(name, refused(409, CONCURRENT, "concurrentUpdate"))
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert driver.waits == 1
+    assert play.live.tracks["internal"] == [release(2)]
+
+
+def test_a_conflict_that_does_not_end_is_a_temporary_failure() -> None:
+    """After the waits are spent the edit is kept for the next run."""
+    play = Play()
+    for _ in range(3):
+        play.fail("PUT tracks", refused(409, CONCURRENT))
+    driver = Driver(play)
+    with pytest.raises(TemporaryError):
+        driver.run(asked(artifact(2), tries=2))
+    assert driver.waits == 2
+    assert f"edit:{PACKAGE}" in driver.journal
+
+
+def test_a_lost_commit_that_happened_is_not_repeated() -> None:
+    """The edit says that it was committed: done, with one commit."""
+    play = Play()
+    play.fail("commit", LOST, after=True)
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert play.count("commit") == 1
+    assert driver.outputs["committed"] == "true"
+
+
+def test_a_lost_commit_that_did_not_happen_is_repeated() -> None:
+    """The edit is still open: it is committed again, and nothing else is."""
+    play = Play()
+    play.fail("commit", LOST)
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert play.count("commit") == 2
+    assert play.uploads == ["app-2.aab"]
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(happened: bool) -> None:
+    """An edit that is simply gone proves nothing: a fresh look at artifacts and track does."""
+    play = Play()
+
+    def vanish() -> None:
+        if happened:
+            play.live = play.edits["1"]
+        play.close_edits("Edit not found.")
+
+    play.fail("commit", LOST, effect=vanish)
+    driver = Driver(play)
+    mapping = Extras(plain("mapping.txt", b"m"))
+    driver.run(asked(artifact(2), extras=mapping))
+    assert play.live.tracks["internal"] == [release(2)]
+    assert play.live.extras.keys() == {(2, "proguard")}
+    assert play.count("commit") == (1 if happened else 2)
+    assert play.uploads == ["app-2.aab", "mapping.txt"] * (1 if happened else 2)
+    assert driver.outputs["committed"] == "true"
+
+
+def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
+    """A proxy's page after the commit says nothing about the commit."""
+    play = Play()
+    play.fail("commit", ProtocolError("The answer is not JSON."), after=True)
+    driver = Driver(play)
+    driver.run(asked(artifact(2)))
+    assert driver.outputs["committed"] == "true"
+
+
+def test_commits_without_end_are_a_temporary_failure() -> None:
+    """An outage: after the waits are spent the edit is kept, and nothing is known to be committed."""
+    play = Play()
+    for _ in range(4):
+        play.fail("commit", LOST)
+    driver = Driver(play)
+    with pytest.raises(TemporaryError):
+        driver.run(asked(artifact(2), tries=2))
+    assert play.edits
+    assert driver.outputs["committed"] == "false"
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_lost_commit_of_a_shared_edit_is_only_looked_up(happened: bool) -> None:
+    """Other jobs' part of the edit can't be made again: either the release is live, or the run fails and says so."""
+    play = Play()
+    first = Driver(play)
+    first.run(asked(artifact(2), commit=False, tracks=()))
+
+    def vanish() -> None:
+        if happened:
+            play.live = play.edits["1"]
+        play.close_edits("Edit not found.")
+
+    play.fail("commit", LOST, effect=vanish)
+    job = asked(retained=("2",), existing_edit="1")
+    if happened:
+        Driver(play).run(job)
+        assert play.live.tracks["internal"] == [release(2)]
+    else:
+        with pytest.raises(ServiceError, match="not live"):
+            Driver(play).run(job)
+    assert play.edits == {}
+
+
+# --- killed at any moment -------------------------------------------------------------------------------------------
+
+
+def whole_release() -> Asked:
+    """Two bundles, mapping, texts, six images, a rollout beside what is live."""
+    images = {
+        ("en-US", "phoneScreenshots"): tuple(plain(f"{n}.png", b"\x89PNG%d" % n) for n in range(4)),
+        ("de-DE", "icon"): (plain("icon.png", b"\x89PNGi"),),
+        ("en-US", "icon"): (plain("icon.png", b"\x89PNGj"),),
+    }
+    return asked(
+        artifact(2),
+        artifact(3),
+        tracks=("production", "beta"),
+        wish=Wish("inProgress", 0.1),
+        extras=Extras(plain("mapping.txt", b"m")),
+        listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
+    )
+
+
+def length() -> int:
+    driver = Driver(Play(production=[release(1)]))
+    driver.run(whole_release())
+    return len(driver.steps)
+
+
+@pytest.mark.parametrize("after_effect", [False, True])
+@pytest.mark.parametrize("moment", range(1, length() + 1))
+def test_a_run_killed_at_any_moment_ends_the_same_when_run_again(moment: int, after_effect: bool) -> None:
+    """kill -9 before or after any step, then a plain run: one final state, no artifact accepted twice."""
+    play, journal = Play(production=[release(1)]), dict[str, str]()
+    killed = Driver(play, journal)
+    killed.kill_at, killed.kill_after_effect = moment, after_effect
+    with pytest.raises(Killed) if moment < length() or not after_effect else pytest.raises(Killed):
+        killed.run(whole_release())
+    again = Driver(play, journal)
+    again.run(whole_release())
+    clean = Play(production=[release(1)])
+    Driver(clean).run(whole_release())
+    assert play.live.tracks == clean.live.tracks
+    assert play.live.bundles == clean.live.bundles
+    assert play.live.extras == clean.live.extras
+    assert play.live.listings == clean.live.listings
+    assert _digests(play) == _digests(clean)
+    assert [play.uploads.count(name) for name in ("app-2.aab", "app-3.aab")] == [1, 1]
+    assert again.outputs["committed"] == "true"
+    assert journal == {}
+
+
+def _digests(play: Play) -> dict[tuple[str, str], list[str]]:
+    return {place: [image["sha256"] for image in images] for place, images in play.live.images.items()}
