@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import takewhile
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +110,7 @@ def read_outputs(text: str) -> Iterator[tuple[str, str]]:
     lines = iter(text.splitlines())
     for line in lines:
         name, _, delimiter = line.partition("<<")
-        yield name, "\n".join(iter(lambda end=delimiter: read_line(lines, end), None))
-
-
-def read_line(lines: Iterator[str], delimiter: str) -> str | None:
-    """The next line of a value; None at its end."""
-    line = next(lines)
-    return None if line == delimiter else line
+        yield name, "\n".join(takewhile(partial(ne, delimiter), lines))
 
 
 def curtain(

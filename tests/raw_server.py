@@ -1,4 +1,4 @@
-"""A server that does exactly what a test says, on a real socket: each connection is handed to a function of the test."""
+"""A server that does exactly what a test says, on a real socket: each connection goes to a function of the test."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ STREET = (
     "plan",
     "services",
     "credentials",
+    "playfiles",
     "artifacts",
     "globbing",
     "manifests",

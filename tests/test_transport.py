@@ -258,7 +258,12 @@ def test_a_huge_answer_is_cut(transport: Requests) -> None:
 
 @pytest.mark.parametrize(
     "nonsense",
-    [b"\x00\xff\r\n\r\n", b"SSH-2.0-x\r\n", b"HTTP/1.1 abc\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}"],
+    [
+        b"\x00\xff\r\n\r\n",
+        b"SSH-2.0-x\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}",
+    ],
 )
 def test_nonsense_is_a_broken_connection_or_no_json(transport: Requests, nonsense: bytes) -> None:
     """What is no HTTP never becomes a success with a resource, nor an exception of another kind."""

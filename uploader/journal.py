@@ -55,8 +55,7 @@ class NoJournal:
     """Keeps nothing: where no lasting secret could seal it."""
 
     def find(self, job: Upload) -> Entry | None:
-        """Never anything."""
-        return None
+        """Never finds anything."""
 
     def save(self, job: Upload, entry: Entry) -> None:
         """Does nothing."""
@@ -65,8 +64,7 @@ class NoJournal:
         """Does nothing."""
 
     def recall(self, name: str) -> str | None:
-        """Never anything."""
-        return None
+        """Never finds anything."""
 
     def remember(self, name: str, value: str | None) -> None:
         """Does nothing."""
@@ -167,7 +165,7 @@ class FileJournal:
                 file.write(self._seal({**value, "created": self._wall()}, name))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, self._path(name))
+            temporary.replace(self._path(name))
         except OSError as error:
             temporary.unlink(missing_ok=True)
             self._trouble(error)

@@ -1,4 +1,4 @@
-"""The story of one run: read what was asked, plan, log in, carry it out, tell how it ended. One place turns errors to words."""
+"""The story of one run: read what was asked, plan, log in, carry it out, and tell in one place how it ended."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str]) -> int:
         told.carry_out(plan.make(asked, problems))
     except UploaderError as error:
         told.failed(error)
-    except Exception as error:  # noqa: BLE001  # the last border: a traceback never reaches a user
+    except Exception as error:  # the last border: a traceback never reaches a user
         told.failed(_fault(error))
         if asked.platform.debug:
             raise

@@ -11,7 +11,6 @@ from types import FrameType
 
 from uploader import credentials
 from uploader.credentials.login import Login
-from uploader.errors import Interrupted
 from uploader.inputs import Inputs
 from uploader.journal import FileJournal, Journal, NoJournal
 from uploader.outputs import Voice
@@ -51,7 +50,7 @@ def prepare(plan: Plan, speak: Voice, stack: ExitStack) -> Driver:
 
 
 def _rehearse(asked: Inputs, speak: Voice, stack: ExitStack) -> Inputs:
-    """The same inputs against the embedded emulator, with its key: no real credential is used, even if one was given."""
+    """The same inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
     from uploader.emulator import Emulator  # only a rehearsal pays for it
 
     emulator = stack.enter_context(Emulator())

@@ -12,6 +12,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
@@ -129,10 +130,8 @@ class _Outgoing:
     def abort(self) -> None:
         sock = self.connection.sock if self.connection else None
         if sock is not None:
-            try:
+            with suppress(OSError):  # closed already, which is what was wanted
                 sock.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # closed already, which is what was wanted
 
 
 class _Careful(HTTPConnection):
@@ -163,7 +162,7 @@ class _Careful(HTTPConnection):
             view = view[self.sock.send(view[:step]) :]
 
     def _has_answer(self) -> bool:
-        """Whether an answer has begun. Under TLS a readable socket may hold a mere session ticket: only reading tells."""
+        """Whether an answer has begun. Under TLS a readable socket may hold a session ticket only: reading tells."""
         if not select.select([self.sock], [], [], 0)[0]:
             return False
         self.sock.settimeout(0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-HOW = "no image; `sh tests/container/base` and `UPLOADER_TEST_IMAGE=$(sh tests/container/build)` make one"
+HOW = "no image; `UPLOADER_TEST_IMAGE=$(sh tests/container/build)` makes one (podman, runc, debootstrap, root)"
 
 
 @dataclass(frozen=True)

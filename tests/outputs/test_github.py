@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.outputs.platforms import Command, file_commands, hostile, where, workflow_commands
@@ -59,6 +59,7 @@ def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
 
 
 @given(st.text("%\r\n:,; =aé", max_size=12))
+@example("100%0A and %25")
 def test_data_survives_the_runner(text: str) -> None:
     """The runner unescapes exactly what was said, percent signs included; only blanks keep colons apart."""
     heard = Heard(Path())
@@ -87,11 +88,12 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
     assert heard.log.getvalue().startswith("- files: nothing matches.\n- tracks: is missing.\n")
 
 
-def test_long_error_keeps_its_cure(heard: Heard) -> None:
+@pytest.mark.parametrize("letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"])
+def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
     """An annotation that GitHub would cut loses its middle, never what the reader has to do."""
-    heard.voice.error(UploaderError("x" * 100_000, cause="y" * 100_000, cure="Do this."))
+    heard.voice.error(UploaderError(letter * 100_000, cause=letter * 100_000, cure="Do this."))
     (command,) = heard.commands
-    assert len(command.data) <= 4096
+    assert 1000 < len(command.data) <= 4096
     assert command.data.endswith(" Do this.")
 
 

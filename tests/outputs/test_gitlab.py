@@ -91,6 +91,13 @@ def test_report_is_never_too_big(tmp_path_factory: pytest.TempPathFactory, outpu
     assert log.getvalue().count("WARNING") == len({**outputs, "id": "7"}) - len(report)
 
 
+@pytest.mark.parametrize(("size", "kept"), [(5 * 1024 - 1, True), (5 * 1024, False)])
+def test_limit_of_the_report_to_the_byte(tmp_path: Path, size: int, kept: bool) -> None:
+    """A report of one byte less than 5 KiB is written whole; one of 5 KiB, which GitLab rejects, loses its value."""
+    speaker(tmp_path, io.StringIO()).write_outputs({"ids": "x" * (size - len("UPLOADER_IDS=\n"))})
+    assert bool(dotenv_report((tmp_path / "uploader.env").read_bytes())) == kept
+
+
 def test_thousands_of_ids_do_not_break_the_report(tmp_path: Path) -> None:
     """A list that alone is over the limit is left out by name; the single values stay."""
     log = io.StringIO()

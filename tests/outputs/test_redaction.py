@@ -110,6 +110,7 @@ def test_pretty_printed_key_file_leaves_json_readable() -> None:
         ("refresh 1//0abcdefghijklmnopqrstuv end", "refresh *** end"),
         ("jwt eyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln end", "jwt *** end"),
         ("grant=x&assertion%3DeyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln", "grant=x&assertion%3D***"),
+        ("sent%3DeyJhbGciOiJSUzI1.eyJpc3MiOiJ4.c2ln end", "sent%3D*** end"),
         (f"key {KEY.strip()} end", "key *** end"),
         (f"key {KEY[:50]}", "key ***"),
     ],

@@ -1,0 +1,1 @@
+"""The protocol without network: tables, properties, and every sequence of faults."""

@@ -1,7 +1,7 @@
 """A server of a dozen states that stores how many bytes it has, not which: enough to catch every mistake with offsets.
 
-It answers moves instead of requests, so that the machine alone is tested, and every fault of the protocol's table is one
-letter of an alphabet from which the exhaustive test makes all words.
+It answers moves instead of requests, so that the machine alone is tested, and every fault of the protocol's table is
+one letter of an alphabet from which the exhaustive test makes all words.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from uploader.artifacts import Artifact
 from uploader.errors import AnswerLost, Refused, UploaderError
@@ -57,8 +58,7 @@ def plain(name: str, content: bytes) -> Artifact:
 
 
 def sha256(file: Artifact) -> str:
-    assert file.data is not None
-    return hashlib.sha256(file.data).hexdigest()
+    return hashlib.sha256(file.path.read_bytes() if file.data is None else file.data).hexdigest()
 
 
 def refused(status: int, message: str, reason: str = "") -> Refused:
@@ -181,11 +181,12 @@ class Play:
                 apks = state.apks.items()
                 return {"apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]}
             case [method, "tracks"]:
-                return self._track(state, method, rest.split("/")[2].replace("%3A", ":"), step.json)
+                return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
                 return self._listing(state, method, rest, step.json)
             case ["PATCH", "apks"]:
                 _, _, code, _, kind = rest.split("/")
+                assert step.json is not None
                 state.extras[int(code), kind] = step.json["referencesVersion"]
                 return {}
         raise AssertionError(name)

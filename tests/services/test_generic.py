@@ -22,7 +22,7 @@ from tests.services.factory import (
     uploads,
 )
 from uploader.artifacts import Artifact
-from uploader.errors import InputError, IntegrityError, Refused
+from uploader.errors import InputError, IntegrityError, Refused, ServiceError
 from uploader.services import catalogue, generic
 from uploader.services.base import Batch, Note, Prepared
 
@@ -318,6 +318,14 @@ def test_one_failure_does_not_hide_the_others(tmp_path: Path) -> None:
         run(made, answer=lambda step: answer if isinstance(step, Batch) else None)
     assert caught.value is failures[0]
     assert published(made.flow(), answer) == {"ids": "2"}
+
+
+def test_failure_without_its_exception_still_ends_the_run(tmp_path: Path) -> None:
+    """A result that only says in words what went wrong ends the run with those words."""
+    made = prepared(tmp_path, target="drive.files.create")
+    answer = (result(only_upload(made), {}, error="Not reached."),)
+    with pytest.raises(ServiceError, match="Not reached"):
+        run(made, answer=lambda step: answer if isinstance(step, Batch) else None)
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:

@@ -224,6 +224,18 @@ def test_encoded_size_is_what_the_message_takes(tmp_path: Path) -> None:
         assert full - without == mail.encoded_size(count)
 
 
+def test_body_over_the_limit_is_refused(tmp_path: Path) -> None:
+    """A body from a file over the limit is refused without being read."""
+    make_file(tmp_path, "body.txt", size=36_700_161)
+    assert "at most 36,700,160" in refused(tmp_path, **{**BASIC, "mail_body": "file:body.txt"})["mail-body"]
+
+
+def test_attachment_name_with_a_control_character_is_refused(tmp_path: Path) -> None:
+    """A file name that would carry a line break or an escape into the mail is refused."""
+    for name in ("a\nb.txt", "a\x1b[31m.txt", "a\u202etxt.exe"):
+        assert "control character" in refused(tmp_path, make_file(tmp_path, name), **BASIC)["files"]
+
+
 def test_stream_is_no_attachment(tmp_path: Path) -> None:
     """A stream can't be attached, since its size is unknown."""
     assert "stream" in refused(tmp_path, stream(), **BASIC)["files"]
@@ -292,6 +304,14 @@ def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
     assert not call.repeatable
     assert outcome.outputs == {"id": "m1", "ids": "m1", "message-id": "m1", "thread-id": "t1"}
+
+
+def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:
+    """A draft that can't be sent ends as the refusal that the service gave."""
+    refusal = Refused("Not found.", status=404, reason="notFound")
+    with pytest.raises(Refused) as caught:
+        run(prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d"), answer=lambda _: refusal)
+    assert caught.value is refusal
 
 
 @pytest.mark.parametrize(
@@ -366,10 +386,29 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
         key(make_file(tmp_path, "a", b"2")),
         key(make_file(tmp_path, "b", b"2")),
     }
-    assert len(keys) == 8
+    keys |= {key(user_id="u@example.com")}
+    assert len(keys) == 9
 
 
-@pytest.mark.parametrize("text", ["", "x", "2026-01-02T03:04:05+00:00 short", f"never {TOKEN}"])
+@pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])
+def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
+    """After a week no session can be alive, so an old stamp gives way to a fresh one."""
+    old = mail.Stamp(NOW - timedelta(days=days), "a" * 32)
+    _, steps = run(prepared(tmp_path, **BASIC), answer=lambda step: str(old) if isinstance(step, Recall) else None)
+    assert (f"<{'a' * 32}@".encode() in sent(steps)) is same
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "2026-01-02T03:04:05+00:00 short",
+        f"never {TOKEN}",
+        f"2026-01-02T03:04:05 {TOKEN}",
+        f"2026-99-02T03:04:05+00:00 {TOKEN}",
+    ],
+)
 def test_a_damaged_stamp_counts_as_none(text: str) -> None:
     """What is no stamp is not taken for one."""
     assert mail.Stamp.parse(text) is None

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_artifacts import real_apk
 from tests.services.factory import make_file, make_inputs, problems, run, uploads
-from uploader.artifacts import Artifact, Manifest
+from uploader.artifacts import Artifact, Manifest, from_path
 from uploader.errors import InputError
 from uploader.manifests import Kind
 from uploader.services import sharing
@@ -57,6 +58,15 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
         "certificate-fingerprint": "AB:CD",
         "sha256": "00ff",
     }
+
+
+def test_real_apk_goes_where_apks_belong(tmp_path: Path) -> None:
+    """A real APK, whatever its name, is recognised by what is in it, and its package is read from it."""
+    file = from_path(real_apk(), "artifact")
+    (upload,) = uploads(prepared(tmp_path, file))
+    path = "/androidpublisher/v3/applications/internalappsharing/io.appium.uiautomator2.server/artifacts/apk"
+    assert upload.endpoint.path == path
+    assert upload.artifact.manifest is not None
 
 
 def test_files_go_side_by_side(tmp_path: Path) -> None:

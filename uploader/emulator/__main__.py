@@ -21,6 +21,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 (the default) takes a free one")
     parser.add_argument("--port-file", type=Path, help="write the port here once it is known")
     parser.add_argument("--key-file", type=Path, help="write a service-account key here, mode 0600")
+    parser.add_argument("--oidc-file", type=Path, help="write what a keyless login needs here, as JSON, mode 0600")
     parser.add_argument("--faults", default="[]", metavar="JSON|FILE", help='a list, or {"faults": [], "config": {}}')
     parser.add_argument("--root", type=Path, help="keep uploaded bytes here instead of a temporary folder")
     return parser
@@ -32,6 +33,16 @@ def write_atomically(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     Path(name).replace(path)
+
+
+def _keyless(emulator: Emulator) -> dict[str, str]:
+    """The variables and inputs of a job that logs in without a key."""
+    return {
+        "ACTIONS_ID_TOKEN_REQUEST_URL": emulator.oidc_url,
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": emulator.oidc_request_token,
+        "workload-identity-provider": emulator.provider,
+        "service-account": emulator.service_account,
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with emulator:
         if options.key_file:
             write_atomically(options.key_file, json.dumps(emulator.key, indent=2) + "\n")
+        if options.oidc_file:
+            write_atomically(options.oidc_file, json.dumps(_keyless(emulator), indent=2) + "\n")
         if options.port_file:
             write_atomically(options.port_file, f"{emulator.port}\n")
         sys.stdout.write(f"listening on {emulator.url}\n")

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from uploader.emulator.answers import Json
 from uploader.emulator.config import Config
 from uploader.emulator.faults import Faults
+from uploader.emulator.keyless import PROVIDER, identity_token
 from uploader.emulator.mailbox import Mailbox
-from uploader.emulator.oauth import Authority
+from uploader.emulator.oauth import ACCOUNT, Authority
 from uploader.emulator.play.model import PlayStore
 from uploader.emulator.server import Server
 from uploader.emulator.state import describe
@@ -78,6 +79,30 @@ class Emulator:
     def state(self) -> dict[str, Json]:
         """What `GET /__emulator/state` would answer."""
         return describe(self.world)
+
+    @property
+    def oidc_url(self) -> str:
+        """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_URL."""
+        return f"{self.url}/oidc/token?api-version=2.0"
+
+    @property
+    def oidc_request_token(self) -> str:
+        """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_TOKEN."""
+        return self.world.authority.request_token
+
+    @property
+    def provider(self) -> str:
+        """A workload identity provider that exists here; any other of the same form does, too."""
+        return PROVIDER
+
+    @property
+    def service_account(self) -> str:
+        """The service account's address."""
+        return ACCOUNT
+
+    def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
+        """An identity token as GitLab puts it into a job's variable."""
+        return identity_token(self.world.authority, audience, self.world.clock(), self.world.config.oidc_lifetime)
 
     def add_fault(self, on: str, do: str, **options: Json) -> None:
         """Queues one more fault. Raises `ValueError` for a name that does not exist."""

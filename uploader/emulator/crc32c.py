@@ -1,7 +1,7 @@
-"""CRC-32C (Castagnoli, RFC 3720 appendix B.4), which Cloud Storage puts into every object and its own client insists on.
+"""CRC-32C (Castagnoli, RFC 3720 appendix B.4): Cloud Storage puts it into every object, and its client insists on it.
 
-A block is folded in half again and again: a CRC is linear, so the first half, multiplied by the power of x that its place
-is worth, can be added to the second. `bytes.translate` does the multiplication for all words of a block at once.
+A block is folded in half again and again: a CRC is linear, so the first half, multiplied by the power of x that its
+place is worth, can be added to the second. `bytes.translate` multiplies all words of a block at once.
 """
 
 from __future__ import annotations

@@ -94,10 +94,17 @@ class Authority:
         token.expires = 0.0
         return True
 
-    def authorize(self, x: Exchange, scopes: tuple[str, ...]) -> Token:
-        """The request's token. Raises `Refusal` 401 without a valid one, 403 when it lacks every one of `scopes`."""
+    def caller(self, x: Exchange) -> Token:
+        """The request's token, whatever it may do. Raises `Refusal` 401 without a valid one."""
         token = self.tokens.get(_bearer(x.header("Authorization")))
-        if token is None or token.federated or token.expires <= x.world.clock():
+        if token is None or token.expires <= x.world.clock():
+            raise self.unauthenticated()
+        return token
+
+    def authorize(self, x: Exchange, scopes: tuple[str, ...]) -> Token:
+        """The token of an API request. Raises `Refusal` 401 without one, 403 when it lacks every one of `scopes`."""
+        token = self.caller(x)
+        if token.federated:
             raise self.unauthenticated()
         if scopes and not set(scopes) & set(token.scopes):
             raise Refusal(403, "Request had insufficient authentication scopes.", "insufficientPermissions")

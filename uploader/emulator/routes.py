@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uploader.emulator import anything, oauth
+from uploader.emulator import anything, devices, gmail, keyless, oauth
 from uploader.emulator.play import artifacts, edits, extras, listings, tracks
 from uploader.emulator.router import Route, UploadMethod
 
@@ -13,11 +13,15 @@ ROUTES: tuple[Route, ...] = (
     *tracks.ROUTES,
     *extras.ROUTES,
     *listings.ROUTES,
+    *gmail.ROUTES,
+    *keyless.ROUTES,
     *anything.ROUTES,
 )
 UPLOADS: tuple[UploadMethod, ...] = (
     *artifacts.UPLOADS,
     *extras.UPLOADS,
     *listings.UPLOADS,
+    *gmail.UPLOADS,
+    *devices.UPLOADS,
     *anything.UPLOADS,
 )

@@ -30,6 +30,7 @@ def describe(world: World) -> dict[str, Json]:
             "files": dict(world.files),
             "sessions": [_session(one) for one in list(world.sessions.values())],
             "messages": list(world.mail.messages),
+            "effects": dict(world.mail.effects),
             "drafts": list(world.mail.drafts.values()),
             "packages": list(world.packages),
             "tokens": [

@@ -5,6 +5,7 @@ Strict where Google's documents are: granularity, gaps, lengths that contradict 
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -100,6 +101,7 @@ def multipart(x: Exchange, method: UploadMethod) -> Answer:
     _need_length(x)
     reader = RelatedReader(x.body, x.header("Content-Type"))
     metadata = reader.metadata()
+    x.payload = json.dumps(metadata).encode()  # where every check looks for it
     content_type = reader.media_type()
     check_media(method, content_type, None)
     method.check(x)

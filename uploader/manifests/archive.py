@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
-MAX_ENTRY = 16 * 1024 * 1024  # bytes: the largest manifests in the wild stay under 2 MiB
+MAX_ENTRY = 16 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold
 
 _END = struct.Struct("<4s4H2IH")
 _END64_LOCATOR = struct.Struct("<4sIQI")

@@ -46,7 +46,7 @@ def _root(data: bytes) -> dict[str, Value]:
 
 
 def _attribute(data: bytes) -> tuple[str, Value]:
-    fields = dict(_fields(data))
+    fields = _pick(data, _ATTRIBUTE_NAMESPACE, _ATTRIBUTE_NAME, _ATTRIBUTE_VALUE, _ATTRIBUTE_ID, _ATTRIBUTE_ITEM)
     resource_id = fields.get(_ATTRIBUTE_ID, 0)
     key = name_of(
         resource_id if isinstance(resource_id, int) else 0,
@@ -62,7 +62,7 @@ def _item(data: bytes) -> Value | None:
     """The compiled value, or None when it is of a kind that only its text can tell."""
     for field, content in _fields(data):
         if field == _ITEM_REFERENCE and isinstance(content, bytes):
-            reference = dict(_fields(content)).get(_REFERENCE_ID, 0)
+            reference = _pick(content, _REFERENCE_ID).get(_REFERENCE_ID, 0)
             return Reference(reference if isinstance(reference, int) else 0)
         if field == _ITEM_STRING:
             return _text(_message(content, _STRING_VALUE) if isinstance(content, bytes) else b"")
@@ -74,9 +74,14 @@ def _item(data: bytes) -> Value | None:
 
 
 def _message(data: bytes, wanted: int) -> bytes:
-    """The content of the last field `wanted` of a message, as protobuf has it; empty when there is none."""
-    content = dict(_fields(data)).get(wanted, b"")
+    """The content of the field `wanted` of a message; empty when there is none."""
+    content = _pick(data, wanted).get(wanted, b"")
     return content if isinstance(content, bytes) else b""
+
+
+def _pick(data: bytes, *wanted: int) -> dict[int, int | bytes]:
+    """The fields asked for, the last of each as protobuf has it; no others are held, however many there are."""
+    return {field: content for field, content in _fields(data) if field in wanted}
 
 
 def _text(content: int | bytes) -> str:

@@ -63,7 +63,7 @@ class Voice:
 
     def warning(self, text: str) -> None:
         """Say that something deserves attention though the run goes on."""
-        self._say(f"WARNING: {self.redactor.one_line(text, SENTENCE)}", self._err)
+        self._say(f"WARNING: {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Say how the run ended: what happened, the likely cause, what to do."""
@@ -72,7 +72,7 @@ class Voice:
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
-        return self._group(self.redactor.one_line(title, SENTENCE))
+        return self._group(self._short(title))
 
     def mask(self, secret: str) -> None:
         """Never show `secret` from now on, in any of the forms in which it may turn up."""
@@ -115,13 +115,17 @@ class Voice:
         """Several mistakes are told one by one before the error line, which holds them all but may be cut."""
         if isinstance(error, InputError) and len(error.problems) > 1:
             for problem in error.problems:
-                self.info(f"- {self.redactor.one_line(str(problem), SENTENCE)}")
+                self.info(f"- {self._short(str(problem))}")
 
-    def _sentences(self, error: UploaderError, limit: int = SENTENCE) -> str:
+    def _short(self, text: str, limit: int = SENTENCE) -> str:
+        """One clean line of at most `limit` characters, an ellipsis for what is cut."""
+        line = self.redactor.one_line(text)
+        return line if len(line) <= limit else line[: limit - 1] + "…"
+
+    def _sentences(self, error: UploaderError) -> str:
         """The error on one line, what happened cut where the whole would be too long: the cure must be readable."""
-        after = [self.redactor.one_line(text, limit // 4) for text in (error.cause, error.cure) if text]
-        left = limit - sum(map(len, after)) - 8
-        return " ".join([_cut(self.redactor.one_line(error.what), left), *after])
+        after = [self._short(text, SENTENCE // 4) for text in (error.cause, error.cure) if text]
+        return " ".join([self._short(error.what, SENTENCE - sum(len(text) + 1 for text in after)), *after])
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
         """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is let go."""
@@ -138,10 +142,6 @@ class Voice:
         stream.flush()
 
 
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[:limit] + "…"
-
-
 def kind(error: UploaderError) -> str:
     """A word or two for the kind of failure, as a title."""
-    return next((title for kind, title in _KINDS if isinstance(error, kind)), "Upload failed")
+    return next((title for family, title in _KINDS if isinstance(error, family)), "Upload failed")

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from uploader.outputs.progress import Bar, Progress
 from uploader.outputs.base import Voice
+from uploader.outputs.progress import Bar, Progress
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TextIO
 
 from uploader.errors import UploaderError
+from uploader.outputs.base import Voice, kind
 from uploader.outputs.files import append_whole
-from uploader.outputs.base import SENTENCE, Voice, kind
 from uploader.redaction import Redactor, parts
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class GitHub(Voice):
             self._warnings += 1
             annotated = self._warnings <= ANNOTATIONS
         if annotated:
-            self._command("warning", self.redactor.one_line(text, SENTENCE))
+            self._command("warning", self._short(text))
         else:
             self.info(f"Warning: {text}")
 

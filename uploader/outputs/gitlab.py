@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TextIO
 
 from uploader.errors import UploaderError
+from uploader.outputs.base import Voice
 from uploader.outputs.files import write_whole
-from uploader.outputs.base import SENTENCE, Voice
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class GitLab(Voice):
 
     def warning(self, text: str) -> None:
         """A line that begins with a yellow WARNING."""
-        self._say(f"{_YELLOW}WARNING:{_PLAIN} {self.redactor.one_line(text, SENTENCE)}")
+        self._say(f"{_YELLOW}WARNING:{_PLAIN} {self._short(text)}")
 
     def error(self, error: UploaderError) -> None:
         """A line that begins with a red ERROR."""

@@ -102,4 +102,3 @@ def _stored(move: Move, answer: Response) -> Event:
     if first != 0:
         return Violated(f"the server holds bytes {first} to {last}, which do not begin at 0")
     return Stored(last + 1)
-

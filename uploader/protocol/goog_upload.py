@@ -132,4 +132,3 @@ def _accepted(move: Move, answer: Response, status: str, media: Media) -> Event:
     if value is not None or isinstance(move, Ask):
         return Violated(f"the answer has no readable {SIZE_RECEIVED}")
     return Doubted("the server did not say what it stored", answer, polite=True)
-

@@ -50,8 +50,7 @@ def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
     for key in ("errors", "details"):
         entries = error.get(key)
         for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, Mapping):
-                found.append(_text(entry.get("reason")))
+            found += [_text(entry.get("reason"))] if isinstance(entry, Mapping) else []
     found.append(_text(error.get("status")))
     return tuple(reason for reason in found if reason)
 

@@ -1,4 +1,4 @@
-"""The values that protocol and transport exchange: requests that name their bytes, responses, and broken connections."""
+"""The values that protocol and transport exchange: requests that name their bytes, answers, broken connections."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Headers:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One HTTP response with its whole body. `sent_whole` is false when it came while the request was still on its way."""
+    """One HTTP response with its whole body. `sent_whole` is false when it came while the request was on its way."""
 
     status: int
     headers: Headers = field(default_factory=Headers)
@@ -85,7 +85,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A connection that ended without an answer. `sent_whole` is false when the server cannot have the whole request."""
+    """A connection that ended without an answer. `sent_whole` is false when the server can't have the whole request."""
 
     why: str
     sent_whole: bool

@@ -169,8 +169,8 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
 class Chunking:
     """How many bytes go into one request: a fixed number, or None for `auto`.
 
-    `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in chunks
-    of 8 MiB that double with every success, so that a bad line loses little and a good one is not slowed down.
+    `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
+    chunks of 8 MiB that double with every success, so that a bad line loses little and a good one is not slowed down.
     """
 
     fixed: int | None = None

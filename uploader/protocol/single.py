@@ -36,8 +36,8 @@ def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = Fal
 def may_repeat(answer: Response | Broken, *, repeatable: bool) -> bool:
     """Whether a request that failed for now may be sent again.
 
-    Yes when a repeat replaces what the first one made. Otherwise only when the server surely did not act on it: it never
-    got the whole request, or it turned the request away before acting (401, 403, 408 and 429 say so; a 5xx does not).
+    Yes when a repeat replaces what the first one made. Otherwise only when the server surely did not act on it: it
+    never got the whole request, or it turned it away before acting (401, 403, 408 and 429 say so; a 5xx does not).
     """
     if repeatable or not answer.sent_whole:
         return True

@@ -58,7 +58,8 @@ def _flow(upload: Upload) -> Flow:
     try:
         result: FileResult = yield upload
     except Refused as error:
-        raise _explained(error) from error
+        _explain(error)
+        raise
     values = plain.ids(upload.endpoint, (result,))
     yield Publish(values)
     url = result.resource.get("url")
@@ -68,16 +69,8 @@ def _flow(upload: Upload) -> Flow:
     )
 
 
-def _explained(error: Refused) -> Refused:
-    """The refusal with what is known of it: a missing method and a missing resource look alike."""
-    if error.status not in _GONE:
-        return error
-    return Refused(
-        error.what,
-        status=error.status,
-        reason=error.reason,
-        message=error.message,
-        body=error.body,
-        cause="There is no achievement or leaderboard of this `resource-id`, or Google has removed the method.",
-        cure="Check the id in the Play Console; when it is right, upload the image there by hand.",
-    )
+def _explain(error: Refused) -> None:
+    """Adds to the refusal what is known of it: a missing method and a missing resource look alike."""
+    if error.status in _GONE:
+        error.cause = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
+        error.cure = "Check the id in the Play Console; when it is right, upload the image there by hand."

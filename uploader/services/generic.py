@@ -50,8 +50,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 def _unknown(target: str) -> Problem:
     near = " or ".join(catalogue.similar(target))
-    accepted = f"did you mean {near}? " if near else ""
-    return Problem("target", f"{target!r} is no upload method.", f"{accepted}docs/TARGETS.md lists all of them")
+    hint = f" Did you mean {near}?" if near else ""
+    return Problem("target", f"{target!r} is no upload method.{hint}", "a method of docs/TARGETS.md.")
 
 
 def _request(method: Method, inputs: Inputs) -> tuple[_Request, tuple[Problem, ...]]:

@@ -75,7 +75,7 @@ def prepare(
     def flow() -> Flow:
         return _send(inputs, action, content, stamp, upload)
 
-    return _prepared(inputs, action, flow, f"{inputs.gmail_action} {plain.describe(upload)}")
+    return _prepared(inputs, action, flow, f"{inputs.gmail_action.capitalize()} {plain.describe(upload)}")
 
 
 def _prepared(inputs: Inputs, action: _Action, flow: Callable[[], Flow], line: str) -> Prepared:
@@ -122,17 +122,18 @@ def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
 
 def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail.Stamp, upload: Upload) -> Flow:
     """Uploads the mail under the stamp of an unfinished run, if there is one, and forgets the stamp at the end."""
-    key = f"mail-{inputs.gmail_action}-{content.digest}"
+    key = f"mail {upload.endpoint.id} {upload.endpoint.path} {content.digest}"
     kept: str | None = yield Recall(key)
     stamp = mail.Stamp.parse(kept or "")
-    if stamp:
-        upload = _upload(inputs, action, content.name, content.data(stamp))
-    yield Remember(key, str(stamp or fresh))
+    if stamp and fresh.when - stamp.when < upload.endpoint.session_lifetime:
+        fresh, upload = stamp, _upload(inputs, action, content.name, content.data(stamp))
+    yield Remember(key, str(fresh))
     try:
         result: FileResult = yield upload
     except Refused as error:
         yield Remember(key, None)
-        raise _explained(error, inputs) from error
+        _explain(error, inputs)
+        raise
     yield Remember(key, None)
     return (yield from _told(inputs, action, dict(result.resource)))
 
@@ -144,7 +145,8 @@ def _send_draft(inputs: Inputs, action: _Action) -> Flow:
     try:
         answer: dict[str, Any] = yield call
     except Refused as error:
-        raise _explained(error, inputs) from error
+        _explain(error, inputs)
+        raise
     return (yield from _told(inputs, action, answer))
 
 
@@ -165,16 +167,8 @@ def _told(inputs: Inputs, action: _Action, answer: dict[str, Any]) -> Flow:
     return Outcome(f"Gmail's answer to {inputs.gmail_action}: id {outputs.get('id', 'unknown')}.", outputs)
 
 
-def _explained(error: Refused, inputs: Inputs) -> Refused:
+def _explain(error: Refused, inputs: Inputs) -> None:
     """A service account has no mailbox; Gmail says so in words that nobody understands."""
-    if error.reason != "failedPrecondition" or inputs.impersonate_user:
-        return error
-    return Refused(
-        error.what,
-        status=error.status,
-        reason=error.reason,
-        message=error.message,
-        body=error.body,
-        cause="A service account has no mailbox of its own.",
-        cure="Set `impersonate-user`, and allow the account domain-wide delegation for the scope.",
-    )
+    if error.reason == "failedPrecondition" and not inputs.impersonate_user:
+        error.cause = "A service account has no mailbox of its own."
+        error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool
         raise InputError(*problems, *error.problems) from None
     if problems:
         raise InputError(*problems)
-    return Content(file.name, "", lambda _: message)
+    return Content(file.name, hashlib.sha256(message).hexdigest(), lambda _: message)
 
 
 def _normalised(file: Artifact, limit: int) -> bytes:

@@ -73,9 +73,9 @@ class Stamp:
     @classmethod
     def parse(cls, text: str) -> Stamp | None:
         """The stamp that `str` wrote; None for anything else."""
-        when, _, token = text.partition(" ")
+        found = re.fullmatch(r"([-0-9T:]{19}\+00:00) ([0-9a-f]{32})", text)
         try:
-            return cls(datetime.fromisoformat(when), token) if re.fullmatch(r"[0-9a-f]{32}", token) else None
+            return cls(datetime.fromisoformat(found[1]), found[2]) if found else None
         except ValueError:
             return None
 

@@ -68,7 +68,7 @@ def head(artifact: Artifact, count: int = _HEAD) -> bytes:
 def tail(artifact: Artifact, count: int) -> bytes:
     """The last `count` bytes of a file of known size."""
     if artifact.data is not None:
-        return artifact.data[-count:]
+        return artifact.data[max(0, len(artifact.data) - count) :]
     with artifact.path.open("rb") as file:
         file.seek(max(0, (artifact.size or 0) - count))
         return file.read(count)

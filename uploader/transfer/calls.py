@@ -19,9 +19,9 @@ from uploader.transfer.wire import Pace, Wire, refusal
 def call(step: Call, wire: Wire, say: Callable[[str], None]) -> Any:
     """The decoded JSON answer of a call ({} when it is empty).
 
-    Raises `Refused` in the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the retries
-    are spent, `AnswerLost` when a call that must not be repeated may have been carried out, `ProtocolError` for an
-    answer that is no JSON.
+    Raises `Refused` in the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
+    retries are spent, `AnswerLost` when a call that must not be repeated may have been carried out, `ProtocolError` for
+    an answer that is no JSON.
     """
     what = step.what or f"{step.method} {step.path}"
     request = _request(step, wire)
@@ -52,7 +52,7 @@ def _request(step: Call, wire: Wire) -> Request:
 
 
 def _harmless(step: Call, answer: Response | Broken) -> bool:
-    """Whether the call may be sent again: 429, 408 and rate limits turn it away before it is carried out, a 5xx may not."""
+    """Whether the call may be sent again: 408, 429 and rate limits turn it away before any effect, a 5xx may not."""
     if step.repeatable or not answer.sent_whole:
         return True
     return isinstance(answer, Response) and answer.status < 500

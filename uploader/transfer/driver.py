@@ -70,7 +70,9 @@ class Record:
 class Driver:
     """Runs one flow. `limit` is how many uploads the service takes at once, None for as many as the settings say."""
 
-    def __init__(self, wire: Wire, settings: Settings, journal: Journal, voice: Voice, limit: int | None = None) -> None:
+    def __init__(
+        self, wire: Wire, settings: Settings, journal: Journal, voice: Voice, limit: int | None = None
+    ) -> None:
         self._wire = wire
         self._settings = settings
         self._journal = journal
@@ -145,8 +147,10 @@ class Driver:
         """All of them, several at once, the results in their order; the run's own stop ends all of them."""
         results: list[FileResult | None] = [None] * len(jobs)
         self._in_threads([partial(self._into, results, place, job) for place, job in enumerate(jobs)])
-        whole = tuple(result or FileResult(job.artifact.name, job.artifact.size or 0, error="was not reached")
-                      for result, job in zip(results, jobs, strict=True))
+        whole = tuple(
+            result or FileResult(job.artifact.name, job.artifact.size or 0, error="was not reached")
+            for result, job in zip(results, jobs, strict=True)
+        )
         self.record.results.extend(whole)
         stopped = next((result.failure for result in whole if isinstance(result.failure, Interrupted)), None)
         if stopped is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
 
@@ -153,7 +154,6 @@ class Resumable:
         if not session.uri or session.state in (State.COMPLETE, State.REFUSED):
             return
         request = self._dialect.request(Cancel(), session, self._sending.media)
-        try:
+        # What ended the upload is the story; a session that can't be ended expires by itself.
+        with suppress(UploaderError):
             self._sending.wire.exchange(request, ())
-        except UploaderError:
-            pass  # what ended the upload is the story; an abandoned session expires by itself

@@ -9,7 +9,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from uploader.artifacts import STREAM, Artifact, identity
 from uploader.errors import IntegrityError, TemporaryError
@@ -17,10 +17,6 @@ from uploader.protocol.messages import Span
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
 _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
-
-
-class _Update(Protocol):
-    def update(self, data: bytes, /) -> None: ...
 
 
 class Digester:
@@ -141,7 +137,7 @@ class Source:
         if self._artifact.data is not None:
             return io.BytesIO(self._artifact.data)
         try:
-            return open(self._artifact.path, "rb", buffering=0)
+            return self._artifact.path.open("rb", buffering=0)
         except OSError as error:
             raise _changed(self._artifact, f"it can't be opened any more ({error.strerror})") from None
 
@@ -152,7 +148,7 @@ class Source:
             return
         # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
         try:
-            found = os.stat(self._artifact.path)
+            found = self._artifact.path.stat()
         except OSError:
             raise _changed(self._artifact, "it is gone") from None
         opened = os.fstat(self._file.fileno())
@@ -172,7 +168,7 @@ class Stream:
         self._base = 0
         self._window = b""
         self._digests: dict[str, str] = {}
-        self._file = sys.stdin.buffer if str(artifact.path) == STREAM else open(artifact.path, "rb")
+        self._file = sys.stdin.buffer if str(artifact.path) == STREAM else artifact.path.open("rb")
 
     def __enter__(self) -> Stream:
         return self
@@ -182,7 +178,7 @@ class Stream:
             self._file.close()
 
     def settle(self, span: Span) -> tuple[Span, bool]:
-        """Reads until `span` is held, and one byte more to see the end. Returns what there is, and whether it ends there.
+        """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
 
         Raises `TemporaryError` when the server went back behind what is still held.
         """

@@ -1,4 +1,4 @@
-"""One request of a run, with everything that every request needs: the token ahead of time, limits, and the right host."""
+"""One request of a run, with what every request needs: the token ahead of time, limits, and the right host."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Pace:
         self.waited += patience.clock.monotonic() - before
 
     def renew(self, answer: Response) -> None:
-        """Takes a fresh token after a 401, once for each stretch of progress. Raises `CredentialsError` the next time."""
+        """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""
         if self._renewed:
             raise refusal(answer, "the request")
         self._renewed = True
@@ -120,7 +120,7 @@ class Pace:
 
 
 def refusal(answer: Response, what: str) -> UploaderError:
-    """The error for an answer that stays a no: 401 and a missing permission are about credentials, the rest is refused."""
+    """The error for an answer that stays a no: a 401 is about credentials, the rest is the service's refusal."""
     said = google_error.read(answer)
     if answer.status == 401:
         return CredentialsError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -63,12 +62,3 @@ class Asked:
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         return f"{'rehearsal' if self.dry_run else 'edit'}:{self.package}"
-
-    @property
-    def job(self) -> str:
-        """What an edit of an earlier run must have been meant for, so that this run may go on in it.
-
-        An edit that holds a release for other tracks, versions or users is never committed by this run.
-        """
-        meant = (self.package, self.codes, self.tracks, self.wish.status, self.promote_from, self.retained)
-        return hashlib.sha256(repr(meant).encode()).hexdigest()[:16]

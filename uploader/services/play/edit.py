@@ -23,6 +23,7 @@ from uploader.services.base import Note, Pause, Publish, Recall, Remember
 from uploader.services.play import api
 from uploader.services.play.asked import Asked
 from uploader.services.play.patience import Steps, patiently
+from uploader.services.play.tracks import Release, releases
 from uploader.services.play.troubles import EDIT_GONE, REVIEW_AUTOMATIC, REVIEW_BY_HAND, already_committed, find
 
 State = Literal["open", "gone", "committed"]
@@ -33,9 +34,10 @@ class Work:
     """An edit and what is known of it.
 
     `own`: this program opened it. `fresh`: it holds nothing but what is live and what this run did. `changed`: this run
-    did something. `sent`: digests of what Play accepted into it, by purpose. `doubt`: a commit was sent whose effect is
-    unknown. `keep`: its commit was refused with everything in place. `borrowed`: it stands in for an edit of somebody
-    else that is gone, only to see whether its commit happened.
+    did something. `sent`: digests of what Play accepted into it, by purpose. `before`: the tracks that were changed in
+    it, as they were before. `listing`: texts or images may have been changed in it. `doubt`: a commit was sent whose
+    effect is unknown. `keep`: its commit was refused with everything in place. `borrowed`: it stands in for an edit of
+    somebody else that is gone, only to see whether its commit happened.
     """
 
     asked: Asked
@@ -44,6 +46,8 @@ class Work:
     fresh: bool = True
     changed: bool = False
     sent: dict[str, str] = field(default_factory=dict)
+    before: dict[str, tuple[Release, ...]] = field(default_factory=dict)
+    listing: bool = False
     doubt: bool = False
     keep: bool = False
     borrowed: bool = False
@@ -56,11 +60,11 @@ def opened(asked: Asked) -> Steps[Work]:
         yield from patiently(work.edit.get(), asked.tries)
         yield from _announce(work, f"Working in edit {work.edit.id}.")
         return work
-    kept, job = _recalled(asked, (yield Recall(asked.memory)))
+    kept = _recalled(asked, (yield Recall(asked.memory)))
     if kept is None:
         return (yield from _inserted(asked))
-    if job != asked.job:
-        yield Note(f"Edit {kept.edit.id} of an earlier run was meant for another release.")
+    if not _serves(kept):
+        yield Note(f"Edit {kept.edit.id} of an earlier run holds changes that this run did not ask for.")
         yield from discard(kept)
         return (yield from _inserted(asked))
     if (yield from look(kept)) == "open":
@@ -80,7 +84,13 @@ def reopened(lost: Work) -> Steps[Work]:
 def remember(work: Work) -> Steps[None]:
     """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
     if work.own:
-        kept = {"edit": work.edit.id, "job": work.asked.job, "sent": work.sent, "doubt": work.doubt}
+        kept = {
+            "edit": work.edit.id,
+            "sent": work.sent,
+            "before": work.before,
+            "listing": work.listing,
+            "doubt": work.doubt,
+        }
         yield Remember(work.asked.memory, json.dumps(kept))
 
 
@@ -220,14 +230,26 @@ def _announce(work: Work, text: str) -> Steps[None]:
     yield Publish({"edit-id": work.edit.id, "committed": "false"})
 
 
-def _recalled(asked: Asked, text: object) -> tuple[Work | None, str]:
-    """The edit that the journal holds, if any, and the job that it was meant for."""
+def _recalled(asked: Asked, text: object) -> Work | None:
+    """The edit that the journal holds, if any; a damaged record is no record."""
     try:
-        kept = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
-        return None, ""
-    if not isinstance(kept, dict) or not isinstance(kept.get("edit"), str) or not isinstance(kept.get("sent"), dict):
-        return None, ""
-    sent = {str(key): str(digest) for key, digest in kept["sent"].items()}
-    edit = api.Edit(asked.package, kept["edit"])
-    return Work(asked, edit, fresh=False, sent=sent, doubt=bool(kept.get("doubt"))), str(kept.get("job"))
+        kept = json.loads(text) if isinstance(text, str) else {}
+        return Work(
+            asked,
+            api.Edit(asked.package, str(kept["edit"])),
+            fresh=False,
+            sent={str(purpose): str(digest) for purpose, digest in kept["sent"].items()},
+            before={str(track): releases({"releases": found}) for track, found in kept["before"].items()},
+            listing=bool(kept["listing"]),
+            doubt=bool(kept["doubt"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, ProtocolError):
+        return None
+
+
+def _serves(kept: Work) -> bool:
+    """Whether this run makes anew all that an earlier one changed in the edit, so that it may be committed.
+
+    An edit that holds a release on another track never goes live by accident.
+    """
+    return kept.before.keys() <= set(kept.asked.tracks) and (kept.asked.listing is not None or not kept.listing)

@@ -197,10 +197,15 @@ def _plan(asked: Asked) -> Iterator[str]:
         source = f"of version {expansion}" if isinstance(expansion, int) else expansion.name
         yield f"give each APK the {kind} expansion file {source}"
     if asked.listing:
-        yield f"synchronise {sum(map(len, asked.listing.images.values()))} images, {len(asked.listing.texts)} texts"
+        images, languages = sum(map(len, asked.listing.images.values())), len(asked.listing.texts)
+        yield f"synchronise {_many(images, 'image')} and the texts of {_many(languages, 'language')}"
     for track in asked.tracks:
         yield f"put {_what(asked)} on track {track}"
     yield _last(asked)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _what(asked: Asked) -> str:

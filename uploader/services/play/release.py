@@ -10,7 +10,7 @@ from uploader.errors import Refused, ServiceError
 from uploader.services.base import Flow, Note, Publish
 from uploader.services.play import tracks
 from uploader.services.play.asked import Asked
-from uploader.services.play.edit import Work, opened, reopened, settle
+from uploader.services.play.edit import Work, opened, remember, reopened, settle
 from uploader.services.play.ending import Row, end
 from uploader.services.play.listing import synchronise
 from uploader.services.play.patience import Steps, patiently
@@ -56,6 +56,8 @@ def _release(work: Work) -> Flow:
     if work.asked.codes:
         yield Publish(_version_codes(work.asked.codes))
     if work.asked.listing:
+        work.listing = True
+        yield from remember(work)
         yield from synchronise(work, work.asked.listing)
     codes, rows = work.asked.codes, []
     for track in work.asked.tracks:
@@ -81,34 +83,42 @@ def _resolve_doubt(work: Work) -> Steps[None]:
 
 def _all_settled(work: Work) -> Steps[bool]:
     for track in work.asked.tracks:
-        live, _, after = yield from _planned(work, track)
-        if not tracks.settled(live, after):
+        now = yield from _now(work, track)
+        _, after = yield from _planned(work, track, now)
+        if not tracks.settled(now, after):
             return False
     return True
 
 
 def _put_on_track(work: Work, track: str) -> Steps[tuple[Row, tracks.Release]]:
-    live, release, after = yield from _planned(work, track)
+    now = yield from _now(work, track)
+    release, after = yield from _planned(work, track, now)
+    live = work.before.get(track, now)
     row = (track, tracks.describe_all(live), tracks.describe_all(after))
     yield Note(f"Track {track}: before: {row[1]}; after: {row[2]}.")
-    if not tracks.settled(live, after):
-        yield from patiently(work.edit.update_track(track, after), work.asked.tries)
+    if not tracks.settled(now, after):
         work.changed = True
+        work.before[track] = live
+        yield from remember(work)
+        yield from patiently(work.edit.update_track(track, after), work.asked.tries)
     return row, release
 
 
-def _planned(work: Work, track: str) -> Steps[tuple[Releases, tracks.Release, Releases]]:
-    """What the track holds, the release that comes to it, and what it will hold."""
-    live = yield from _live(work, track)
+def _planned(work: Work, track: str, now: Releases) -> Steps[tuple[tracks.Release, Releases]]:
+    """The release that comes to the track, and all that it will hold then.
+
+    What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
+    """
+    live = work.before.get(track, now)
     release = yield from _wanted(work, track, live)
-    return live, release, tracks.merged(track, live, release, replace_rollout=work.asked.replace_rollout)
+    return release, tracks.merged(track, live, release, replace_rollout=work.asked.replace_rollout)
 
 
 def _wanted(work: Work, track: str, live: Releases) -> Steps[tracks.Release]:
     asked = work.asked
     wish = replace(asked.wish, notes=_notes(asked, track, live))
     if asked.promote_from:
-        source = tracks.to_promote(asked.promote_from, (yield from _live(work, asked.promote_from)))
+        source = tracks.to_promote(asked.promote_from, (yield from _now(work, asked.promote_from)))
         name = wish.name or ("" if source.get("name") else asked.default_name)
         return tracks.promoted(replace(wish, name=name), source, asked.retained)
     if asked.codes or asked.retained:
@@ -123,7 +133,7 @@ def _notes(asked: Asked, track: str, live: Releases) -> tracks.Notes:
     return asked.notes.get(track, asked.notes.get(None, ()))
 
 
-def _live(work: Work, track: str) -> Steps[Releases]:
+def _now(work: Work, track: str) -> Steps[Releases]:
     """The releases on a track; one that was never used may be answered with 404, and is empty."""
     try:
         return tracks.releases((yield from patiently(work.edit.track(track), work.asked.tries)))

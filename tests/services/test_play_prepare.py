@@ -1,0 +1,328 @@
+"""Everything that can be known to be wrong with a Play release before anything is sent, and how the plan reads."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.services.factory import make_inputs
+from tests.services.fake_play import Driver, Play, refused
+from uploader.artifacts import Artifact, from_path
+from uploader.emulator.specimens import make_apk, make_bundle
+from uploader.errors import InputError, Refused
+from uploader.services import play
+from uploader.services.base import Prepared
+
+PACKAGE = "com.example.app"
+
+
+def bundle(workspace: Path, code: int = 7, package: str = PACKAGE, **more: bool) -> Artifact:
+    """A valid bundle on disk."""
+    path = workspace / f"{package}-{code}.aab"
+    make_bundle(path, package, code, f"{code}.0", **more)
+    return from_path(path, path.name)
+
+
+def apk(workspace: Path, code: int = 7) -> Artifact:
+    """A valid APK on disk."""
+    path = workspace / f"{code}.apk"
+    make_apk(path, PACKAGE, code, f"{code}.0")
+    return from_path(path, path.name)
+
+
+def prepare(workspace: Path, *files: Artifact, **given: str) -> Prepared:
+    """The job that the inputs ask for."""
+    return play.prepare(make_inputs(workspace, target="play", **given), files)
+
+
+def complaints(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:
+    """What is wrong, by input; nothing may be right about it."""
+    with pytest.raises(InputError) as caught:
+        prepare(workspace, *files, **given)
+    return {problem.name: str(problem) for problem in caught.value.problems}
+
+
+def png(width: int = 512, height: int = 512) -> bytes:
+    """The smallest whole PNG of a size."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_no_track_no_release(tmp_path: Path) -> None:
+    """`tracks` has no default: a release that is to be committed names its track."""
+    assert complaints(tmp_path, bundle(tmp_path)).keys() == {"tracks"}
+
+
+def test_without_a_commit_no_track_is_needed(tmp_path: Path) -> None:
+    """A job that only uploads into a shared edit releases nothing."""
+    assert prepare(tmp_path, bundle(tmp_path), commit="false").lines[-1] == "leave the edit open"
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    """One run, one list: whoever corrects it need not come back for the next mistake."""
+    broken = tmp_path / "broken.aab"
+    broken.write_bytes(b"PK\x03\x04 and no more")
+    found = complaints(
+        tmp_path,
+        bundle(tmp_path),
+        from_path(broken, "broken.aab"),
+        package_name="com.example.other",
+        status="completed",
+        user_fraction="0.5",
+        whats_new_directory="nowhere",
+        mapping_file="nothing.txt",
+        debug_symbols="nothing.zip",
+        images_directory="nothing",
+        expansion_file_main="nothing.obb",
+    )
+    assert found.keys() == {
+        "files",
+        "package-name",
+        "tracks",
+        "user-fraction",
+        "whats-new-directory",
+        "mapping-file",
+        "debug-symbols",
+        "images-directory",
+        "expansion-file-main",
+    }
+
+
+def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
+    """It need not be given; if it is, it has to be right."""
+    assert "open an edit of com.example.app" in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines
+    found = complaints(tmp_path, bundle(tmp_path), tracks="beta", package_name="com.example.other")
+    assert "com.example.app-7.aab is 'com.example.app'" in found["package-name"]
+
+
+def test_artifacts_of_two_apps_are_no_release(tmp_path: Path) -> None:
+    """Both names are told."""
+    found = complaints(tmp_path, bundle(tmp_path), bundle(tmp_path, 8, "com.example.other"), tracks="beta")
+    assert "com.example.app (" in found["files"]
+    assert "com.example.other (" in found["files"]
+
+
+def test_a_version_code_occurs_once(tmp_path: Path) -> None:
+    """A bundle and an APK of one version can't both be released."""
+    found = complaints(tmp_path, bundle(tmp_path), apk(tmp_path), tracks="beta")
+    assert "version code 7 occurs 2 times: com.example.app-7.aab, 7.apk" in found["files"]
+
+
+@pytest.mark.parametrize(
+    ("status", "fraction", "wrong"),
+    [
+        ("", "", False),
+        ("", "0.1", False),
+        ("completed", "", False),
+        ("draft", "", False),
+        ("inProgress", "0.1", False),
+        ("halted", "0.1", False),
+        ("completed", "0.1", True),
+        ("draft", "0.1", True),
+        ("inProgress", "", True),
+        ("halted", "", True),
+    ],
+)
+def test_a_fraction_belongs_to_a_staged_release(tmp_path: Path, status: str, fraction: str, wrong: bool) -> None:
+    """`inProgress` and `halted` have one, `completed` and `draft` have none; a fraction alone means `inProgress`."""
+    given = {"status": status, "user_fraction": fraction, "tracks": "production"}
+    if wrong:
+        assert complaints(tmp_path, bundle(tmp_path), **given).keys() == {"user-fraction"}
+    else:
+        prepare(tmp_path, bundle(tmp_path), **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"status": "halted"},
+        {"status": "completed"},
+        {"status": "inProgress"},
+        {"user_fraction": "0.5"},
+        {"promote_from": "beta"},
+        {"version_codes_to_retain": "7"},
+        {"in_app_update_priority": "5"},
+    ],
+)
+def test_a_release_can_be_changed_without_files(tmp_path: Path, given: dict[str, str]) -> None:
+    """Widen, halt, resume, complete, promote: the package and the track are enough."""
+    prepare(tmp_path, package_name=PACKAGE, tracks="production", **given)
+    assert complaints(tmp_path, tracks="production", **given).keys() == {"package-name"}
+    assert complaints(tmp_path, package_name=PACKAGE, **given).keys() == {"tracks"}
+
+
+def test_a_track_alone_changes_nothing(tmp_path: Path) -> None:
+    """Files that were forgotten must not complete a rollout."""
+    assert complaints(tmp_path, package_name=PACKAGE, tracks="production").keys() == {"files"}
+
+
+def test_nothing_at_all_is_no_job(tmp_path: Path) -> None:
+    """A package name asks for nothing; an existing edit asks to be committed."""
+    assert complaints(tmp_path, package_name=PACKAGE).keys() == {"files"}
+    assert prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12").lines == ("work in edit 12", "commit the edit")
+
+
+def test_what_is_released_can_t_become_a_draft(tmp_path: Path) -> None:
+    """A draft is made of files."""
+    assert complaints(tmp_path, package_name=PACKAGE, tracks="production", status="draft").keys() == {"status"}
+
+
+@pytest.mark.parametrize("tracks", ["beta", "production,beta"])
+def test_a_promotion_needs_two_tracks_and_no_files(tmp_path: Path, tracks: str) -> None:
+    """From a track to itself is nothing; files and a promotion contradict each other."""
+    assert "promote-from" in complaints(tmp_path, package_name=PACKAGE, tracks=tracks, promote_from="beta")
+    assert "promote-from" in complaints(tmp_path, bundle(tmp_path), tracks="production", promote_from="beta")
+
+
+def test_mapping_and_symbols_belong_to_an_artifact(tmp_path: Path) -> None:
+    """Without `files` there is no version that they could be kept for."""
+    (tmp_path / "mapping.txt").write_text("a.b.C -> x.y:\n")
+    found = complaints(tmp_path, package_name=PACKAGE, tracks="beta", status="completed", mapping_file="mapping.txt")
+    assert found.keys() == {"mapping-file"}
+
+
+def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
+    """A bundle has asset packs instead."""
+    found = complaints(tmp_path, bundle(tmp_path), tracks="beta", expansion_file_main="references:5")
+    assert found.keys() == {"expansion-file-main"}
+    assert "main expansion file of version 5" in " ".join(
+        prepare(tmp_path, apk(tmp_path), tracks="beta", expansion_file_main="references:5").lines
+    )
+
+
+def test_a_file_larger_than_play_takes_is_not_sent(tmp_path: Path) -> None:
+    """10 GiB for an APK, said before the first byte."""
+    path = tmp_path / "large.apk"
+    make_apk(path, PACKAGE, 7, "7.0", 10 * 2**30 + 1, sparse=True)
+    found = complaints(tmp_path, from_path(path, "large.apk"), tracks="beta")
+    assert "10,737,418,240" in found["files"]
+
+
+def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) -> None:
+    """The mapping is held to the same rule as the artifacts."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (tmp_path / "mapping.txt").write_text("a.b.C -> x.y:\n")
+    given = {"tracks": "beta", "mapping_file": "../mapping.txt"}
+    assert complaints(workspace, bundle(workspace), **given).keys() == {"mapping-file"}
+    prepare(workspace, bundle(workspace), **given, allow_outside_workspace="true")
+
+
+# --- what is only odd -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "warning"),
+    [
+        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is left alone"),
+        ({"countries": "DE"}, "`countries`"),
+        ({"images_prune": "true"}, "`images-prune` does nothing"),
+    ],
+)
+def test_what_is_odd_is_a_warning(tmp_path: Path, given: dict[str, str], warning: str) -> None:
+    """Google, or nobody, will mind: the run goes on."""
+    (found,) = prepare(tmp_path, bundle(tmp_path), tracks="beta", **given).warnings
+    assert found.startswith(warning)
+
+
+def test_an_unsigned_artifact_is_warned_about(tmp_path: Path) -> None:
+    """Play refuses it; a rehearsal may go on with it."""
+    (found,) = prepare(tmp_path, bundle(tmp_path, signed=False), tracks="beta").warnings
+    assert "is not signed" in found
+
+
+# --- what the plan says, and what comes of it -----------------------------------------------------------------------
+
+
+def full_workspace(workspace: Path) -> dict[str, str]:
+    """Everything that can go with an artifact, in the layouts that people have, and the inputs that name it."""
+    (workspace / "mapping.txt").write_text("a.b.C -> x.y:\n")
+    with zipfile.ZipFile(workspace / "symbols.zip", "w") as archive:
+        archive.writestr("arm64-v8a/libapp.so", b"\x7fELF symbols")
+    for name, content in [
+        ("whatsnew/whatsnew-en-US", b"News."),
+        ("metadata/en-US/title.txt", b"App"),
+        ("metadata/en-US/images/icon.png", png()),
+    ]:
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return {
+        "mapping_file": "mapping.txt",
+        "debug_symbols": "symbols.zip",
+        "whats_new_directory": "whatsnew",
+        "images_directory": "metadata",
+    }
+
+
+def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
+    """One line a step, in their order."""
+    prepared = prepare(
+        tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path)
+    )
+    size = (tmp_path / "com.example.app-7.aab").stat().st_size
+    assert prepared.lines == (
+        "open an edit of com.example.app",
+        f"upload com.example.app-7.aab, {size} bytes, version 7.0 (7), unless Google Play has it already",
+        "upload mapping mapping.txt",
+        "upload native symbols symbols.zip",
+        "synchronise 1 image and the texts of 1 language",
+        "put 7 as inProgress for 10 % of users on track production",
+        "commit the edit",
+    )
+    assert prepared.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
+
+
+def test_inputs_become_the_release(tmp_path: Path) -> None:
+    """From environment to track: name, notes, priority, countries, status, and what goes with the artifact."""
+    inputs = full_workspace(tmp_path)
+    given = {"release_name": "Spring", "in_app_update_priority": "3", "countries": "DE,rest-of-world"}
+    prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **given, **inputs)
+    store = Play()
+    Driver(store).drive(prepared.flow())
+    assert store.live.tracks["production"] == [
+        {
+            "versionCodes": ["7"],
+            "status": "inProgress",
+            "userFraction": 0.1,
+            "name": "Spring",
+            "releaseNotes": [{"language": "en-US", "text": "News."}],
+            "inAppUpdatePriority": 3,
+            "countryTargeting": {"countries": ["DE"], "includeRestOfWorld": True},
+        }
+    ]
+    assert store.live.extras.keys() == {(7, "proguard"), (7, "nativeCode")}
+    assert store.live.listings["en-US"] == {"language": "en-US", "title": "App"}
+    assert store.live.images.keys() == {("en-US", "icon")}
+
+
+def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -> None:
+    """`max-retries: 0`: the first conflict is the last."""
+    store = Play()
+    store.fail("insert", refused(409, "The object is being updated concurrently."))
+    driver = Driver(store)
+    prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta", max_retries="0")
+    with pytest.raises(Exception, match="Another program"):
+        driver.drive(prepared.flow())
+    assert driver.waits == 0
+
+
+def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
+    """Each start is a fresh one: the second run of one plan knows nothing of the first."""
+    prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
+    store = Play()
+    store.fail("upload bundles", refused(400, "Invalid request"))
+    with pytest.raises(Refused):
+        Driver(store).drive(prepared.flow())
+    assert "committed on beta" in Driver(store).drive(prepared.flow()).headline

@@ -1,0 +1,235 @@
+"""How a release comes to a track: what it displaces, what stays, and what is taken along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.services.fake_play import Driver, Play, artifact, asked, release
+from uploader.errors import ProtocolError, ServiceError
+from uploader.services.play import tracks
+from uploader.services.play.tracks import Wish
+
+ROLLOUT = release(5, status="inProgress", userFraction=0.2)
+STAGED = release(6, status="inProgress", userFraction=0.1)
+DRAFT = release(6, status="draft")
+HALTED = release(5, status="halted", userFraction=0.2)
+
+
+@pytest.mark.parametrize(
+    ("live", "new", "after"),
+    [
+        ([], release(6), [release(6)]),
+        ([release(4)], release(6), [release(6)]),
+        ([release(4)], STAGED, [STAGED, release(4)]),
+        ([release(4)], DRAFT, [DRAFT, release(4)]),
+        ([release(4), ROLLOUT], DRAFT, [DRAFT, release(4), ROLLOUT]),
+        ([release(4), release(5, status="draft")], DRAFT, [DRAFT, release(4)]),
+        ([release(4), release(5, status="draft")], release(6), [release(6), release(5, status="draft")]),
+        ([release(4), DRAFT], release(6), [release(6)]),
+        ([release(4), release(5, status="draft")], STAGED, [STAGED, release(4), release(5, status="draft")]),
+        ([release(4), HALTED], STAGED, [STAGED, release(4)]),
+        ([release(4), HALTED], release(6), [release(6)]),
+        ([release(4), ROLLOUT], release(5), [release(5)]),
+        ([release(4), ROLLOUT], HALTED, [HALTED, release(4)]),
+        ([release(4), ROLLOUT], release(6, 5), [release(6, 5)]),
+        ([{"status": "draft"}], release(6), [release(6), {"status": "draft"}]),
+    ],
+)
+def test_a_release_displaces_its_own_kind_and_what_it_covers(
+    live: list[dict[str, Any]], new: dict[str, Any], after: list[dict[str, Any]]
+) -> None:
+    """One completed, one staged, one draft: everything else on the track stays as it is."""
+    assert list(tracks.merged("production", live, new, replace_rollout=False)) == after
+
+
+@pytest.mark.parametrize("new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)])
+def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
+    """The refusal names the track, both releases, and the input that allows it."""
+    live = [release(4), ROLLOUT]
+    with pytest.raises(ServiceError, match="5 inProgress 20 % is in progress on track production") as caught:
+        tracks.merged("production", live, new, replace_rollout=False)
+    assert caught.value.exit_code == 4
+    assert "replace-rollout: true" in caught.value.cure
+    assert ROLLOUT not in tracks.merged("production", live, new, replace_rollout=True)
+
+
+def test_a_rollout_that_loses_a_version_is_displaced() -> None:
+    """Both versions of a two-artifact rollout have to go on; one of them is not enough."""
+    both = release(5, 7, status="inProgress", userFraction=0.2)
+    with pytest.raises(ServiceError):
+        tracks.merged("production", [both], release(5, 6), replace_rollout=False)
+
+
+def test_merging_twice_is_merging_once() -> None:
+    """A run that goes on in a kept edit meets its own release there, and changes nothing."""
+    once = tracks.merged("production", [release(4)], STAGED, replace_rollout=False)
+    twice = tracks.merged("production", once, STAGED, replace_rollout=False)
+    assert tracks.settled(once, twice)
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [
+        {**release(6), "name": "6.0"},
+        {"versionCodes": [6], "status": "completed"},
+        {**release(6), "inAppUpdatePriority": 0},
+    ],
+)
+def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> None:
+    """A name that was not given, numbers instead of texts, a default: the track holds the release all the same."""
+    assert tracks.settled([reported], [{**release(6), "inAppUpdatePriority": 0}])
+
+
+@pytest.mark.parametrize(
+    "reported", [release(7), release(6, status="draft"), release(6, 5), {**release(6), "releaseNotes": []}]
+)
+def test_what_was_asked_and_is_not_there_is_a_difference(reported: dict[str, Any]) -> None:
+    """Other versions, another status, missing notes."""
+    wanted = tracks.new(Wish(notes=(("en-US", "New."),)), ("6",))
+    assert not tracks.settled([reported], [wanted])
+    assert not tracks.settled([wanted, release(4)], [wanted])
+
+
+def test_everything_that_was_wished_is_in_the_release() -> None:
+    """Fields have the names and types of the API's TrackRelease."""
+    wish = Wish("inProgress", 0.05, "Spring", (("de-DE", "Neu."),), 3, ("DE", "rest-of-world"))
+    assert tracks.new(wish, ("6", "7")) == {
+        "versionCodes": ["6", "7"],
+        "status": "inProgress",
+        "userFraction": 0.05,
+        "name": "Spring",
+        "releaseNotes": [{"language": "de-DE", "text": "Neu."}],
+        "inAppUpdatePriority": 3,
+        "countryTargeting": {"countries": ["DE"], "includeRestOfWorld": True},
+    }
+
+
+@pytest.mark.parametrize("answer", [None, [], {"releases": {}}, {"releases": ["5"]}])
+def test_an_answer_that_describes_no_track_is_a_protocol_error(answer: object) -> None:
+    """A track that can't be read must not be overwritten."""
+    with pytest.raises(ProtocolError):
+        tracks.releases(answer)
+
+
+# --- in the flow ----------------------------------------------------------------------------------------------------
+
+
+def test_internal_to_beta_to_production_without_a_file() -> None:
+    """`promote-from` takes the versions, name, notes and priority of the release; nothing is uploaded."""
+    notes = [{"language": "en-US", "text": "New."}]
+    play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
+    Driver(play).run(asked(promote_from="internal", tracks=("beta",)))
+    driver = Driver(play)
+    driver.run(asked(promote_from="beta", tracks=("production",), wish=Wish("inProgress", 0.1)))
+    (promoted,) = play.live.tracks["production"]
+    assert promoted == release(
+        7, status="inProgress", userFraction=0.1, name="Spring", releaseNotes=notes, inAppUpdatePriority=2
+    )
+    assert play.uploads == []
+    assert driver.outputs["version-codes"] == "7"
+
+
+def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
+    """A name or a priority of its own, but the notes of the source."""
+    notes = [{"language": "en-US", "text": "New."}]
+    play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
+    wish = Wish(name="Summer", priority=5)
+    Driver(play).run(asked(promote_from="internal", tracks=("beta",), wish=wish, default_name="v1"))
+    (promoted,) = play.live.tracks["beta"]
+    assert (promoted["name"], promoted["inAppUpdatePriority"], promoted["releaseNotes"]) == ("Summer", 5, notes)
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ([release(4), STAGED], "6"),
+        ([release(4), HALTED], "4"),
+        ([release(4), DRAFT], "4"),
+        ([DRAFT], "6"),
+    ],
+)
+def test_a_promotion_takes_the_newest_that_is_served(source: list[dict[str, Any]], code: str) -> None:
+    """Never what was halted; a draft only where there is nothing else."""
+    play = Play(beta=source)
+    Driver(play).run(asked(promote_from="beta", tracks=("production",)))
+    assert play.live.tracks["production"][0]["versionCodes"] == [code]
+
+
+@pytest.mark.parametrize("source", [[], [HALTED]])
+def test_nothing_to_promote_is_said(source: list[dict[str, Any]]) -> None:
+    """An empty track, or a halted release alone, is exit code 4 with the track's name."""
+    with pytest.raises(ServiceError, match="Track beta has no release to promote"):
+        Driver(Play(beta=source)).run(asked(promote_from="beta", tracks=("production",)))
+
+
+def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> None:
+    """The release in progress keeps its name and versions through all of it; what it updates stays until the end."""
+    live = release(5, status="inProgress", userFraction=0.2, name="Spring")
+    play = Play(production=[live, release(4)])
+    for wish, after in [
+        (Wish("inProgress", 0.5), [{**live, "userFraction": 0.5}, release(4)]),
+        (Wish("halted"), [{**live, "status": "halted", "userFraction": 0.5}, release(4)]),
+        (Wish("inProgress"), [{**live, "userFraction": 0.5}, release(4)]),
+        (Wish("completed"), [release(5, name="Spring")]),
+    ]:
+        Driver(play).run(asked(tracks=("production",), wish=wish))
+        assert play.live.tracks["production"] == after
+    assert play.uploads == []
+
+
+def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:
+    """The fraction of a draft can't be meant."""
+    play = Play(production=[DRAFT, ROLLOUT, release(4)])
+    Driver(play).run(asked(tracks=("production",), wish=Wish("inProgress", 0.5)))
+    assert play.live.tracks["production"] == [{**ROLLOUT, "userFraction": 0.5}, DRAFT, release(4)]
+
+
+def test_a_change_on_an_empty_track_is_refused() -> None:
+    """There is nothing to halt."""
+    with pytest.raises(ServiceError, match="Track production has no release to change"):
+        Driver(Play()).run(asked(tracks=("production",), wish=Wish("halted")))
+
+
+def test_retained_versions_stay_beside_the_new_ones() -> None:
+    """The older APK for old devices is part of the new release."""
+    play = Play(production=[release(3, 4)])
+    Driver(play).run(asked(artifact(5), tracks=("production",), retained=("3",)))
+    assert play.live.tracks["production"] == [release(5, 3)]
+
+
+def test_a_track_has_its_own_notes_or_the_common_ones() -> None:
+    """Testers read other news than everybody."""
+    play = Play()
+    notes = {None: (("en-US", "Everybody."),), "beta": (("en-US", "Testers."),)}
+    Driver(play).run(asked(artifact(2), tracks=("internal", "beta"), notes=notes))
+    texts = {track: live[0]["releaseNotes"][0]["text"] for track, live in play.live.tracks.items()}
+    assert texts == {"internal": "Everybody.", "beta": "Testers."}
+
+
+def test_notes_are_copied_from_the_last_release_when_asked() -> None:
+    """`whats-new-directory: last-release`: the new release says what the one before said."""
+    notes = [{"language": "en-US", "text": "Bugs fixed."}]
+    play = Play(internal=[release(1, releaseNotes=notes)])
+    Driver(play).run(asked(artifact(2), copy_notes=True))
+    assert play.live.tracks["internal"] == [release(2, releaseNotes=notes)]
+
+
+def test_a_new_release_is_named_after_the_tag() -> None:
+    """A release without a name of its own gets the tag's; a change leaves the name alone."""
+    play = Play(production=[ROLLOUT])
+    Driver(play).run(asked(artifact(6), default_name="v6"))
+    Driver(play).run(asked(tracks=("production",), wish=Wish("completed"), default_name="v6"))
+    assert play.live.tracks["internal"][0]["name"] == "v6"
+    assert "name" not in play.live.tracks["production"][0]
+
+
+def test_several_tracks_of_one_edit_are_committed_together() -> None:
+    """Custom and form-factor tracks like any other; one refusal and none of them is live."""
+    play = Play(production=[ROLLOUT])
+    with pytest.raises(ServiceError):
+        Driver(play).run(asked(artifact(6), tracks=("wear:beta", "my testers", "production")))
+    assert play.live.tracks.keys() == {"production"}
+    Driver(play).run(asked(artifact(6), tracks=("wear:beta", "my testers", "production"), replace_rollout=True))
+    assert play.live.tracks == {name: [release(6)] for name in ("production", "wear:beta", "my testers")}
