@@ -99,6 +99,15 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     }
 
 
+def test_an_unreadable_artifact_is_one_mistake(tmp_path: Path) -> None:
+    """What could not be read is not held against the inputs that go with it."""
+    (tmp_path / "mapping.txt").write_text("a.b.C -> x.y:\n")
+    (tmp_path / "broken.apk").write_bytes(b"no zip")
+    broken = from_path(tmp_path / "broken.apk", "broken.apk")
+    given = {"mapping_file": "mapping.txt", "expansion_file_main": "references:5"}
+    assert complaints(tmp_path, broken, tracks="beta", **given).keys() == {"files"}
+
+
 def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
     """It need not be given; if it is, it has to be right."""
     assert "open an edit of com.example.app" in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines

@@ -16,7 +16,7 @@ from uploader.emulator.config import Config
 from uploader.emulator.faults import Faults
 from uploader.emulator.keyless import PROVIDER, identity_token
 from uploader.emulator.mailbox import Mailbox
-from uploader.emulator.oauth import ACCOUNT, Authority
+from uploader.emulator.oauth import ACCOUNT, Authority, Token
 from uploader.emulator.play.model import PlayStore
 from uploader.emulator.server import Server
 from uploader.emulator.state import describe
@@ -103,6 +103,12 @@ class Emulator:
     def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
         """An identity token as GitLab puts it into a job's variable."""
         return identity_token(self.world.authority, audience, self.world.clock(), self.world.config.oidc_lifetime)
+
+    def token(self, *scopes: str, user: str = "") -> str:
+        """A bearer token with these scopes (short names of Google's), without the way over the token endpoint."""
+        full = tuple(one if "://" in one else f"https://www.googleapis.com/auth/{one}" for one in scopes)
+        expires = self.world.clock() + self.world.config.token_lifetime
+        return self.world.authority.issue(Token(ACCOUNT, user, full, expires))
 
     def add_fault(self, on: str, do: str, **options: Json) -> None:
         """Queues one more fault. Raises `ValueError` for a name that does not exist."""

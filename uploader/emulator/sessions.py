@@ -1,7 +1,7 @@
 """An upload session as the server sees it: what was promised, what is stored, and how it ended.
 
-Both dialects work on the same sessions. A newer request to a session supersedes an older one that is still running, so
-a client that gave up a connection is not held up by it.
+Both dialects work on the same sessions. A newer request to a session lets an older one finish what has already arrived,
+then supersedes it, so a client that gave up a connection is not held up by it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from uploader.emulator.router import Media, UploadMethod
 
 if TYPE_CHECKING:
     from uploader.emulator.exchange import Exchange
+
+
+PATIENCE = 0.25  # seconds
 
 
 @dataclass(slots=True)
@@ -43,19 +46,27 @@ class Session:
     repeated: int = 0
     requests: int = 0
     turn: int = 0
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.Condition = field(default_factory=threading.Condition)
+    taking: bool = False
 
     @property
     def finished(self) -> bool:
         """Whether nothing more can be stored."""
         return self.state != "open"
 
+    def supersede(self) -> None:
+        """Begins a new request: an older one gets a moment to store what is in the network, and no more after it."""
+        with self.lock:
+            self.lock.wait_for(lambda: not self.taking, timeout=PATIENCE)
+            self.turn += 1
+            self.taking = False
+
     def take(self, x: Exchange, *, skip: int = 0) -> None:
         """Stores the request's body behind what is there, after passing over `skip` bytes that are there already."""
         with self.lock:
-            self.turn += 1
             mine, start = self.turn, self.blob.size
             self.requests += 1
+            self.taking = True
 
         def write(data: memoryview) -> None:
             with self.lock:
@@ -69,6 +80,9 @@ class Session:
             with self.lock:
                 self.received += x.body.received
                 self.repeated += min(skip, x.body.received)
+                if self.turn == mine:
+                    self.taking = False
+                self.lock.notify_all()
 
     def finish(self, x: Exchange) -> Answer:
         """Makes the resource of what is stored, once; afterwards every answer is the same one."""
@@ -120,5 +134,6 @@ def find_session(x: Exchange) -> Session:
     session = x.world.sessions.get(x.query.get("upload_id", ""))
     if session is None or session.path != x.path or session.expires <= x.world.clock():
         raise Refusal(404, "Requested entity was not found.")
+    session.supersede()
     x.session = session
     return session

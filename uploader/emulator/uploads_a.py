@@ -175,7 +175,6 @@ def _query(x: Exchange, session: Session, span: ContentRange) -> Answer:
     if x.body.length != 0:
         raise Refusal(400, "A request for the offset has no body.")
     with session.lock:
-        session.turn += 1
         if session.result is not None:
             return session.finish(x)
         _check_total(session, span.total)

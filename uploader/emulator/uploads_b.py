@@ -115,7 +115,6 @@ def _carry_out(x: Exchange, session: Session, commands: list[str]) -> Answer:
 
 def _query(x: Exchange, session: Session) -> Answer:
     with session.lock:
-        session.turn += 1
         if session.state in ("open", "cancelled"):
             return Answer()
         return session.finish(x)

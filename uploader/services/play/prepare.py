@@ -22,12 +22,12 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems: list[Problem] = []
     artifacts = _inspected(files, problems)
     attached = attachments(inputs, artifacts, problems)
-    package = _package(inputs, artifacts, problems)
+    package = _package(inputs, files, artifacts, problems)
     problems += [
         *_artifact_problems(artifacts),
         *_release_problems(inputs, files),
         *_status_problems(inputs, files),
-        *_extra_problems(inputs, artifacts),
+        *_extra_problems(inputs, files, artifacts),
     ]
     if problems:
         raise InputError(*problems)
@@ -54,7 +54,9 @@ def _inspect(file: Artifact, problems: list[Problem]) -> Artifact | None:
         return None
 
 
-def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> str:
+def _package(
+    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: list[Problem]
+) -> str:
     packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
     given = inputs.package_name
     if len(packages) > 1:
@@ -64,7 +66,7 @@ def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Pro
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
             problems.append(Problem("package-name", what, "the artifact's own name, or nothing"))
-    if not given and not packages:
+    if not given and not files:
         problems.append(Problem("package-name", "it is not given, and there is no artifact to read it from."))
     return given or next(iter(packages), "")
 
@@ -111,12 +113,15 @@ def _status_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Pr
         yield Problem("status", "a release that is on the track can't become a draft again.", "with `files`")
 
 
-def _extra_problems(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
-    """Files that belong to artifacts need artifacts to belong to."""
+def _extra_problems(
+    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...]
+) -> Iterator[Problem]:
+    """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
     for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
-        if value and not artifacts:
+        if value and not files:
             yield Problem(name, "there is no artifact that it belongs to.", "together with `files`")
-    apks = any(artifact.manifest and artifact.manifest.kind == "apk" for artifact in artifacts)
+    kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
+    apks = "apk" in kinds or len(artifacts) < len(files)
     expansions = (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch))
     for kind, value in expansions:
         if value and not apks:

@@ -40,8 +40,8 @@ VERSION_TAKEN = Trouble(
 )
 EDIT_GONE = Trouble(
     "This Edit has been deleted.",
-    r"\bedit\b.*\b(deleted|expired|not found|no longer (valid|exists?)|invalidated|successfully committed)"
-    r"|edit has already been committed|change was made to the application outside of this edit",
+    r"\bedit (is |was |has )?(already )?(been )?(successfully )?(deleted|expired|not found|invalidated|committed)"
+    r"|\bedit is no longer|change was made to the application outside of this edit",
     "Another edit was opened or committed by the same account, the app was changed in the Play Console, "
     "or the edit is older than its lifetime.",
     "Run again, and keep releases of one app from running at the same time (GitHub: `concurrency:`, GitLab: "

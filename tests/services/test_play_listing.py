@@ -1,0 +1,146 @@
+"""Store texts and images made equal to a directory: only what differs is sent, removed only what was asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.services.fake_play import Driver, Play, asked, plain, refused, sha256
+from uploader.artifacts import Artifact
+from uploader.errors import Refused, TemporaryError
+from uploader.playfiles import StoreFiles
+from uploader.services.base import Batch, Outcome
+from uploader.services.play.asked import Asked
+
+PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
+
+
+def image(name: str) -> Artifact:
+    """A picture that differs from every other by its name."""
+    return plain(f"{name}.png", b"\x89PNG\r\n\x1a\n" + name.encode())
+
+
+def job(files: StoreFiles, *, prune: bool = False, tries: int = 5) -> Asked:
+    """A listing alone."""
+    return asked(tracks=(), listing=files, prune_images=prune, tries=tries)
+
+
+def synchronised(play: Play, files: StoreFiles, *, prune: bool = False) -> tuple[Driver, Outcome]:
+    """One run that publishes the files."""
+    driver = Driver(play)
+    return driver, driver.run(job(files, prune=prune))
+
+
+def shown(play: Play, place: tuple[str, str]) -> list[str]:
+    """The digests of the images that are live at one place, in order."""
+    return [found["sha256"] for found in play.live.images.get(place, [])]
+
+
+def test_only_images_that_differ_are_sent() -> None:
+    """Two are there by digest, one is new."""
+    play = Play()
+    synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"))}))
+    play.uploads.clear()
+    driver, _ = synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"), image("c"))}))
+    assert play.uploads == ["c.png"]
+    assert [result.reused for result in driver.results] == [True, True, False]
+    assert shown(play, PHONE) == [sha256(image(name)) for name in "abc"]
+
+
+def test_only_texts_that_differ_are_sent() -> None:
+    """What the directory does not have stays as it is; the same texts again change nothing."""
+    play = Play()
+    play.live.listings["en-US"] = {"language": "en-US", "title": "App", "video": "https://example.com"}
+    files = StoreFiles({"en-US": {"title": "App", "shortDescription": "Short."}, "de-DE": {"title": "App"}})
+    driver, _ = synchronised(play, files)
+    assert play.count("PUT listings") == 2
+    assert play.live.listings["en-US"] == {
+        "language": "en-US", "title": "App", "shortDescription": "Short.", "video": "https://example.com",
+    }  # fmt: skip
+    assert "Listing en-US: shortDescription changed." in driver.notes
+    synchronised(play, files)
+    assert play.count("PUT listings") == 2
+
+
+def test_a_listing_that_is_equal_is_not_committed_again() -> None:
+    """The edit is thrown away, and the run is good."""
+    play = Play()
+    files = StoreFiles({"en-US": {"title": "App"}}, {ICON: (image("i"),)})
+    synchronised(play, files)
+    _, outcome = synchronised(play, files)
+    assert play.count("commit") == 1
+    assert "already" in outcome.headline
+
+
+def test_nothing_is_removed_unless_it_was_asked() -> None:
+    """Without `images-prune` an image that the directory does not have stays."""
+    play = Play()
+    synchronised(play, StoreFiles({}, {PHONE: (image("a"),)}))
+    synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}))
+    assert shown(play, PHONE) == [sha256(image("a")), sha256(image("b"))]
+
+
+def test_pruning_removes_what_the_directory_does_not_have() -> None:
+    """Old screenshots of a type that is there, and types and languages that are gone from the directory."""
+    play = Play()
+    german = ("de-DE", "wearScreenshots")
+    synchronised(play, StoreFiles({"de-DE": {"title": "App"}}, {PHONE: (image("a"), image("b")), german: (image("d"),)}))
+    driver, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
+    assert shown(play, PHONE) == [sha256(image("b"))]
+    assert shown(play, german) == []
+    assert "en-US phoneScreenshots: 1 image removed." in driver.notes
+
+
+def test_an_image_that_is_gone_already_is_pruned_well() -> None:
+    """A deletion whose answer was lost is repeated by the driver and finds nothing."""
+    play = Play()
+    synchronised(play, StoreFiles({}, {PHONE: (image("a"),)}))
+    play.fail("DELETE listings", refused(404, "No such image.", "imageNotFound"))
+    synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
+    assert play.count("commit") == 2
+
+
+def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() -> None:
+    """The order of screenshots is the order of their arrival, so two of one type are never on their way at once."""
+    play = Play()
+    other = ("de-DE", "phoneScreenshots")
+    files = StoreFiles({}, {PHONE: (image("a"), image("b")), other: (image("c"),)})
+    driver, _ = synchronised(play, files)
+    batches = [[upload.artifact.name for upload in step.uploads] for step in driver.steps if isinstance(step, Batch)]
+    assert batches == [["a.png", "c.png"], ["b.png"]]
+
+
+def test_an_image_that_met_a_concurrent_update_is_sent_again_alone() -> None:
+    """Where Play does not take two at once, one after the other it does."""
+    play = Play()
+    play.fail("upload listings", refused(409, "The object is being updated concurrently."))
+    synchronised(play, StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)}))
+    assert shown(play, PHONE) == [sha256(image("a"))]
+    assert shown(play, ICON) == [sha256(image("i"))]
+
+
+@pytest.mark.parametrize("error", [refused(400, "Image dimensions are invalid."), TemporaryError("Play is down.")])
+def test_an_image_that_fails_ends_the_run(error: Exception) -> None:
+    """A release is whole or not at all: what failed in the batch is what the run ends with."""
+    play = Play()
+    play.fail("upload listings", error)
+    with pytest.raises(type(error)):
+        Driver(play).run(job(StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)})))
+    assert play.live.images == {}
+    assert bool(play.edits) == isinstance(error, TemporaryError)
+
+
+def test_texts_arrive_before_images() -> None:
+    """A language has to exist before it can have pictures; Play ignores those of a language that it does not know."""
+    play = Play()
+    synchronised(play, StoreFiles({"en-US": {"title": "App"}}, {PHONE: (image("a"),)}))
+    assert play.calls.index("PUT listings") < play.calls.index("upload listings")
+
+
+def test_a_refused_image_is_named_with_google_s_words() -> None:
+    """An error that is in no table keeps its words and points to the console."""
+    play = Play()
+    play.fail("upload listings", refused(403, "At most 8 images of this type are allowed.", "tooManyImages"))
+    with pytest.raises(Refused, match="At most 8 images") as caught:
+        Driver(play).run(job(StoreFiles({}, {PHONE: (image("a"),)})))
+    assert caught.value.cause
+    assert caught.value.cure

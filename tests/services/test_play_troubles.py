@@ -1,0 +1,85 @@
+"""Google's known messages: each is recognised, has one sentence of cause and one of cure, and stands in the documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.services.fake_play import AUTOMATIC, BY_HAND, refused
+from uploader.errors import CredentialsError, Refused
+from uploader.services.play import troubles
+from uploader.services.play.troubles import TROUBLES, Trouble, explained, find
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "TROUBLESHOOTING.md"
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.words)
+def test_each_known_message_is_recognised_as_itself(trouble: Trouble) -> None:
+    """No earlier entry of the table takes a later one's words for its own."""
+    assert find(refused(400, trouble.words)) is trouble
+
+
+@pytest.mark.parametrize(
+    ("message", "trouble"),
+    [
+        (BY_HAND, troubles.REVIEW_BY_HAND),
+        (AUTOMATIC, troubles.REVIEW_AUTOMATIC),
+        ("APK specifies a version code that has already been used.", troubles.VERSION_TAKEN),
+        ("This edit has expired, please create a new Edit.", troubles.EDIT_GONE),
+        ("This edit has already been successfully committed, please create a new Edit.", troubles.EDIT_GONE),
+        ("A change was made to the application outside of this Edit, please create a new edit.", troubles.EDIT_GONE),
+        ("Edit not found: 123.", troubles.EDIT_GONE),
+        ("Changes are already in review.", troubles.IN_REVIEW),
+        ("Something entirely new.", troubles.OTHER),
+        ("The edit could not be committed: release notes not found.", troubles.OTHER),
+    ],
+)
+def test_other_spellings_are_recognised_too(message: str, trouble: Trouble) -> None:
+    """Google words one thing in several ways."""
+    assert find(refused(400, message)) is trouble
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.words)
+def test_a_reason_is_enough_when_the_words_are_new(trouble: Trouble) -> None:
+    """Codes change less often than sentences."""
+    for reason in trouble.reasons:
+        assert find(refused(403, "New words for an old thing.", reason)) is trouble
+
+
+def test_a_reason_means_one_thing() -> None:
+    """No code stands in two entries."""
+    reasons = [reason for trouble in TROUBLES for reason in trouble.reasons]
+    assert len(reasons) == len(set(reasons))
+
+
+@pytest.mark.parametrize("trouble", [*TROUBLES, troubles.OTHER], ids=lambda trouble: trouble.words)
+def test_cause_and_cure_are_one_sentence_each(trouble: Trouble) -> None:
+    """What happened, why, what to do: people read three sentences."""
+    for sentence in (trouble.cause, trouble.cure):
+        assert sentence.endswith(".")
+        assert ". " not in sentence
+
+
+@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.words)
+def test_google_s_own_words_are_kept(trouble: Trouble) -> None:
+    """The error says what the service said, and what it means; rights are the credentials' matter (exit code 3)."""
+    error = explained(refused(400, trouble.words, "someReason"))
+    assert trouble.words in error.what
+    assert (error.cause, error.cure) == (trouble.cause, trouble.cure)
+    assert isinstance(error, CredentialsError if trouble.permission else Refused)
+
+
+def test_an_explanation_that_is_there_already_is_not_overwritten() -> None:
+    """Who raised the refusal may know better than the table."""
+    known = Refused("No.", status=400, message="Unknown error.", cause="Ours.", cure="Do that.")
+    error = explained(known)
+    assert (error.cause, error.cure) == ("Ours.", "Do that.")
+    assert "Unknown error." in error.what
+
+
+def test_the_documents_have_the_same_table() -> None:
+    """docs/TROUBLESHOOTING.md is generated: `python -m uploader.services.play.troubles > …` says how, in the file."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    generated = text.partition("<!-- play: begin -->\n")[2].partition("<!-- play: end -->")[0]
+    assert generated == troubles.markdown(), f"{DOCUMENT.name} is stale: run scripts/troubleshooting"
