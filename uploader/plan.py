@@ -14,7 +14,7 @@ from uploader import credentials
 from uploader.artifacts import Artifact, find
 from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs
-from uploader.services.base import Prepared
+from uploader.services.base import Flow, Note, Outcome, Prepared
 
 T = TypeVar("T")
 
@@ -70,10 +70,23 @@ def _files(inputs: Inputs) -> tuple[Artifact, ...]:
 
 
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    if inputs.shard and inputs.files and not files:
+        return _nothing(inputs.shard)
     # Only the room that is needed is loaded: the catalogue of all methods costs a Play release nothing.
     room = import_module(f"uploader.services.{_ROOMS.get(inputs.target, 'generic')}")
     prepared: Prepared = room.prepare(inputs, files)
     return prepared
+
+
+def _nothing(shard: tuple[int, int]) -> Prepared:
+    """The plan of a job that no file falls to: a matrix may have more jobs than there are files."""
+    text = f"Shard {shard[0]}/{shard[1]}: no file falls to this job."
+
+    def flow() -> Flow:
+        yield Note(text)
+        return Outcome(text)
+
+    return Prepared((text,), (), flow)
 
 
 def _collect(found: list[Problem], check: Callable[[], T]) -> T | None:

@@ -241,7 +241,7 @@ class Play:
         if self.review == "automatic" and "changesNotSentForReview" in query:
             raise refused(400, AUTOMATIC, "badRequest")
         if self.in_review and query["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW":
-            raise refused(400, "There are changes in review.", "badRequest")
+            raise refused(400, "Changes are already in review.", "CHANGES_ALREADY_IN_REVIEW")
         self.live = self.edits.pop(edit)
         self.closed[edit] = "This edit has already been committed."
         self.close_edits()

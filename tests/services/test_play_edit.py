@@ -68,7 +68,8 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
 
 @pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
 @pytest.mark.parametrize(
-    "error", [refused(400, "Invalid request"), CredentialsError("The token is not valid."), ServiceError("Foreign host.")]
+    "error",
+    [refused(400, "Invalid request"), CredentialsError("The token is not valid."), ServiceError("Foreign host.")],
 )
 def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderError) -> None:
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
@@ -178,7 +179,9 @@ def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
     assert json.loads(journal[f"edit:{PACKAGE}"])["edit"] == "1"
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "[]", "{}", '{"edit": "1", "sent": [], "before": {}, "listing": 0, "doubt": 0}'])
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "[]", "{}", '{"edit": "1", "sent": [], "before": {}, "listing": 0, "doubt": 0}']
+)
 def test_a_damaged_memory_is_no_memory(text: str) -> None:
     """Whatever the journal returns, the run begins afresh rather than fail."""
     play = Play()
@@ -435,7 +438,7 @@ def length() -> int:
 @pytest.mark.parametrize("after_effect", [False, True])
 @pytest.mark.parametrize("moment", range(1, length() + 1))
 def test_a_run_killed_at_any_moment_ends_the_same_when_run_again(moment: int, after_effect: bool) -> None:
-    """kill -9 before or after any step, then a plain run: one final state, no artifact accepted twice."""
+    """Kill -9 before or after any step, then a plain run: one final state, no artifact accepted twice."""
     play, journal = Play(production=[release(1)]), dict[str, str]()
     killed = Driver(play, journal)
     killed.kill_at, killed.kill_after_effect = moment, after_effect

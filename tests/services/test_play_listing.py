@@ -83,7 +83,9 @@ def test_pruning_removes_what_the_directory_does_not_have() -> None:
     """Old screenshots of a type that is there, and types and languages that are gone from the directory."""
     play = Play()
     german = ("de-DE", "wearScreenshots")
-    synchronised(play, StoreFiles({"de-DE": {"title": "App"}}, {PHONE: (image("a"), image("b")), german: (image("d"),)}))
+    synchronised(
+        play, StoreFiles({"de-DE": {"title": "App"}}, {PHONE: (image("a"), image("b")), german: (image("d"),)})
+    )
     driver, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
     assert shown(play, PHONE) == [sha256(image("b"))]
     assert shown(play, german) == []

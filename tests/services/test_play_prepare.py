@@ -179,7 +179,10 @@ def test_a_track_alone_changes_nothing(tmp_path: Path) -> None:
 def test_nothing_at_all_is_no_job(tmp_path: Path) -> None:
     """A package name asks for nothing; an existing edit asks to be committed."""
     assert complaints(tmp_path, package_name=PACKAGE).keys() == {"files"}
-    assert prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12").lines == ("work in edit 12", "commit the edit")
+    assert prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12").lines == (
+        "work in edit 12",
+        "commit the edit",
+    )
 
 
 def test_what_is_released_can_t_become_a_draft(tmp_path: Path) -> None:
@@ -277,9 +280,7 @@ def full_workspace(workspace: Path) -> dict[str, str]:
 
 def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
     """One line a step, in their order."""
-    prepared = prepare(
-        tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path)
-    )
+    prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path))
     size = (tmp_path / "com.example.app-7.aab").stat().st_size
     assert prepared.lines == (
         "open an edit of com.example.app",

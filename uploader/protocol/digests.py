@@ -19,6 +19,8 @@ _HEX_FIELDS = {
     "md5Checksum": "md5",
     "md5Hash": "md5",  # base64 in Cloud Storage
 }
+# Where else the service itself writes digests; any other object (`metadata`, `properties`) holds what people put there.
+_HOLDERS = ("binary", "image")
 _LENGTHS = {"sha256": 32, "sha1": 20, "md5": 16}  # bytes
 _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
@@ -35,7 +37,7 @@ class Claim:
 
 def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
     """Every digest in the answer: in the resource, one level below it (`binary`, `image`), and in `x-goog-hash`."""
-    nested = [value for value in resource.values() if isinstance(value, Mapping)]
+    nested = [value for value in map(resource.get, _HOLDERS) if isinstance(value, Mapping)]
     found = [claim for level in (resource, *nested) for claim in _fields(level)]
     return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))
 

@@ -43,6 +43,7 @@ URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")  # the second is the s
 
 _LARGEST_GRANULARITY = 1 << 30  # bytes; a server that wants more than 1 GiB at once is not believed
 _COUNT = re.compile(r"\d{1,19}", re.ASCII)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def request(move: Move, session: Session, media: Media) -> Request:
@@ -105,7 +106,7 @@ def _started(answer: Response, status: str, media: Media) -> Event:
 
 def _with_scheme(uri: str, endpoint: str) -> str:
     """The documents show the URL without a scheme: then it is https, or the endpoint's own (loopback http)."""
-    if "://" in uri:
+    if _SCHEME.match(uri):
         return uri
     scheme = endpoint.partition("://")[0]
     return f"{scheme}://{uri.lstrip('/')}"

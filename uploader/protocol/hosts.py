@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+_GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")  # and no character about which parsers could disagree
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
@@ -21,8 +23,7 @@ def trusted(uri: str, endpoint: str) -> bool:
         return False
     if "@" in there.netloc or not there.hostname:
         return False
-    host = there.hostname
-    google = origin == ("https", host, 443) and (host == "googleapis.com" or host.endswith(".googleapis.com"))
+    google = origin == ("https", there.hostname, 443) and _GOOGLE.fullmatch(there.hostname) is not None
     return origin == own or google
 
 
@@ -35,4 +36,5 @@ def absolute(uri: str, endpoint: str) -> str:
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    port = _DEFAULT_PORTS.get(parts.scheme) if parts.port is None else parts.port
+    return parts.scheme, parts.hostname, port

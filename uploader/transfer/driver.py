@@ -141,7 +141,7 @@ class Driver:
         watcher = _Watcher(job, self._voice)
         result = upload(job, self._wire, self._settings, self._journal, watcher)
         watcher.progress.done(not result.error)
-        return replace(result, id=resource_id(result.resource))
+        return replace(result, id=job.endpoint.identify(result.resource))
 
     def _batch(self, jobs: Sequence[Upload]) -> tuple[FileResult, ...]:
         """All of them, several at once, the results in their order; the run's own stop ends all of them."""
@@ -205,13 +205,3 @@ class _Watcher:
 
     def warn(self, text: str) -> None:
         self._voice.warning(f"{self._name}: {text}")
-
-
-def resource_id(resource: Any) -> str:
-    """The id of what an upload made, by the names that Google's methods give it."""
-    for holder in (resource, *(value for value in resource.values() if isinstance(value, dict))):
-        for key in ("id", "versionCode", "name", "resourceId", "downloadUrl"):
-            value = holder.get(key)
-            if isinstance(value, str | int) and not isinstance(value, bool):
-                return str(value)
-    return ""

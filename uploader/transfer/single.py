@@ -37,7 +37,7 @@ def _request(sending: Sending, size: int, *, multipart: bool) -> Request:
     if not multipart:
         return single.simple(sending.media, size)
     goog_upload = sending.job.endpoint.dialect == "goog-upload"
-    return single.multipart(sending.media, size, f"=={secrets.token_hex(16)}==", goog_upload=goog_upload)
+    return single.multipart(sending.media, size, secrets.token_hex(16), goog_upload=goog_upload)
 
 
 def _accepted(sending: Sending, answer: Response) -> Response:

@@ -113,9 +113,7 @@ def _status_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Pr
         yield Problem("status", "a release that is on the track can't become a draft again.", "with `files`")
 
 
-def _extra_problems(
-    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...]
-) -> Iterator[Problem]:
+def _extra_problems(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
     """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
     for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
         if value and not files:

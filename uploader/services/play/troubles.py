@@ -61,10 +61,11 @@ REVIEW_AUTOMATIC = Trouble(
     "Leave `changes-not-sent-for-review` at `auto`, or set `false`.",
 )
 IN_REVIEW = Trouble(
-    "There are changes in review.",
-    r"(changes?|release|submission|update).*\bin[- ]review\b|already in review",
+    "Changes are already in review.",
+    r"changes (are )?(already|currently) in review",
     "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
     "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
+    ("CHANGES_ALREADY_IN_REVIEW",),
 )
 TRACK_MISSING = Trouble(
     "Track not found: qa.",

@@ -1,0 +1,179 @@
+"""Dialect B as tables: each move becomes exactly this request, each answer exactly this event."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+
+from tests.protocol.words import MOVES, answers
+from uploader.protocol import goog_upload
+from uploader.protocol.media import JSON_TYPE, Media
+from uploader.protocol.messages import Body, Broken, Headers, Request, Response, Span
+from uploader.protocol.session import (
+    DEFAULT_GRANULARITY,
+    Ask,
+    Cancel,
+    Completed,
+    Doubted,
+    Ended,
+    Event,
+    Lost,
+    Move,
+    Rejected,
+    Send,
+    Session,
+    Start,
+    Started,
+    Stored,
+    TokenRejected,
+    Violated,
+)
+
+URL = "https://androidovertheair.googleapis.com/upload/package"
+URI = f"{URL}?upload_id=1"
+OPEN = Session(2_000_000, uri=URI)
+METADATA = b'{"deployment":"d","package_title":"t"}'
+MEDIA = Media("POST", URL, (), "application/zip", 2_000_000, METADATA)
+CHUNK = Send(Span(0, 524_288), final=False)
+LAST = Send(Span(524_288, 2_000_000), final=True)
+
+
+def command(words: str, offset: int | None = None, span: Span | None = None) -> Request:
+    """One command to the session."""
+    place = () if offset is None else (("X-Goog-Upload-Offset", str(offset)),)
+    return Request("POST", URI, (("X-Goog-Upload-Command", words), *place), Body(span=span))
+
+
+START = (
+    ("X-Goog-Upload-Protocol", "resumable"),
+    ("X-Goog-Upload-Command", "start"),
+    ("X-Goog-Upload-Header-Content-Type", "application/zip"),
+)
+LENGTH = ("X-Goog-Upload-Header-Content-Length", "2000000")
+REQUESTS: list[tuple[str, Move, Media, Request]] = [
+    (
+        "start",
+        Start(),
+        MEDIA,
+        Request("POST", URL, (*START, LENGTH, ("Content-Type", JSON_TYPE)), Body(prefix=METADATA)),
+    ),
+    ("start of a stream", Start(), Media("POST", URL, (), "application/zip", None), Request("POST", URL, START)),
+    ("a chunk", CHUNK, MEDIA, command("upload", 0, CHUNK.span)),
+    ("the last bytes", LAST, MEDIA, command("upload, finalize", 524_288, LAST.span)),
+    ("everything at once", Send(Span(0, 2_000_000), True), MEDIA, command("upload, finalize", 0, Span(0, 2_000_000))),
+    ("nothing left to send", Send(Span(2_000_000, 2_000_000), True), MEDIA, command("finalize", 2_000_000)),
+    ("an empty file", Send(Span(0, 0), True), MEDIA, command("finalize", 0)),
+    ("the question", Ask(), MEDIA, command("query")),
+    ("cancel", Cancel(), MEDIA, command("cancel")),
+]
+
+
+@pytest.mark.parametrize(("move", "media", "request_"), [row[1:] for row in REQUESTS], ids=[row[0] for row in REQUESTS])
+def test_a_move_is_exactly_this_request(move: Move, media: Media, request_: Request) -> None:
+    """Method, address, headers and bytes of every command."""
+    assert goog_upload.request(move, OPEN, media) == request_
+
+
+def said(status: int, upload: str = "", body: bytes = b"", *, whole: bool = True, **headers: str) -> Response:
+    """An answer with X-Goog-Upload-Status and other X-Goog-Upload headers (`size_received`, `url`, …)."""
+    pairs = [(f"X-Goog-Upload-{name.replace('_', '-')}", value) for name, value in headers.items()]
+    return Response(status, Headers([("X-Goog-Upload-Status", upload), *pairs] if upload else pairs), body, whole)
+
+
+UPLOADED = b'{"id":"1"}'
+EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
+    ("started", Start(), said(200, "active", url="https://x/1"), Started("https://x/1")),
+    ("started, status in another case", Start(), said(200, "ACTIVE", URL="https://x/1"), Started("https://x/1")),
+    ("started, without the status", Start(), said(200, url="https://x/1"), Started("https://x/1")),
+    ("started, the older name", Start(), said(200, "active", control_url="https://x/1"), Started("https://x/1")),
+    ("started, without a scheme", Start(), said(200, "active", url="x.com/u?i=1"), Started("https://x.com/u?i=1")),
+    (
+        "started, without a scheme but with one in the query",
+        Start(),
+        said(200, "active", url="x.com/u?back=http://y/"),
+        Started("https://x.com/u?back=http://y/"),
+    ),
+    (
+        "started, with a granularity",
+        Start(),
+        said(200, "active", url="https://x/1", chunk_granularity="1048576"),
+        Started("https://x/1", 1_048_576),
+    ),
+    ("started nowhere", Start(), said(200, "active"), Violated),
+    ("start refused as final", Start(), said(200, "final", UPLOADED, url="https://x/1"), Rejected),
+    ("start refused", Start(), said(400, "final"), Rejected),
+    ("start: 404", Start(), said(404), Rejected),
+    ("start: 503", Start(), said(503), Doubted),
+    ("start: 401", Start(), said(401), TokenRejected),
+    ("start: redirect", Start(), said(302, url="https://evil/"), Violated),
+    ("start: broken", Start(), Broken("gone", True), Doubted),
+    ("stored", CHUNK, said(200, "active", size_received="524288"), Stored(524_288)),
+    ("the size received is a count: nothing is added", Ask(), said(200, "active", size_received="42"), Stored(42)),
+    ("nothing received", Ask(), said(200, "active", size_received="0"), Stored(0)),
+    ("active without a size, to a chunk", CHUNK, said(200, "active"), Doubted),
+    ("active without a size, to a query", Ask(), said(200, "active"), Violated),
+    ("a size that is no number", CHUNK, said(200, "active", size_received="many"), Violated),
+    ("a negative size", Ask(), said(200, "active", size_received="-1"), Violated),
+    ("no status on a query's 200", Ask(), said(200, body=UPLOADED), Violated),
+    ("an unknown status on a query's 200", Ask(), said(200, "paused"), Violated),
+    ("no status on a chunk's 200", CHUNK, said(200, body=UPLOADED), Doubted),
+    ("no status on a 5xx", CHUNK, said(502, body=b"<html>"), Doubted),
+    ("active on a 5xx", CHUNK, said(503, "active"), Doubted),
+    ("final", LAST, said(200, "final", UPLOADED), Completed),
+    ("Final", LAST, said(200, "Final", UPLOADED), Completed),
+    ("final, learnt by asking", Ask(), said(200, "final", UPLOADED), Completed),
+    ("final without a resource", LAST, said(200, "final"), Doubted),
+    ("final without a resource even when asked", Ask(), said(200, "final"), Violated),
+    ("final while the body was on its way", LAST, said(200, "final", UPLOADED, whole=False), Doubted),
+    ("final with 400", CHUNK, said(400, "final", b'{"error":{"message":"no"}}'), Rejected),
+    ("final with 503", CHUNK, said(503, "final"), Rejected),
+    ("cancelled with 400", CHUNK, said(400, "cancelled"), Rejected),
+    ("cancelled", Ask(), said(200, "cancelled"), Lost),
+    ("404", CHUNK, said(404), Lost),
+    ("410", Ask(), said(410), Lost),
+    ("401", CHUNK, said(401), TokenRejected),
+    ("403", CHUNK, said(403), Rejected),
+    ("308 means nothing here", CHUNK, said(308), Violated),
+    ("429", CHUNK, said(429), Doubted),
+    ("broken", LAST, Broken("gone", True), Doubted),
+    ("cancel", Cancel(), said(200, "cancelled"), Ended),
+    ("cancel, whatever is said", Cancel(), said(500), Ended),
+]
+
+
+@pytest.mark.parametrize(("move", "answer", "event"), [row[1:] for row in EVENTS], ids=[row[0] for row in EVENTS])
+def test_an_answer_is_exactly_this_event(move: Move, answer: Response | Broken, event: Event | type[Event]) -> None:
+    """The status header rules; HTTP's status tells why."""
+    got = goog_upload.event(move, answer, MEDIA)
+    assert type(got) is event if isinstance(event, type) else got == event
+
+
+def test_a_service_without_bodies_is_complete_without_one() -> None:
+    """The OTA service documents success without a body."""
+    media = Media("POST", URL, (), "application/zip", 2_000_000, empty_answer=True)
+    for move in (LAST, Ask()):
+        assert isinstance(goog_upload.event(move, said(200, "final"), media), Completed)
+
+
+@pytest.mark.parametrize("value", ["", "0", "-262144", "x", "2.5", str(1 << 31), "9" * 30, "\u0661"])
+def test_a_granularity_that_makes_no_sense_is_the_documented_one(value: str) -> None:
+    """Zero, nonsense and more than 1 GiB are not believed."""
+    got = goog_upload.event(Start(), said(200, "active", url="https://x/1", chunk_granularity=value), MEDIA)
+    assert got == Started("https://x/1", DEFAULT_GRANULARITY)
+
+
+def test_without_a_scheme_the_url_has_that_of_the_endpoint() -> None:
+    """On loopback the endpoint's own scheme is plain http."""
+    media = Media("POST", "http://127.0.0.1:9/upload/x", (), "application/zip", 1)
+    assert goog_upload.event(Start(), said(200, "active", url="127.0.0.1:9/s"), media) == Started("http://127.0.0.1:9/s")
+
+
+HEADERS = [f"X-Goog-Upload-{name}" for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")]
+
+
+@given(move=MOVES, answer=answers(HEADERS))
+def test_no_answer_raises(move: Move, answer: Response) -> None:
+    """Whatever a server sends is an event."""
+    assert isinstance(goog_upload.event(move, answer, MEDIA), get_args(Event))
