@@ -38,7 +38,7 @@ sbom: .venv/dev  ## what the program is made of, as CycloneDX, in build/
 	$(VENV)/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml --output-file build/sbom.cdx.json requirements.lock
 
 clean:  ## forget everything that was made
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/runtime: requirements.lock scripts/venv
 	sh scripts/venv requirements.lock

@@ -5,7 +5,8 @@ from __future__ import annotations
 import http.client
 import json as json_module
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from typing import Any
@@ -94,7 +95,7 @@ class Talk:
 
     def goog_begin(self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain") -> str:
         length = {} if size is None else {"Header_Content_Length": str(size)}
-        reply = self.goog(path, "start", Protocol="resumable", Header_Content_Type=kind, **length)
+        reply = self.goog(path, "start", b"", Protocol="resumable", Header_Content_Type=kind, **length)
         assert reply.status == 200, reply.body
         return reply.header("X-Goog-Upload-URL")
 
@@ -117,6 +118,13 @@ def raw_request(emulator: Emulator, method: str, url: str, token: str, *headers:
     connection = socket.create_connection(("127.0.0.1", emulator.port), timeout=10)
     connection.sendall("\r\n".join(lines).encode())
     return connection
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Returns as soon as something is true; what a server does with a broken connection has no answer to wait for."""
+    end = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < end, "it never came true"
 
 
 def read_reply(connection: socket.socket) -> Reply:

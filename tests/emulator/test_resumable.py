@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from tests.emulator.conftest import Begin
-from tests.emulator.talk import GRANULE, STORAGE, Talk, raw_request
+from tests.emulator.talk import GRANULE, STORAGE, Talk, raw_request, until
 
 DATA = os.urandom(2 * GRANULE + 1000)
 
@@ -191,6 +191,7 @@ def test_a_broken_connection_leaves_whole_granules(talk: Talk) -> None:
     uri = talk.begin(size=len(DATA))
     broken = raw_request(talk.emulator, "PUT", uri, talk.token, f"Content-Length: {len(DATA)}")
     broken.sendall(DATA[: GRANULE + 5000])
+    until(lambda: talk.emulator.state()["sessions"][0]["requests"] == 1)
     broken.close()
     assert talk.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
     rest = talk.put(uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}")
@@ -203,9 +204,11 @@ def test_a_newer_request_supersedes_an_older_one(talk: Talk) -> None:
     uri = talk.begin(size=len(DATA))
     hanging = raw_request(talk.emulator, "PUT", uri, talk.token, f"Content-Length: {len(DATA)}")
     hanging.sendall(b"\0" * GRANULE)
+    until(lambda: talk.emulator.state()["sessions"][0]["requests"] == 1)
     assert talk.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
     hanging.sendall(b"\0" * (len(DATA) - GRANULE))
     assert _is_over(hanging)
+    hanging.close()
     assert talk.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
 
 

@@ -90,7 +90,12 @@ REQUESTS: list[tuple[str, Move, Media, Request]] = [
         STREAM,
         put(TYPE, ("Content-Range", "bytes 524288-1999999/2000000"), span=LAST.span),
     ),
-    ("nothing left to send", Send(Span(2_000_000, 2_000_000), final=True), MEDIA, put(("Content-Range", "bytes */2000000"))),
+    (
+        "nothing left to send",
+        Send(Span(2_000_000, 2_000_000), final=True),
+        MEDIA,
+        put(("Content-Range", "bytes */2000000")),
+    ),
     ("the question", Ask(), MEDIA, put(("Content-Range", "bytes */2000000"))),
     ("the question about a stream", Ask(), STREAM, put(("Content-Range", "bytes */*"))),
     ("cancel", Cancel(), MEDIA, Request("DELETE", URI)),
@@ -184,7 +189,9 @@ def test_every_5xx_is_a_doubt(status: int) -> None:
     assert isinstance(content_range.event(CHUNK, said(status), MEDIA), Doubted)
 
 
-@given(move=MOVES, answer=answers(["Location", "Range", "Retry-After", "Content-Range"]), size=st.none() | st.integers(0))
+@given(
+    move=MOVES, answer=answers(["Location", "Range", "Retry-After", "Content-Range"]), size=st.none() | st.integers(0)
+)
 def test_no_answer_raises(move: Move, answer: Response, size: int | None) -> None:
     """Whatever a server sends is an event."""
     event = content_range.event(move, answer, Media("POST", URL, (), "image/png", size))

@@ -167,7 +167,9 @@ def test_a_granularity_that_makes_no_sense_is_the_documented_one(value: str) -> 
 def test_without_a_scheme_the_url_has_that_of_the_endpoint() -> None:
     """On loopback the endpoint's own scheme is plain http."""
     media = Media("POST", "http://127.0.0.1:9/upload/x", (), "application/zip", 1)
-    assert goog_upload.event(Start(), said(200, "active", url="127.0.0.1:9/s"), media) == Started("http://127.0.0.1:9/s")
+    assert goog_upload.event(Start(), said(200, "active", url="127.0.0.1:9/s"), media) == Started(
+        "http://127.0.0.1:9/s"
+    )
 
 
 HEADERS = [f"X-Goog-Upload-{name}" for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")]

@@ -1,7 +1,7 @@
-"""Play's rules in memory, as strict as the documents have them, and a driver that carries a flow's steps out on it.
+"""Play's rules in memory, as strict as the documents have them.
 
-The model answers `Call`, `Upload` and `Batch` without a network. Any step can be made to fail before or after it has
-taken effect, so that a lost answer, a killed run and a refusal are all told apart.
+The model answers a `Call` or an `Upload` without a network. Any step can be made to fail before or after it has taken
+effect, so that a lost answer and a refusal are told apart.
 """
 
 from __future__ import annotations
@@ -10,32 +10,18 @@ import copy
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from uploader.artifacts import Artifact
-from uploader.errors import AnswerLost, Refused, UploaderError
+from uploader.errors import Refused
 from uploader.manifests import Kind, Manifest
-from uploader.results import FileResult
 from uploader.services.base import (
-    Batch,
     Call,
-    Digest,
-    Flow,
-    Note,
-    Outcome,
-    Pause,
-    Publish,
-    Recall,
-    Remember,
-    Reused,
-    Step,
     Upload,
 )
-from uploader.services.play.asked import Asked
-from uploader.services.play.release import flow
 
 PACKAGE = "com.example.app"
 BY_HAND = (
@@ -165,14 +151,10 @@ class Play:
         if isinstance(step, Upload):
             return self._upload(state, rest, step)
         match name.split():
-            case ["GET"]:
+            case ["GET" | "validate"]:
                 return {"id": edit}
             case ["DELETE"]:
-                del self.edits[edit]
-                self.closed[edit] = "This Edit has been deleted."
-                return {}
-            case ["validate"]:
-                return {"id": edit}
+                return self._delete(edit)
             case ["commit"]:
                 return self._commit(edit, dict(step.query))
             case ["GET", "bundles"]:
@@ -180,6 +162,11 @@ class Play:
             case ["GET", "apks"]:
                 apks = state.apks.items()
                 return {"apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]}
+            case _:
+                return self._content(state, name, rest, step)
+
+    def _content(self, state: State, name: str, rest: str, step: Call) -> Any:
+        match name.split():
             case [method, "tracks"]:
                 return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
@@ -191,11 +178,16 @@ class Play:
                 return {}
         raise AssertionError(name)
 
+    def _delete(self, edit: str) -> Any:
+        del self.edits[edit]
+        self.closed[edit] = "This Edit has been deleted."
+        return {}
+
     def _upload(self, state: State, rest: str, step: Upload) -> Any:
         file = step.artifact
         self.uploads.append(file.name)
         parts = rest.strip("/").split("/")
-        assert any(step.media_type == kind or kind == "image/*" for kind in step.endpoint.media_types)
+        assert any(kind in (step.media_type, "image/*") for kind in step.endpoint.media_types)
         if parts[0] in ("bundles", "apks") and len(parts) == 1:
             assert file.manifest
             code = file.manifest.version_code
@@ -271,105 +263,3 @@ def _check_track(state: State, releases: list[dict[str, Any]]) -> None:
             raise refused(400, "Version code is not known.")
         if staged != ("userFraction" in one):
             raise refused(400, "User fraction does not fit the status.")
-
-
-class Killed(BaseException):
-    """The process is gone: nothing more runs, not even a cleanup."""
-
-
-class Driver:
-    """Carries a flow's steps out on a `Play`; the journal outlives it, as it outlives a process."""
-
-    def __init__(self, play: Play, journal: dict[str, str] | None = None) -> None:
-        self.play = play
-        self.journal = {} if journal is None else journal
-        self.steps: list[Step] = []
-        self.outputs: dict[str, str] = {}
-        self.results: list[FileResult] = []
-        self.kill_at: int | None = None
-        self.kill_after_effect = False
-
-    def run(self, asked: Asked) -> Outcome:
-        """Drives the flow to its end. Raises what it raises; `Killed` when the process was to die."""
-        return self.drive(flow(asked))
-
-    def drive(self, steps: Flow) -> Outcome:
-        answer: Any = None
-        failure: BaseException | None = None
-        while True:
-            try:
-                step = steps.send(answer) if failure is None else steps.throw(failure)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                self.outputs |= outcome.outputs
-                return outcome
-            self.steps.append(step)
-            dying = len(self.steps) == self.kill_at
-            if dying and not self.kill_after_effect:
-                steps.close()
-                raise Killed
-            answer, failure = None, None
-            try:
-                answer = self._carry_out(step)
-            except UploaderError as error:
-                failure = error
-            if dying:
-                steps.close()
-                raise Killed
-
-    @property
-    def notes(self) -> str:
-        """The log."""
-        return "\n".join(step.text for step in self.steps if isinstance(step, Note))
-
-    @property
-    def waits(self) -> int:
-        return sum(isinstance(step, Pause) for step in self.steps)
-
-    def _carry_out(self, step: Step) -> Any:
-        match step:
-            case Call():
-                return self._call(step)
-            case Upload():
-                return self._upload(step)
-            case Batch():
-                return tuple(self._tried(upload) for upload in step.uploads)
-            case Digest():
-                return sha256(step.artifact)
-            case Reused():
-                self.results.append(step.result)
-            case Recall():
-                return self.journal.get(step.name)
-            case Remember(value=None):
-                self.journal.pop(step.name, None)
-            case Remember():
-                assert step.value is not None
-                self.journal[step.name] = step.value
-            case Publish():
-                self.outputs |= step.outputs
-            case Note() | Pause():
-                pass
-
-    def _call(self, step: Call) -> Any:
-        try:
-            return self.play.answer(step)
-        except AnswerLost:
-            assert not step.repeatable, f"the driver repeats {step.what} by itself"
-            raise
-
-    def _upload(self, step: Upload) -> FileResult:
-        resource = self.play.answer(step)
-        result = FileResult(step.artifact.name, step.artifact.size or 0, sha256(step.artifact), resource=resource)
-        self.results.append(result)
-        return result
-
-    def _tried(self, step: Upload) -> FileResult:
-        try:
-            return self._upload(step)
-        except UploaderError as error:
-            return FileResult(step.artifact.name, step.artifact.size or 0, error=str(error), failure=error)
-
-
-def asked(*artifacts: Artifact, **more: Any) -> Asked:
-    """A release of the artifacts to the internal track, unless said otherwise."""
-    return replace(Asked(PACKAGE, artifacts, ("internal",)), **more)

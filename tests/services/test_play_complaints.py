@@ -1,7 +1,7 @@
 """What the users of the most used Play tools complain about, one test a complaint: none of it is possible here.
 
-The references are threads in those tools' own trackers. What is about the transfer itself (stalls, resets, slow answers)
-or about the login stands in the tests of those rooms; here is what concerns an edit.
+The references are threads in those tools' own trackers. What is about the transfer itself (stalls, resets, slow
+answers) or about the login stands in the tests of those rooms; here is what concerns an edit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.services.factory import make_inputs
-from tests.services.fake_play import AUTOMATIC, BY_HAND, Driver, Play, artifact, asked, plain, refused, release, sha256
+from tests.services.fake_play import AUTOMATIC, BY_HAND, Play, artifact, plain, refused, release, sha256
+from tests.services.play_driver import Driver, asked
 from uploader.artifacts import from_path
 from uploader.emulator.specimens import make_bundle
 from uploader.errors import AnswerLost, InputError, Refused, ServiceError, TemporaryError
@@ -36,7 +37,7 @@ def test_a_deprecated_input_meant_internal_went_to_production_by_the_default_tra
 
 
 def test_hung_for_hours_reset_503_one_minute_read_limit() -> None:
-    """r0adkll#86, #202, #177, #188; fastlane#29534: every upload may be resumed, for a week; an outage keeps the edit."""
+    """r0adkll#86, #202, #177, #188; fastlane#29534: each upload resumes for a week, an outage keeps the edit."""
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", TemporaryError("The retries are spent: 503."))
     driver = Driver(play, journal)
@@ -65,7 +66,7 @@ def test_changes_not_sent_for_review_must_be_true_then_must_not_be_set(review: s
 
 
 def test_commit_failed_and_the_upload_was_thrown_away() -> None:
-    """matedroid#376, fastlane#21642: a refused commit keeps the edit and outputs its id; a re-run goes on to the track."""
+    """matedroid#376, fastlane#21642: a refused commit keeps the edit and outputs its id, a re-run goes on."""
     play, journal = Play(), dict[str, str]()
     play.fail("commit", refused(400, "Precondition check failed."))
     driver = Driver(play, journal)
@@ -115,7 +116,7 @@ def test_502_at_commit_one_had_published_the_other_not(published: bool) -> None:
 
 
 def test_this_edit_has_been_deleted_when_two_pushes_race() -> None:
-    """gradle-play-publisher#629, #998; r0adkll#96: a fresh edit and a replay, and advice on `concurrency:` in the end."""
+    """gradle-play-publisher#629, #998; r0adkll#96: a fresh edit and a replay; in the end advice on `concurrency:`."""
     play = Play()
     play.fail("commit", refused(400, "This Edit has been deleted."), effect=play.close_edits)
     Driver(play).run(asked(artifact(2)))

@@ -6,19 +6,8 @@ import json
 
 import pytest
 
-from tests.services.fake_play import (
-    AUTOMATIC,
-    BY_HAND,
-    PACKAGE,
-    Driver,
-    Killed,
-    Play,
-    artifact,
-    asked,
-    plain,
-    refused,
-    release,
-)
+from tests.services.fake_play import AUTOMATIC, BY_HAND, PACKAGE, Play, artifact, plain, refused, release
+from tests.services.play_driver import Driver, Killed, asked
 from uploader.errors import (
     AnswerLost,
     CredentialsError,

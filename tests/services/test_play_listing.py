@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.services.fake_play import Driver, Play, asked, plain, refused, sha256
+from tests.services.fake_play import Play, plain, refused, sha256
+from tests.services.play_driver import Driver, asked
 from uploader.artifacts import Artifact
 from uploader.errors import Refused, TemporaryError
 from uploader.playfiles import StoreFiles

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.services.factory import make_inputs
-from tests.services.fake_play import Driver, Play, refused
+from tests.services.fake_play import Play, refused
+from tests.services.play_driver import Driver
 from uploader.artifacts import Artifact, from_path
 from uploader.emulator.specimens import make_apk, make_bundle
 from uploader.errors import InputError, Refused

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.services.fake_play import Driver, Play, artifact, asked, plain, refused, release, sha256
+from tests.services.fake_play import Play, artifact, plain, refused, release, sha256
+from tests.services.play_driver import Driver, asked
 from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError
 from uploader.playfiles import StoreFiles
 from uploader.services.base import Call, Upload

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.services.fake_play import Driver, Play, artifact, asked, release
+from tests.services.fake_play import Play, artifact, release
+from tests.services.play_driver import Driver, asked
 from uploader.errors import ProtocolError, ServiceError
 from uploader.services.play import tracks
 from uploader.services.play.tracks import Wish

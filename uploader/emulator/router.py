@@ -116,6 +116,6 @@ def find_upload(
 ) -> tuple[UploadMethod, dict[str, str]] | None:
     """The upload method of a path; requests to an open session come with HTTP methods of their own."""
     for upload in methods:
-        if (any_method or http_method in upload.methods) and (match := upload.pattern.fullmatch(path)):
-            return upload, params_of(match)
+        if match := upload.pattern.fullmatch(path):
+            return (upload, params_of(match)) if any_method or http_method in upload.methods else None
     return None

@@ -165,6 +165,10 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
 
 
+def _rounded(wanted: int, granularity: int) -> int:
+    return max(wanted // granularity, 1) * granularity
+
+
 @dataclass(frozen=True, slots=True)
 class Chunking:
     """How many bytes go into one request: a fixed number, or None for `auto`.
@@ -181,7 +185,7 @@ class Chunking:
         wanted = self.fixed if self.fixed is not None else self.current
         if wanted is None:
             return None
-        return max(wanted // granularity, 1) * granularity
+        return _rounded(wanted, granularity)
 
     def after_interruption(self) -> Chunking:
         """Careful again."""
@@ -232,11 +236,12 @@ class Session:
         return self._send()
 
     def _send(self) -> Send:
-        length = self.chunking.length(self.granularity)
         if self.size is None:
-            # The end is not known, so every request needs one: the size of a careful chunk.
-            return Send(Span(self.offset, self.offset + (length or AUTO_CHUNK)), final=False)
-        stop = self.size if length is None else min(self.offset + length, self.size)
+            # The end is not known, so every request needs one; it is held in memory, so a careful chunk never grows.
+            length = _rounded(self.chunking.fixed or AUTO_CHUNK, self.granularity)
+            return Send(Span(self.offset, self.offset + length), final=False)
+        wanted = self.chunking.length(self.granularity)
+        stop = self.size if wanted is None else min(self.offset + wanted, self.size)
         return Send(Span(self.offset, stop), final=stop == self.size)
 
     def sending(self, span: Span) -> Session:
@@ -293,12 +298,15 @@ class Session:
 
     def _stored(self, offset: int, state: State) -> Session:
         went_back = offset < self.offset
-        smooth = self.state is State.KNOWN and offset == self.sent
+        chunking = self.chunking
+        if self.state is State.KNOWN:
+            # Less than was sent is an interruption too: the whole rest, again and again, would have no bound.
+            chunking = chunking.after_success() if offset == self.sent else chunking.after_interruption()
         return replace(
             self,
             state=state,
             offset=offset,
             high=max(self.high, offset),
             retreats=self.retreats + went_back,
-            chunking=self.chunking.after_success() if smooth else self.chunking,
+            chunking=chunking,
         )

@@ -1,0 +1,71 @@
+"""The service's own words, from every place where Google's APIs put them, and from answers that are not Google's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.protocol.words import answers
+from uploader.protocol.google_error import read
+from uploader.protocol.messages import Headers, Response
+
+OLD = {"code": 403, "message": "Slower.", "errors": [{"domain": "usageLimits", "reason": "rateLimitExceeded"}]}
+NEW = {"code": 403, "message": "No.", "status": "PERMISSION_DENIED", "details": [{"reason": "SERVICE_DISABLED"}]}
+BOTH = {"message": " Both. ", "status": "ABORTED", "errors": [{"reason": "conflict"}, {"reason": ""}, "x", {}]}
+
+BODIES: list[tuple[str, bytes, str, tuple[str, ...]]] = [
+    ("the older form", json.dumps({"error": OLD}).encode(), "Slower.", ("rateLimitExceeded",)),
+    ("the newer form", json.dumps({"error": NEW}).encode(), "No.", ("SERVICE_DISABLED", "PERMISSION_DENIED")),
+    ("both", json.dumps({"error": BOTH}).encode(), "Both.", ("conflict", "ABORTED")),
+    ("OAuth", b'{"error": "invalid_grant", "error_description": "Bad."}', "Bad.", ("invalid_grant",)),
+    ("OAuth without a description", b'{"error": "invalid_scope"}', "invalid_scope", ("invalid_scope",)),
+    ("plain text", b" Not Found\n", "Not Found", ()),
+    ("a page", b"<html>Proxy</html>", "HTTP 400 without an explanation", ()),
+    ("nothing", b"", "HTTP 400 without an explanation", ()),
+    ("binary", b"\x00\xff\x1b[2J", "HTTP 400 without an explanation", ()),
+    ("JSON of another kind", b'["error"]', "HTTP 400 without an explanation", ()),
+    ("an error of another kind", b'{"error": 3}', "HTTP 400 without an explanation", ()),
+    (
+        "types that are wrong all over",
+        b'{"error": {"message": 3, "errors": {}, "status": []}}',
+        "HTTP 400 without an explanation",
+        (),
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "message", "reasons"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple[str, ...]) -> None:
+    """The message for people, and the reasons with the most specific one first."""
+    found = read(Response(400, Headers(), body))
+    assert (found.message, found.reasons, found.reason) == (message, reasons, reasons[0] if reasons else "")
+
+
+@pytest.mark.parametrize(
+    ("error", "limited"),
+    [
+        (OLD, True),
+        (NEW, False),
+        ({"errors": [{"reason": "userRateLimitExceeded"}]}, True),
+        ({"errors": [{"reason": "dailyLimitExceeded"}]}, False),
+    ],
+)
+def test_two_reasons_mean_slower(error: dict[str, Any], limited: bool) -> None:
+    """RateLimitExceeded and userRateLimitExceeded, and no other."""
+    assert read(Response(403, Headers(), json.dumps({"error": error}).encode())).rate_limited is limited
+
+
+def test_a_message_has_an_end() -> None:
+    """A message of a megabyte is cut before anybody has to read it."""
+    body = json.dumps({"error": {"message": "x" * 1_000_000}}).encode()
+    assert len(read(Response(400, Headers(), body)).message) == 2000
+
+
+@given(answers(["Content-Type"]) | st.binary(max_size=200).map(lambda body: Response(400, Headers(), body)))
+def test_no_answer_raises(answer: Response) -> None:
+    """Whatever the body is, there are words for it."""
+    assert read(answer).message

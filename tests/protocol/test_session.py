@@ -1,0 +1,217 @@
+"""The session machine where the exhaustive test does not look: lengths of requests, offsets that lie, the table itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uploader.protocol.messages import Broken, Response, Span
+from uploader.protocol.session import (
+    AUTO_CHUNK,
+    DEFAULT_GRANULARITY,
+    MOST_RESTARTS,
+    TRANSITIONS,
+    Ask,
+    Chunking,
+    Completed,
+    Doubted,
+    Ended,
+    Event,
+    Lost,
+    Rejected,
+    Send,
+    Session,
+    Start,
+    Started,
+    State,
+    Stored,
+    TokenRejected,
+    Violated,
+)
+
+GRANULE = DEFAULT_GRANULARITY
+MIB = 1 << 20
+STARTED = Started("https://www.googleapis.com/s")
+DOUBT = Doubted("gone", Broken("gone", True))
+
+
+def begun(size: int | None, chunk: int | None = None, granularity: int = GRANULE) -> Session:
+    """A session that the server has opened."""
+    return Session(size, Chunking(chunk)).after(Started(STARTED.uri, granularity))
+
+
+def sent(session: Session) -> Session:
+    """The session with its next move's bytes under way."""
+    move = session.move()
+    assert isinstance(move, Send)
+    return session.sending(move.span)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "granularity", "length"),
+    [
+        (None, GRANULE, None),
+        (1, GRANULE, GRANULE),
+        (GRANULE, GRANULE, GRANULE),
+        (2 * GRANULE - 1, GRANULE, GRANULE),
+        (5 * MIB, MIB, 5 * MIB),
+        (5 * MIB, 3 * MIB, 3 * MIB),
+        (MIB, 4 * MIB, 4 * MIB),
+        (1000, 7, 994),
+    ],
+)
+def test_a_chunk_is_rounded_to_the_granularity_and_at_least_one(
+    wanted: int | None, granularity: int, length: int | None
+) -> None:
+    """Whatever is asked for, a request holds whole granules, and one of them at least."""
+    assert Chunking(wanted).length(granularity) == length
+
+
+def test_auto_sends_the_whole_rest_and_after_an_interruption_8_mib() -> None:
+    """Undisturbed everything goes at once; after an interruption a bad line can lose no more than a chunk."""
+    session = sent(begun(200 * MIB))
+    assert session.sent == 200 * MIB
+    session = session.after(DOUBT).after(Stored(MIB))
+    assert session.move() == Send(Span(MIB, MIB + AUTO_CHUNK), final=False)
+
+
+def test_chunks_double_with_each_success() -> None:
+    """From 8 MiB on every request that was stored whole makes the next one twice as long."""
+    session = replace(begun(200 * MIB), chunking=Chunking(None, AUTO_CHUNK))
+    lengths = []
+    for _ in range(3):
+        session = sent(session)
+        lengths.append(session.sent - session.offset)
+        session = session.after(Stored(session.sent))
+    assert lengths == [AUTO_CHUNK, 2 * AUTO_CHUNK, 4 * AUTO_CHUNK]
+
+
+def test_a_partial_store_makes_auto_careful() -> None:
+    """A server that takes a little of the whole rest each time does not get the whole rest each time."""
+    session = sent(begun(200 * MIB)).after(Stored(GRANULE))
+    move = session.move()
+    assert move == Send(Span(GRANULE, GRANULE + AUTO_CHUNK), final=False)
+
+
+def test_a_stream_is_sent_in_chunks_that_never_grow() -> None:
+    """What is held of a stream stays bounded, and is whole granules even where 8 MiB are not."""
+    session = begun(None, granularity=3 * MIB)
+    for _ in range(5):
+        move = session.move()
+        assert isinstance(move, Send)
+        assert (len(move.span), move.final) == (6 * MIB, False)
+        session = session.sending(move.span).after(DOUBT).after(Stored(move.span.stop))
+
+
+def test_after_a_partial_store_lengths_stay_multiples() -> None:
+    """The server stored 43 bytes: the next chunk begins there and is still whole granules long."""
+    session = sent(begun(10 * GRANULE, GRANULE)).after(Stored(43))
+    assert session.move() == Send(Span(43, 43 + GRANULE), final=False)
+
+
+def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
+    """The chunk that ends the file says so; when all of it is stored but not finished, an empty one does."""
+    session = begun(GRANULE + 5, GRANULE)
+    session = sent(session).after(Stored(GRANULE))
+    assert session.move() == Send(Span(GRANULE, GRANULE + 5), final=True)
+    session = sent(session).after(DOUBT).after(Stored(GRANULE + 5))
+    assert session.move() == Send(Span(GRANULE + 5, GRANULE + 5), final=True)
+
+
+def test_an_empty_file_is_started_and_finished() -> None:
+    """Nothing to send is one final move without bytes."""
+    assert begun(0).move() == Send(Span(0, 0), final=True)
+
+
+@pytest.mark.parametrize("offset", [-1, GRANULE + 1, 10**18])
+def test_an_offset_beyond_what_was_sent_breaks_the_protocol(offset: int) -> None:
+    """No honest server holds more than it was given."""
+    assert sent(begun(10 * GRANULE, GRANULE)).after(Stored(offset)).state is State.BROKEN
+
+
+def test_the_offset_may_go_back_once() -> None:
+    """The first retreat is accepted and kept in mind, the second breaks the protocol."""
+    session = sent(begun(10 * GRANULE, GRANULE)).after(Stored(GRANULE))
+    session = sent(session).after(Stored(GRANULE - 1))
+    assert (session.state, session.offset, session.retreats, session.high) == (State.KNOWN, GRANULE - 1, 1, GRANULE)
+    assert sent(session).after(Stored(GRANULE - 2)).state is State.BROKEN
+
+
+def test_completion_before_everything_was_sent_breaks_the_protocol() -> None:
+    """Half a file can't be a finished upload, and neither can a stream without an end."""
+    assert sent(begun(10 * GRANULE, GRANULE)).after(Completed(Response(200))).state is State.BROKEN
+    assert sent(begun(None)).after(Completed(Response(200))).state is State.BROKEN
+
+
+def test_a_lost_session_is_begun_again_at_byte_0_three_times() -> None:
+    """Each time as a new session with nothing stored; the fourth loss is the end."""
+    session = begun(10 * GRANULE, GRANULE)
+    for count in range(1, MOST_RESTARTS + 1):
+        session = sent(session).after(Stored(GRANULE)).after(Lost("gone"))
+        assert (session.state, session.restarts, session.uri) == (State.NEW, count, "")
+        session = session.after(STARTED)
+        assert (session.offset, session.high, session.sent) == (0, 0, 0)
+    assert sent(session).after(Lost("gone")).state is State.EXHAUSTED
+
+
+def test_a_resumed_session_asks_first() -> None:
+    """What an earlier run sent is not known, so nothing is sent before the server was asked."""
+    session = Session.resumed(100, "https://www.googleapis.com/s", GRANULE, Chunking())
+    assert session.move() == Ask()
+    assert session.after(Stored(43)).move() == Send(Span(43, 100), final=True)
+    assert session.after(Completed(Response(200))).state is State.COMPLETE
+
+
+EVENTS: list[Event] = [
+    STARTED,
+    Stored(0),
+    Completed(Response(200)),
+    DOUBT,
+    TokenRejected(Response(401)),
+    Lost("gone"),
+    Rejected(Response(400)),
+    Violated("nonsense"),
+    Ended(),
+]
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> None:
+    """An event leads where the table says, and one that it does not know there is a fault of the program."""
+    session = replace(begun(0), state=state)
+    if type(event) in TRANSITIONS.get(state, {}):
+        assert session.after(event).state is TRANSITIONS[state][type(event)]
+    else:
+        with pytest.raises(LookupError, match="can't happen"):
+            session.after(event)
+
+
+def test_every_state_that_is_not_over_has_a_move() -> None:
+    """A new session starts, a doubtful one asks, a known one sends; the others are ends."""
+    moves = {state: type(replace(begun(5), state=state).move()) for state in TRANSITIONS}
+    assert moves == {State.NEW: Start, State.KNOWN: Send, State.UNSURE: Ask}
+    assert all(replace(begun(5), state=state).over for state in set(State) - set(TRANSITIONS))
+
+
+@given(
+    size=st.integers(0, 1 << 30),
+    chunk=st.none() | st.integers(1, 1 << 28),
+    granularity=st.integers(1, 1 << 24),
+    share=st.floats(0, 1),
+)
+def test_every_request_begins_at_the_servers_offset(
+    size: int, chunk: int | None, granularity: int, share: float
+) -> None:
+    """Whatever the sizes, a span begins where the server stands, stays inside the file, and is whole granules unless last."""
+    session = begun(size, chunk, granularity)
+    session = session.sending(Span(0, size)).after(DOUBT).after(Stored(int(size * share)))
+    move = session.move()
+    assert isinstance(move, Send)
+    assert move.span.start == session.offset <= move.span.stop <= size
+    assert move.final == (move.span.stop == size)
+    assert move.final or len(move.span) % granularity == 0
+    assert len(move.span) or move.final

@@ -1,0 +1,91 @@
+"""Simple and multipart requests byte for byte, and the rule for their repeat."""
+
+from __future__ import annotations
+
+import pytest
+
+from uploader.protocol.media import Media
+from uploader.protocol.messages import Body, Broken, Request, Response, Span
+from uploader.protocol.single import may_repeat, multipart, simple
+
+URL = "https://www.googleapis.com/upload/x"
+MEDIA = Media("POST", URL, (("fields", "id"),), "message/rfc822", 11, b'{"threadId":"7"}')
+RATE = b'{"error": {"errors": [{"reason": "rateLimitExceeded"}]}}'
+
+
+def wire_bytes(body: Body, file: bytes) -> bytes:
+    """What goes over the wire for a body around a file."""
+    assert body.span == Span(0, len(file))
+    return body.prefix + file + body.suffix
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_simple_is_the_file_alone(method: str) -> None:
+    """uploadType=media, the media type, and nothing around the bytes."""
+    media = Media(method, URL, (), "image/png", 11)
+    assert simple(media, 11) == Request(
+        method, f"{URL}?uploadType=media", (("Content-Type", "image/png"),), Body(span=Span(0, 11))
+    )
+
+
+def test_multipart_is_exactly_these_bytes() -> None:
+    """Two parts, metadata first, each with its own Content-Type, lines that end in CRLF, the closing boundary."""
+    request = multipart(MEDIA, 11, "b0undary")
+    assert (request.method, request.url) == ("POST", f"{URL}?fields=id&uploadType=multipart")
+    assert request.headers == (("Content-Type", "multipart/related; boundary=b0undary"),)
+    assert wire_bytes(request.body, b"Hello\r\n--b.") == (
+        b"--b0undary\r\n"
+        b"Content-Type: application/json; charset=UTF-8\r\n"
+        b"\r\n"
+        b'{"threadId":"7"}\r\n'
+        b"--b0undary\r\n"
+        b"Content-Type: message/rfc822\r\n"
+        b"\r\n"
+        b"Hello\r\n--b.\r\n"
+        b"--b0undary--\r\n"
+    )
+    assert len(request.body) == len(wire_bytes(request.body, b"Hello\r\n--b."))
+
+
+def test_multipart_without_metadata_has_an_empty_object() -> None:
+    """The first part is there even when there is nothing to say."""
+    body = multipart(Media("POST", URL, (), "image/png", 1), 1, "b").body
+    assert b"charset=UTF-8\r\n\r\n{}\r\n--b\r\nContent-Type: image/png" in body.prefix
+
+
+def test_multipart_of_the_other_dialect_says_so_in_a_header() -> None:
+    """X-Goog-Upload-Protocol: multipart, and no uploadType in the query."""
+    request = multipart(MEDIA, 11, "b", goog_upload=True)
+    assert request.url == f"{URL}?fields=id"
+    assert request.header("x-goog-upload-protocol") == "multipart"
+    assert request.body == multipart(MEDIA, 11, "b").body
+
+
+ANSWERS = [
+    (Broken("the connection was refused", False), True),
+    (Broken("no answer", True), False),
+    (Response(503), False),
+    (Response(500), False),
+    (Response(503, sent_whole=False), True),
+    (Response(429), True),
+    (Response(408), True),
+    (Response(401), True),
+    (Response(403, body=RATE), True),
+    (Response(403), False),
+    (Response(400), False),
+    (Response(404), False),
+]
+
+
+@pytest.mark.parametrize(("answer", "again"), ANSWERS)
+def test_a_request_with_an_effect_is_repeated_only_when_it_surely_had_none(
+    answer: Response | Broken, again: bool
+) -> None:
+    """Not received whole, or turned away before it was carried out; a mail would go twice otherwise."""
+    assert may_repeat(answer, repeatable=False) is again
+
+
+@pytest.mark.parametrize("answer", [answer for answer, _ in ANSWERS])
+def test_a_request_that_replaces_may_always_be_repeated(answer: Response | Broken) -> None:
+    """Doing it twice leaves one effect."""
+    assert may_repeat(answer, repeatable=True)
