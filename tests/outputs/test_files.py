@@ -8,6 +8,7 @@ import os
 import resource
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,32 +23,38 @@ from uploader.redaction import Redactor
 from uploader.results import FileResult
 
 
-@pytest.fixture
-def small_disk() -> Iterator[int]:
-    """For a while no file of this process may grow beyond so many bytes: the system cuts the write that crosses it."""
+SMALL = 4096  # bytes
+
+
+@contextmanager
+def small_disk() -> Iterator[None]:
+    """No file of this process may grow beyond SMALL meanwhile: the system cuts the write that crosses it.
+
+    It lasts for one call alone, since pytest's own log is a file too.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, hard))
     try:
-        yield 4096
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_half_an_entry_is_taken_back(tmp_path: Path, small_disk: int) -> None:
+def test_half_an_entry_is_taken_back(tmp_path: Path) -> None:
     """When the disk fills up in the middle of an entry, the file is what it was before."""
     path = tmp_path / "output"
     path.write_text("before=1\n")
-    with pytest.raises(OSError, match="File too large"):
-        append_whole(path, "x" * small_disk)
+    with small_disk(), pytest.raises(OSError, match="File too large"):
+        append_whole(path, "x" * SMALL)
     assert path.read_text() == "before=1\n"
 
 
-def test_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path, small_disk: int) -> None:
+def test_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path) -> None:
     """When a whole file can't be written, the old one stands and no temporary one remains."""
     path = tmp_path / "uploader.env"
     path.write_text("OLD=1\n")
-    with pytest.raises(OSError, match="File too large"):
-        write_whole(path, ["x" * small_disk, "y"])
+    with small_disk(), pytest.raises(OSError, match="File too large"):
+        write_whole(path, ["x" * SMALL, "y"])
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("uploader.env", "OLD=1\n")]
 
 

@@ -1,4 +1,4 @@
-"""Where the bearer token may go: the endpoint's own origin and Google's API hosts over https, and nowhere by a trick."""
+"""Where the bearer token may go: its endpoint's origin and Google's API hosts over https, by no trick elsewhere."""
 
 from __future__ import annotations
 

@@ -44,6 +44,5 @@ def test_only_an_object_is_json_here(body: bytes, value: object) -> None:
 @given(st.binary(max_size=300) | st.integers(1, 200_000).map(lambda depth: b"[" * depth))
 def test_no_body_raises(body: bytes) -> None:
     """Broken encodings and absurd depths are no objects, not exceptions."""
-    assert Response(200, body=body).json() is None or body.strip().startswith(
-        (b"{", b"\xef", b"\xff", b"\xfe", b"\x00")
-    )
+    value = Response(200, body=body).json()
+    assert value is None or isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""Whether, how long and until when: the documented schedule, Retry-After in all its forms, the budget and the deadline."""
+"""Whether, how long and until when: the documented schedule, every form of Retry-After, the budget, the deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session machine where the exhaustive test does not look: lengths of requests, offsets that lie, the table itself."""
+"""The session machine where the exhaustive test does not look: lengths, offsets that lie, the table itself."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_every_state_that_is_not_over_has_a_move() -> None:
 def test_every_request_begins_at_the_servers_offset(
     size: int, chunk: int | None, granularity: int, share: float
 ) -> None:
-    """Whatever the sizes, a span begins where the server stands, stays inside the file, and is whole granules unless last."""
+    """A span begins where the server stands, stays inside the file, and is whole granules unless it is the last."""
     session = begun(size, chunk, granularity)
     session = session.sending(Span(0, size)).after(DOUBT).after(Stored(int(size * share)))
     move = session.move()

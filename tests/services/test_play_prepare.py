@@ -178,12 +178,12 @@ def test_a_track_alone_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all_is_no_job(tmp_path: Path) -> None:
-    """A package name asks for nothing; an existing edit asks to be committed."""
+    """A package name asks for nothing; an existing edit asks to be committed, `commit: false` for an open one."""
     assert complaints(tmp_path, package_name=PACKAGE).keys() == {"files"}
-    assert prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12").lines == (
-        "work in edit 12",
-        "commit the edit",
-    )
+    prepared = prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12")
+    assert prepared.lines == ("work in edit 12", "commit the edit")
+    opened = prepare(tmp_path, package_name=PACKAGE, commit="false")
+    assert opened.lines == ("open an edit of com.example.app", "leave the edit open")
 
 
 def test_what_is_released_can_t_become_a_draft(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.fake_play import Play, artifact, release
+from tests.services.fake_play import Play, artifact, refused, release
 from tests.services.play_driver import Driver, asked
 from uploader.errors import ProtocolError, ServiceError
 from uploader.services.play import tracks
@@ -191,6 +191,23 @@ def test_a_change_on_an_empty_track_is_refused() -> None:
     """There is nothing to halt."""
     with pytest.raises(ServiceError, match="Track production has no release to change"):
         Driver(Play()).run(asked(tracks=("production",), wish=Wish("halted")))
+
+
+@pytest.mark.parametrize("message", ["Track not found: beta.", "Track is empty."])
+def test_a_track_that_is_answered_with_404_is_empty(message: str) -> None:
+    """Play says so of tracks that were never used; whether it exists at all is told when it is written to."""
+    play = Play()
+    play.fail("GET tracks", refused(404, message, "trackEmpty"))
+    Driver(play).run(asked(artifact(2), tracks=("beta",)))
+    assert play.live.tracks["beta"] == [release(2)]
+
+
+def test_a_404_about_the_edit_is_not_an_empty_track() -> None:
+    """What is gone is the edit: the work begins again in a fresh one."""
+    play = Play(beta=[release(1, status="draft")])
+    play.fail("GET tracks", refused(404, "Edit not found: 1."), effect=play.close_edits)
+    Driver(play).run(asked(artifact(2), tracks=("beta",)))
+    assert play.live.tracks["beta"] == [release(2), release(1, status="draft")]
 
 
 def test_retained_versions_stay_beside_the_new_ones() -> None:

@@ -1,4 +1,4 @@
-"""A server that reads one request on each connection and does with it what its script says; all of it is written down."""
+"""A server that reads one request on each connection and does what its script says; all of it is written down."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class GivenToken(SubjectTokenSupplier):
     def __init__(self, token: str) -> None:
         self._token = token
 
-    def get_subject_token(self, context: Any, request: Exchange) -> str:  # noqa: ARG002
+    def get_subject_token(self, context: Any, request: Exchange) -> str:  # noqa: ARG002  # google-auth calls it so
         """The token as it was given."""
         return self._token
 

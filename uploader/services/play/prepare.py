@@ -98,7 +98,7 @@ def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[P
     if inputs.tracks and not releasing:
         what = "there are none, and no other input says what should change on the track."
         yield Problem("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
-    if not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
+    if inputs.commit and not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
         yield Problem("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
 
 

@@ -1,0 +1,144 @@
+"""docs/RECIPES.md is run: each step's inputs are read as the program reads them, and the releases do what they say."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.services.factory import make_inputs
+from tests.services.fake_play import Play, release
+from tests.services.play_driver import Driver
+from tests.services.test_play_prepare import full_workspace
+from uploader.artifacts import find
+from uploader.emulator.specimens import make_bundle
+from uploader.services import play as target
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "RECIPES.md"
+ACTION = "OWNER/google-release-uploader@v1"
+# What the expressions of the recipes stand for.
+VALUES = {
+    "secrets.PLAY_KEY": "{}",
+    "matrix.module": "mobile",
+    "matrix.track": "production",
+    "inputs.status": "inProgress",
+    "inputs.fraction": "0.5",
+    "needs.open.outputs.edit-id": "1",
+}
+ROLLOUT = release(5, status="inProgress", userFraction=0.2)
+
+
+def steps_of(document: object) -> list[dict[str, Any]]:
+    """The steps in a block: a list of steps, or a workflow with jobs."""
+    if isinstance(document, list):
+        return [step for step in document if isinstance(step, dict)]
+    jobs = document.get("jobs", {}) if isinstance(document, dict) else {}
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+def uses() -> list[dict[str, Any]]:
+    """Every use of this action in the recipes."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    steps = [step for block in blocks for step in steps_of(yaml.safe_load(block))]
+    return [step for step in steps if step.get("uses") == ACTION]
+
+
+PLAY_USES = [step for step in uses() if step["with"]["target"] == "play"]
+BY_NAME = {step["name"]: step for step in PLAY_USES if "name" in step}
+
+
+def workspace(folder: Path) -> Path:
+    """A checkout in which everything that the recipes name was built."""
+    for module, code in (("app", 6), ("mobile", 6), ("tv", 7)):
+        path = folder / module / "build/outputs/bundle/release" / f"{module}.aab"
+        path.parent.mkdir(parents=True)
+        make_bundle(path, "com.example.app", code, f"{code}.0")
+    full_workspace(folder)
+    for old, new in (
+        ("mapping.txt", "app/build/outputs/mapping/release/mapping.txt"),
+        ("whatsnew", "distribution/whatsnew"),
+        ("metadata", "fastlane/metadata/android"),
+    ):
+        (folder / new).parent.mkdir(parents=True, exist_ok=True)
+        (folder / old).rename(folder / new)
+    return folder
+
+
+def perform(step: dict[str, Any], folder: Path, play: Play) -> Driver:
+    """Runs one step on the model of Play."""
+    given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
+    inputs = make_inputs(folder, **given)
+    files = find(inputs.files, folder)
+    driver = Driver(play)
+    driver.drive(target.prepare(inputs, files).flow())
+    return driver
+
+
+def _valued(text: str) -> str:
+    return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: VALUES[found[1]], text)
+
+
+def test_there_are_recipes() -> None:
+    """The block that holds them is found, whatever the page looks like."""
+    assert len(PLAY_USES) >= 15
+
+
+@pytest.mark.parametrize("number", range(len(PLAY_USES)))
+def test_every_use_is_accepted(number: int, tmp_path: Path) -> None:
+    """No input is unknown, no value is wrong, no combination refused; and Play takes what comes of it."""
+    notes = [{"language": "en-US", "text": "Bugs fixed."}]
+    play = Play(
+        production=[ROLLOUT, release(4)],
+        internal=[release(3), release(1021, 1042, 1043, 1044, status="draft")],
+        beta=[release(4, releaseNotes=notes)],
+    )
+    play.edits = {name: copy.deepcopy(play.live) for name in ("1", "01234567890123456789")}
+    step = PLAY_USES[number]
+    allowed = {**step, "with": {"replace-rollout": "true", **step["with"]}}
+    perform(allowed, workspace(tmp_path), play)
+    assert play.live.tracks["production"]
+
+
+def test_the_steps_of_a_promotion_follow_each_other(tmp_path: Path) -> None:
+    """Internal, beta, a tenth of production: one upload, the same notes everywhere."""
+    play = Play(production=[release(4)])
+    folder = workspace(tmp_path)
+    for name in (
+        "Release to the internal testers",
+        "Promote from internal to beta",
+        "Promote from beta to a tenth of production",
+    ):
+        perform(BY_NAME[name], folder, play)
+    new, old = play.live.tracks["production"]
+    assert (new["versionCodes"], new["userFraction"], old) == (["6"], 0.1, release(4))
+    assert new["releaseNotes"] == [{"language": "en-US", "text": "News."}]
+    assert play.uploads == ["app/build/outputs/bundle/release/app.aab", "app/build/outputs/mapping/release/mapping.txt"]
+
+
+def test_the_steps_of_a_rollout_follow_each_other(tmp_path: Path) -> None:
+    """One percent, a fifth, halted, resumed, everybody."""
+    play = Play(production=[release(4)])
+    folder = workspace(tmp_path)
+    states = []
+    for name in (
+        "Begin with one user in a hundred",
+        "Widen the rollout",
+        "Halt the rollout",
+        "Resume it where it was",
+        "Complete the rollout",
+    ):
+        perform(BY_NAME[name], folder, play)
+        first = play.live.tracks["production"][0]
+        states.append((first["status"], first.get("userFraction")))
+    assert states == [
+        ("inProgress", 0.01),
+        ("inProgress", 0.2),
+        ("halted", 0.2),
+        ("inProgress", 0.2),
+        ("completed", None),
+    ]
+    assert play.live.tracks["production"] == [release(6)]

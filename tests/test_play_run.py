@@ -1,0 +1,264 @@
+"""A release from the environment to the committed edit, through the real entrypoint, as a CI job runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.job import ENTRYPOINT, Job
+from tests.outputs.platforms import dotenv_report, workflow_commands
+from tests.real_artifacts import real_apk
+from uploader.emulator import Emulator, specimens
+
+MIB = 1024 * 1024
+SIZE = 5 * MIB + 12345  # bytes: six chunks of 1 MiB, the last of them short
+PLAY = {"target": "play", "files": "*.a*", "tracks": "internal"}
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """A running emulator without faults; tests queue their own."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def job(tmp_path: Path, emulator: Emulator) -> Job:
+    """A job whose workspace holds one bundle, com.example.app 42."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    return Job(workspace, emulator)
+
+
+def stored(job: Job) -> list[tuple[int, str]]:
+    """Size and sha256 of everything that the emulator holds."""
+    return [(item["size"], item["sha256"]) for item in job.emulator.state()["objects"]]
+
+
+def file(path: Path) -> tuple[int, str]:
+    """Size and sha256 of a file."""
+    return path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def fired(job: Job) -> list[str]:
+    """The faults that happened."""
+    return [receipt["do"] for receipt in job.emulator.state()["faults"]["fired"]]
+
+
+def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
+    """The bundle is stored byte for byte, its version code is on the track, the edit is committed, the ids are out."""
+    ended = job.run({**PLAY, "release-name": "One"})
+    state = job.emulator.state()
+    assert ended.code == 0, ended.log
+    assert stored(job) == [file(job.workspace / "app.aab")]
+    assert ended.outputs["version-codes"] == ended.outputs["version-code"] == ended.outputs["id"] == "42"
+    assert ended.outputs["committed"] == "true"
+    assert ended.outputs["edit-id"] in str(state["edits"]["committed"])
+    assert ended.outputs["bytes-uploaded"] == str(SIZE)
+    assert (ended.outputs["bytes-resent"], ended.outputs["attempts"], ended.outputs["resumed"]) == ("0", "1", "false")
+    assert "One" in json.dumps(state["tracks"])
+
+
+def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> None:
+    """An APK that nobody here made arrives whole, with at most two chunks sent again."""
+    apk = real_apk()
+    (job.workspace / "app.aab").unlink()
+    (job.workspace / "server.apk").symlink_to(apk)
+    on = "play.apks.upload+resumable.put"
+    job.emulator.add_fault(on, "status", status=503, nth=3, after=500_000)
+    job.emulator.add_fault(on, "reset", nth=5, after=500_000)
+    job.emulator.add_fault(on, "short-store", nth=7, stored=512 * 1024)
+    ended = job.run({**PLAY, "chunk-size": "1MiB", "allow-outside-workspace": "true"})
+    assert ended.code == 0, ended.log
+    assert fired(job) == ["status", "reset", "short-store"]
+    assert stored(job) == [file(apk)]
+    assert ended.outputs["version-codes"] == "278"
+    assert int(ended.outputs["bytes-resent"]) <= 2 * MIB
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "status 500 at once": {"on": "resumable.put", "do": "status", "status": 500},
+    "status 502 after bytes": {"on": "resumable.put", "do": "status", "status": 502, "after": 700_000, "nth": 2},
+    "status 429 with Retry-After": {"on": "resumable.put", "do": "status", "status": 429, "retry_after": 1},
+    "status 408": {"on": "resumable.put", "do": "status", "status": 408, "nth": 3},
+    "rate limit 403": {"on": "resumable.put", "do": "status", "status": 403, "reason": "rateLimitExceeded"},
+    "start refused for now": {"on": "resumable.start", "do": "status", "status": 503},
+    "connection reset after bytes": {"on": "resumable.put", "do": "reset", "after": 600_000, "nth": 2},
+    "fewer bytes stored than sent": {"on": "resumable.put", "do": "short-store", "stored": 262_144, "nth": 2},
+    "308 without Range": {"on": "resumable.put", "do": "no-range", "nth": 2},
+    "answer lost after completion": {"on": "resumable.final", "do": "answer-lost"},
+    "error after completion": {"on": "resumable.final", "do": "status-after-effect", "status": 503},
+    "stall": {"on": "resumable.put", "do": "stall", "after": 300_000, "seconds": 3},
+    "slow answer to the last byte": {"on": "resumable.final", "do": "slow-answer", "seconds": 3},
+    "session lost 404": {"on": "resumable.put", "do": "session-lost", "nth": 4},
+    "session lost 410": {"on": "resumable.put", "do": "session-lost", "status": 410, "nth": 4},
+    "token expired": {"on": "resumable.put", "do": "token-expired", "nth": 2},
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
+    """Whatever happens once on the way, the release ends committed with the same bytes, stored once."""
+    fault = FAULTS[name]
+    job.emulator.add_fault(**fault)
+    ended = job.run({**PLAY, "chunk-size": "1MiB", "stall-timeout": "1s"})
+    assert ended.code == 0, ended.log
+    assert fired(job) == [fault["do"]]
+    assert stored(job) == [file(job.workspace / "app.aab")]
+    assert ended.outputs["committed"] == "true"
+
+
+def test_a_gibibyte_needs_little_memory(job: Job) -> None:
+    """A sparse bundle of 1 GiB goes through with less than 80 MB of resident memory."""
+    (job.workspace / "app.aab").unlink()
+    specimens.make_bundle(job.workspace / "huge.aab", "com.example.app", 43, "1.0", size_bytes=1 << 30, sparse=True)
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert stored(job)[0][0] == 1 << 30
+    assert stored(job)[0][1] == ended.results[0]["sha256"]
+    assert ended.peak < 80_000_000
+
+
+def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
+    """With `commit: false` the next job can go on in the edit, and the second run does."""
+    first = job.run({"target": "play", "files": "*.aab", "commit": "false"})
+    assert (first.code, first.outputs["committed"]) == (0, "false"), first.log
+    assert first.outputs["edit-id"] in str(job.emulator.state()["edits"]["open"])
+    second = job.run({**PLAY, "existing-edit-id": first.outputs["edit-id"]})
+    assert (second.code, second.outputs["edit-id"]) == (0, first.outputs["edit-id"]), second.log
+    assert len(stored(job)) == 1
+
+
+def test_a_dry_run_leaves_nothing(job: Job) -> None:
+    """A rehearsal uploads and validates in a throwaway edit, and deletes it."""
+    ended = job.run({**PLAY, "dry-run": "true"})
+    state = job.emulator.state()
+    assert (ended.code, ended.outputs["committed"]) == (0, "false"), ended.log
+    assert not state["edits"]["open"]
+    assert not state["edits"]["committed"]
+    assert len(state["edits"]["deleted"]) == 1
+    assert "NOTHING WAS PUBLISHED" in ended.summary
+
+
+def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
+    """When Google says no, its own words come out in one annotation, and the edit that was opened is gone."""
+    job.emulator.add_fault("play.tracks.update", "status", status=400, message="Release notes are too naughty.")
+    ended = job.run(PLAY)
+    state = job.emulator.state()
+    errors = [command for command in workflow_commands(ended.log) if command.name == "error"]
+    assert ended.code == 4
+    assert len(errors) == 1
+    assert "Release notes are too naughty." in errors[0].data
+    assert not state["edits"]["open"]
+    assert len(state["edits"]["deleted"]) == 1
+
+
+def test_retries_spent_keep_the_session_and_the_next_run_resumes(job: Job) -> None:
+    """Exit 75 keeps edit and session; the same run again sends only the rest, and ends as one clean run would."""
+    job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
+    job.emulator.add_fault("resumable.query", "status", status=503)
+    first = job.run({**PLAY, "chunk-size": "1MiB", "max-retries": "1"})
+    assert first.code == 75, first.log
+    assert len(job.emulator.state()["edits"]["open"]) == 1
+    second = job.run({**PLAY, "chunk-size": "1MiB"})
+    assert second.code == 0, second.log
+    assert (second.outputs["resumed"], second.outputs["bytes-uploaded"]) == ("true", str(SIZE - 2 * MIB))
+    assert second.outputs["edit-id"] == first.outputs["edit-id"]
+    assert stored(job) == [file(job.workspace / "app.aab")]
+    assert second.results[0]["resumed_from"] == 2 * MIB
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_quickly_and_the_next_one_resumes(job: Job, number: signal.Signals, code: int) -> None:
+    """A cancelled job ends at once with the signal's exit code, its edit is kept, and running again goes on."""
+    job.emulator.add_fault("resumable.put", "stall", after=2 * MIB, seconds=30)
+    running = job.start(PLAY).when(lambda state: bool(state["faults"]["fired"]))
+    ended = running.send(number).end()
+    assert ended.code == code, ended.log
+    assert len(job.emulator.state()["edits"]["open"]) == 1
+    again = job.run(PLAY)
+    assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
+    assert stored(job) == [file(job.workspace / "app.aab")]
+
+
+HOSTILE = "a\n::error::b ##[c] %0A|`<img>`\r.aab"
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_a_hostile_file_name_breaks_no_file_of_the_platform(tmp_path: Path, emulator: Emulator, kind: str) -> None:
+    """Newlines and commands in a file's name reach neither the log as commands nor the output files as lines."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    specimens.make_bundle(workspace / HOSTILE, "com.example.app", 42, "1.0", size_bytes=100_000)
+    ended = Job(workspace, emulator, kind).run(PLAY)
+    assert ended.code == 0, ended.log
+    assert ended.results[0]["id"] == "42"
+    if kind == "gitlab":
+        assert dotenv_report((workspace / "uploader.env").read_bytes())["UPLOADER_VERSION_CODE"] == "42"
+    else:
+        assert ended.outputs["version-code"] == "42"
+        assert not [command for command in workflow_commands(ended.log) if command.name in ("error", "c")]
+        assert "\n::error::" not in ended.summary
+
+
+MISTAKES: dict[str, tuple[dict[str, str], str]] = {
+    "no such file": ({"files": "gone.aab"}, "files"),
+    "a pattern that matches nothing": ({"files": "build/**/*.apk"}, "files"),
+    "credentials that are no JSON": ({"credentials": "{secret-but-broken"}, "credentials"),
+    "credentials that lack a field": ({"credentials": '{"type": "service_account"}'}, "credentials"),
+    "an unknown target": ({"target": "plya"}, "target"),
+    "an unknown status": ({"status": "done"}, "status"),
+    "user-fraction 0": ({"user-fraction": "0"}, "user-fraction"),
+    "user-fraction 1": ({"user-fraction": "1"}, "user-fraction"),
+    "no tracks while committing": ({"tracks": ""}, "tracks"),
+    "plain http to another host": ({"api-endpoint": "http://example.com"}, "api-endpoint"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_told_before_anything_is_sent(job: Job, name: str) -> None:
+    """A wrong input ends with exit 2 and its name, and no request was made."""
+    inputs, wrong = MISTAKES[name]
+    ended = job.run({**PLAY, **inputs})
+    assert ended.code == 2, ended.log
+    assert f"{wrong}:" in ended.log
+    assert "secret-but-broken" not in ended.log
+    assert not job.emulator.state()["requests"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut"], ids=["empty", "truncated"])
+def test_a_damaged_bundle_is_refused_before_anything_is_sent(job: Job, content: bytes) -> None:
+    """An empty or truncated zip is found offline."""
+    (job.workspace / "app.aab").write_bytes(content)
+    assert job.run(PLAY).code == 2
+    assert not job.emulator.state()["requests"]
+
+
+def test_all_mistakes_are_told_together(job: Job) -> None:
+    """Three wrong inputs are three names in one message."""
+    ended = job.run({**PLAY, "files": "gone.aab", "status": "done", "user-fraction": "7"})
+    assert ended.code == 2
+    assert all(f"{name}:" in ended.log for name in ("files", "status", "user-fraction"))
+
+
+def test_a_positional_argument_is_refused_with_gitlabs_remedy(job: Job) -> None:
+    """The words that GitLab's runner hands an entrypoint end the run, and the remedy is named."""
+    ended = subprocess.run(
+        [sys.executable, str(ENTRYPOINT), "sh", "-c", "true"],
+        env=job.environment(PLAY),
+        cwd=job.workspace,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert 'entrypoint: [""]' in ended.stdout + ended.stderr
