@@ -57,6 +57,8 @@ def main() -> int:
             "Act three: a mail to the team; the server fails after sending it, and it is not sent twice",
             {
                 "target": "gmail",
+                "impersonate-user": "releases@example.com",
+                "impersonate-user": "releases@example.com",
                 "mail-from": "releases@example.com",
                 "mail-to": "team@example.com",
                 "mail-subject": f"Shop 1.4.2 ({release['version-code']}) is on internal",

@@ -10,7 +10,8 @@ import pytest
 
 from tests.emulator.conftest import Begin
 from tests.emulator.talk import APP, PACKAGE, Reply, Talk
-from tests.real_artifacts import SMALL, real_apk
+from tests.real_artifacts import LARGE, SMALL, real_apk
+from uploader.emulator.answers import Refusal
 from uploader.emulator.play.packages import Identity, identify
 from uploader.emulator.specimens import make_apk, make_bundle
 
@@ -69,8 +70,10 @@ def test_an_apk_shows_its_digests_as_a_binary(talk: Talk, apk: bytes) -> None:
 
 
 def test_a_real_apk_is_read() -> None:
-    """An APK that nobody here built gives its package and version code."""
-    assert identify(real_apk(SMALL), "apk") == Identity("io.appium.uiautomator2.server.test", 278)
+    """An APK that nobody here built gives its package and version code; one without a version code is refused."""
+    assert identify(real_apk(LARGE), "apk") == Identity("io.appium.uiautomator2.server", 278)
+    with pytest.raises(Refusal, match="versionCode"):
+        identify(real_apk(SMALL), "apk")
 
 
 def test_an_edit_is_a_copy_of_what_is_live(begin: Begin) -> None:

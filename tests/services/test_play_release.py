@@ -71,6 +71,19 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
     assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
 
 
+@pytest.mark.parametrize(
+    ("review", "status", "state"),
+    [("automatic", "", "sent for review"), ("by hand", "", "to be sent for review"), ("either", "draft", "as a draft")],
+)
+def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, state: str) -> None:
+    """Sent for review, waiting to be sent, or a draft that nobody reviews."""
+    play = Play()
+    play.review = review
+    outcome = Driver(play).run(asked(artifact(2), wish=Wish(status)))
+    assert outcome.sections[-1].title == "Review"
+    assert state in outcome.sections[-1].rows[0][1]
+
+
 def test_commit_false_leaves_the_edit_open_for_another_job() -> None:
     """Nothing is committed or deleted, the id is an output, and the journal does not claim the edit."""
     play = Play()

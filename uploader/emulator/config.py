@@ -59,7 +59,7 @@ class Config:
         metadata={"meaning": "a version code is used up by its upload, not only by a commit"},
     )
     edit_lifetime: float = field(default=604_800.0, metadata={"meaning": "life of an edit"})
-    token_lifetime: float = field(default=3600.0, metadata={"meaning": "life of an access token"})
+    token_lifetime: float = field(default=3600.0, metadata={"meaning": "the longest life of an access token"})
     oidc_lifetime: float = field(default=300.0, metadata={"meaning": "life of a CI system's identity token"})
     session_lifetime: float = field(default=604_800.0, metadata={"meaning": "life of an upload session"})
     delegation: bool = field(

@@ -6,6 +6,7 @@ References: RFC 8693; docs.github.com OpenID Connect; cloud.google.com/iam/docs/
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from datetime import datetime, timezone
@@ -104,20 +105,38 @@ def _believed(x: Exchange, text: str, audience: str) -> dict[str, Json]:
 
 def _generate(x: Exchange) -> Answer:
     """IAM's generateAccessToken: a token of the service account, for whoever may impersonate it."""
-    authority = x.world.authority
-    caller = authority.caller(x)
-    if not caller.federated and not set(caller.scopes) & set(IAM_SCOPES):
-        raise Refusal(403, "Request had insufficient authentication scopes.", "insufficientPermissions")
-    if x.params["email"] != ACCOUNT:
-        raise Refusal(404, "Not found; Gaia id not found for email " + x.params["email"])
+    _may_impersonate(x)
     wanted = x.json()
     scopes = wanted.get("scope")
     if not isinstance(scopes, list) or not scopes:
         raise Refusal(400, "Request must include at least one scope.")
-    expires = x.world.clock() + _lifetime(str(wanted.get("lifetime", "3600s")))
-    token = authority.issue(Token(ACCOUNT, "", tuple(map(str, scopes)), expires))
+    lifetime = min(_lifetime(str(wanted.get("lifetime", "3600s"))), x.world.config.token_lifetime)
+    expires = x.world.clock() + lifetime
+    token = x.world.authority.issue(Token(ACCOUNT, "", tuple(map(str, scopes)), expires))
     moment = datetime.fromtimestamp(expires, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return as_json({"accessToken": token, "expireTime": moment})
+
+
+def _sign(x: Exchange) -> Answer:
+    """IAM's signJwt: claims signed as the service account would, which the token endpoint then judges."""
+    _may_impersonate(x)
+    try:
+        claims = json.loads(str(x.json().get("payload", "")))
+    except ValueError:
+        claims = None
+    if not isinstance(claims, dict):
+        raise Refusal(400, "The payload must be the JSON of a claim set.")
+    authority = x.world.authority
+    return as_json({"keyId": authority.key_id, "signedJwt": jwt.sign(authority.key, authority.key_id, claims)})
+
+
+def _may_impersonate(x: Exchange) -> None:
+    """Only a federated login or a token for IAM may act as the account. Raises `Refusal`."""
+    caller = x.world.authority.caller(x)
+    if not caller.federated and not set(caller.scopes) & set(IAM_SCOPES):
+        raise Refusal(403, "Request had insufficient authentication scopes.", "insufficientPermissions")
+    if x.params["email"] != ACCOUNT:
+        raise Refusal(404, "Not found; Gaia id not found for email " + x.params["email"])
 
 
 def _lifetime(text: str) -> int:
@@ -135,6 +154,13 @@ ROUTES = (
         "POST",
         "/v1/projects/-/serviceAccounts/{email}:generateAccessToken",
         _generate,
+        scopes=None,
+    ),
+    Route(
+        "iamcredentials.projects.serviceAccounts.signJwt",
+        "POST",
+        "/v1/projects/-/serviceAccounts/{email}:signJwt",
+        _sign,
         scopes=None,
     ),
 )

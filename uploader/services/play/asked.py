@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from uploader.artifacts import Artifact
-from uploader.playfiles import StoreFiles
 from uploader.services.play.api import ExpansionKind
 from uploader.services.play.tracks import Notes, Wish
+
+if TYPE_CHECKING:
+    from uploader.playfiles import StoreFiles
 
 Review = Literal["auto", "true", "false"]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +109,10 @@ class _Reader:
 
 def _temporary(folder: Path | None) -> Path:
     """A folder of this process's own, made when something is packed into it and gone when the process ends."""
+    import atexit  # only native symbols are ever packed, and start-up counts
+    import shutil
+    import tempfile
+
     path = (folder or Path(tempfile.gettempdir())) / f"uploader-symbols-{os.getpid()}"
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path

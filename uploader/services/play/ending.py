@@ -17,6 +17,7 @@ STORE = "https://play.google.com/store/apps/details?id="
 Row: TypeAlias = tuple[str, str, str]  # track, before, after
 
 SENT = "sent for review"
+DRAFT = "saved as a draft; it waits in the Play Console to be rolled out"
 BY_HAND = "waits in the Play Console, under Publishing overview, to be sent for review"
 OPEN = "not committed: the edit is open"
 REHEARSED = "nothing was published: this was a rehearsal"
@@ -39,7 +40,8 @@ def end(work: Work, codes: tuple[str, ...], rows: Sequence[Row]) -> Flow:
     yield from forget(work)
     yield Publish({"committed": "true"})
     where = f" on {', '.join(work.asked.tracks)}" if work.asked.tracks else ""
-    return _outcome(work, f"{what} is committed{where}.", BY_HAND if by_hand else SENT, rows, True)
+    review = BY_HAND if by_hand else DRAFT if work.asked.wish.status == "draft" else SENT
+    return _outcome(work, f"{what} is committed{where}.", review, rows, True)
 
 
 def _rehearsed(work: Work) -> Steps[None]:

@@ -9,11 +9,10 @@ from uploader.artifacts import Artifact, inspect
 from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs
 from uploader.playfiles import too_large
-from uploader.services.base import Prepared
+from uploader.services.base import Flow, Prepared
 from uploader.services.play import api
 from uploader.services.play.asked import Asked
 from uploader.services.play.attachments import LAST_RELEASE, Attachments, attachments
-from uploader.services.play.release import flow
 from uploader.services.play.tracks import STAGED, Wish
 
 
@@ -35,9 +34,15 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     return Prepared(
         lines=tuple(_plan(asked)),
         scopes=(api.SCOPE,),
-        flow=lambda: flow(asked),
+        flow=lambda: _flow(asked),
         warnings=(*_warnings(inputs, artifacts), *attached.warnings),
     )
+
+
+def _flow(asked: Asked) -> Flow:
+    from uploader.services.play.release import flow  # a refusal does not wait for the steps of a release
+
+    return flow(asked)
 
 
 def _inspected(files: tuple[Artifact, ...], problems: list[Problem]) -> tuple[Artifact, ...]:
