@@ -30,7 +30,7 @@ def explore(depth: int, chunk: int | None) -> dict[State, int]:
         assert idle <= 4 + 2 * depth, f"no progress after {idle} moves in {session}"
         for fault in FAULTS if left else ("none",):
             after, answered = step(session, server, fault)
-            progress = after.high > session.high or after.over
+            progress = after.offset > session.offset or after.over
             position = (after, answered, left - (fault != "none"), 0 if progress else idle + 1)
             if position not in seen:
                 seen.add(position)

@@ -209,6 +209,14 @@ def test_a_replay_does_not_send_again_what_play_lists() -> None:
     assert play.uploads == ["app-2.aab"]
 
 
+def test_what_was_lost_with_an_edit_is_sent_again() -> None:
+    """A mapping lives in its edit: when that was deleted from outside, the fresh one gets it too."""
+    play = Play()
+    play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
+    Driver(play).run(asked(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
+    assert play.live.extras.keys() == {(2, "proguard")}
+
+
 def test_two_replays_and_no_more() -> None:
     """Three edits closed in a row are somebody else's doing, which the message says."""
     play = Play()
@@ -371,6 +379,7 @@ def test_commits_without_end_are_a_temporary_failure() -> None:
     driver = Driver(play)
     with pytest.raises(TemporaryError):
         driver.run(asked(artifact(2), tries=2))
+    assert (play.count("commit"), driver.waits) == (3, 3)
     assert play.edits
     assert driver.outputs["committed"] == "false"
 

@@ -26,6 +26,7 @@ HALTED = release(5, status="halted", userFraction=0.2)
         ([release(4)], STAGED, [STAGED, release(4)]),
         ([release(4)], DRAFT, [DRAFT, release(4)]),
         ([release(4), ROLLOUT], DRAFT, [DRAFT, release(4), ROLLOUT]),
+        ([ROLLOUT], release(5, status="draft"), [release(5, status="draft"), ROLLOUT]),
         ([release(4), release(5, status="draft")], DRAFT, [DRAFT, release(4)]),
         ([release(4), release(5, status="draft")], release(6), [release(6), release(5, status="draft")]),
         ([release(4), DRAFT], release(6), [release(6)]),

@@ -6,7 +6,7 @@ made up, so that a wait of a minute is written down instead of slept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -77,14 +77,16 @@ class FakeLogin:
 
 
 class Line:
-    """The progress of one upload, written down."""
+    """The progress of one upload, written down; `hook` is told each offset."""
 
-    def __init__(self) -> None:
+    def __init__(self, hook: Callable[[int], None]) -> None:
+        self._hook = hook
         self.offsets: list[int] = []
         self.ok: bool | None = None
 
     def to(self, offset: int) -> None:
         self.offsets.append(offset)
+        self._hook(offset)
 
     def done(self, ok: bool) -> None:
         self.ok = ok
@@ -92,8 +94,9 @@ class Line:
 
 @dataclass
 class RecordingVoice:
-    """A voice that remembers."""
+    """A voice that remembers. `hook` is told of every progress, from inside the upload."""
 
+    hook: Callable[[int], None] = lambda _: None
     infos: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
@@ -109,7 +112,7 @@ class RecordingVoice:
 
     def progress(self, label: str, total: int | None, start: int = 0) -> Line:
         del label, total, start
-        self.lines.append(Line())
+        self.lines.append(Line(self.hook))
         return self.lines[-1]
 
 

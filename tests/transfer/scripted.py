@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tests import raw_server
+from uploader.services.base import Dialect
 
 Answer: TypeAlias = "bytes | Callable[[socket.socket], None]"
 
@@ -79,3 +80,25 @@ def scripted(*answers: Answer) -> Iterator[Script]:
     with raw_server.serving(script.serve) as url:
         script.url = url
         yield script
+
+
+# --- the usual answers of each dialect --------------------------------------------------------------------------------
+
+
+def started(dialect: Dialect, *headers: str) -> bytes:
+    """A session was opened."""
+    if dialect == "content-range":
+        return says(200, b"", "Location: {url}/session?upload_id=1", *headers)
+    return says(200, b"", "X-Goog-Upload-Status: active", "X-Goog-Upload-URL: {url}/session?upload_id=1", *headers)
+
+
+def stored(dialect: Dialect, count: int) -> bytes:
+    """So many bytes are stored."""
+    if dialect == "content-range":
+        return says(308, b"", *([f"Range: bytes=0-{count - 1}"] if count else []))
+    return says(200, b"", "X-Goog-Upload-Status: active", f"X-Goog-Upload-Size-Received: {count}")
+
+
+def finished(dialect: Dialect, body: bytes = b'{"id": "1"}') -> bytes:
+    """The upload is complete."""
+    return says(201, body) if dialect == "content-range" else says(200, body, "X-Goog-Upload-Status: final")

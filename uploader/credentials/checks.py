@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -92,7 +91,7 @@ def private_key(text: str) -> tuple[str, str]:
         return text, "`private_key` is cut off."
     if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
         return text, "`private_key` is not an RSA key."
-    lines = "\n".join(textwrap.wrap(body, 64))
+    lines = "\n".join(body[start : start + 64] for start in range(0, len(body), 64))
     return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n", ""
 
 

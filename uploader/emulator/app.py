@@ -43,17 +43,17 @@ class Emulator:
         port: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        settings, queue = Config.read(config or {}), Faults(faults)
         self._cleanup = contextlib.ExitStack()
+        self._server = Server(port)
         if root is None:
             root = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="uploader-emulator-"))
-        self._server = Server(port)
-        settings = Config.read(config or {})
         self.world = World(
             base=f"http://127.0.0.1:{self._server.port}",
             root=Path(root),
             config=settings,
             clock=clock,
-            faults=Faults(faults),
+            faults=queue,
             authority=Authority(settings),
             play=PlayStore(settings, clock),
             mail=Mailbox(),

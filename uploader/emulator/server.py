@@ -121,8 +121,8 @@ class Connection(socketserver.StreamRequestHandler):
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(LINGER)
-            while self.connection.recv(BLOCK):
-                pass
+            while data := self.connection.recv(BLOCK):
+                self.server.world.discard(len(data))
 
     def _abort(self, *, reset: bool) -> None:
         if reset:

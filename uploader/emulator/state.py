@@ -40,6 +40,7 @@ def describe(world: World) -> dict[str, Json]:
             "requests": dict(sorted(world.requests.items())),
             "connections": world.connections,
             "bytes_received": world.bytes_received,
+            "bytes_discarded": world.bytes_discarded,
             "faults": {"fired": list(world.faults.receipts), "waiting": world.faults.waiting()},
         }
 

@@ -60,6 +60,7 @@ class World:
     requests: Counter[str] = field(default_factory=Counter)
     connections: int = 0
     bytes_received: int = 0
+    bytes_discarded: int = 0
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def new_blob(self, algorithms: tuple[str, ...]) -> Blob:
@@ -72,6 +73,11 @@ class World:
         """The next number of a series that never repeats."""
         with self.lock:
             return next(self._numbers)
+
+    def discard(self, count: int) -> None:
+        """Adds bytes that a client sent behind an early answer."""
+        with self.lock:
+            self.bytes_discarded += count
 
     def sleep(self, seconds: float) -> None:
         """Waits, but no longer than the emulator lives."""

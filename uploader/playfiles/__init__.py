@@ -7,13 +7,13 @@ together with warnings; everything that is surely wrong is raised at once as one
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from uploader.playfiles.companions import MAX_BYTES, expansion_file, mapping_file, too_large
+from uploader.playfiles.listing import StoreFiles, listing
+from uploader.playfiles.notes import notes
+
 if TYPE_CHECKING:
-    from uploader.playfiles.companions import MAX_BYTES, expansion_file, mapping_file, too_large
-    from uploader.playfiles.listing import StoreFiles, listing
-    from uploader.playfiles.notes import notes
     from uploader.playfiles.symbols import debug_symbols
 
 __all__ = [
@@ -27,11 +27,11 @@ __all__ = [
     "too_large",
 ]
 
-_HOMES = {"StoreFiles": "listing", "listing": "listing", "notes": "notes", "debug_symbols": "symbols"}
-
 
 def __getattr__(name: str) -> Any:
-    """Loads what is asked for and no more (PEP 562): most releases bring neither symbols nor a listing."""
-    if name not in __all__:
+    """Loads `debug_symbols` when it is asked for (PEP 562): few releases bring any, and zipfile is slow to import."""
+    if name != "debug_symbols":
         raise AttributeError(name)
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'companions')}"), name)
+    from uploader.playfiles import symbols
+
+    return symbols.debug_symbols

@@ -200,8 +200,8 @@ class Chunking:
 class Session:
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
-    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `high`
-    the furthest it ever was in this session, `sent` the end of what we ever handed to it: no honest answer lies beyond.
+    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `sent` the
+    end of what we ever handed to it: no honest answer lies beyond.
     """
 
     size: int | None
@@ -210,7 +210,6 @@ class Session:
     uri: str = ""
     granularity: int = DEFAULT_GRANULARITY
     offset: int = 0
-    high: int = 0
     sent: int = 0
     restarts: int = 0
     retreats: int = 0
@@ -276,7 +275,7 @@ class Session:
     def _settled(self, event: Event, state: State) -> Session:
         match event:
             case Started():
-                fresh = replace(self, uri=event.uri, granularity=event.granularity, offset=0, high=0, sent=0)
+                fresh = replace(self, uri=event.uri, granularity=event.granularity, offset=0, sent=0)
                 return replace(fresh, state=state, retreats=0)
             case Stored():
                 return self._stored(event.offset, state)
@@ -306,7 +305,6 @@ class Session:
             self,
             state=state,
             offset=offset,
-            high=max(self.high, offset),
             retreats=self.retreats + went_back,
             chunking=chunking,
         )

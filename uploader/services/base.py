@@ -136,7 +136,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is in lower-case hex."""
+    """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is lower-case hex."""
 
     artifact: Artifact
 

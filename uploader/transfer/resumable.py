@@ -107,21 +107,21 @@ class Resumable:
         if isinstance(event, Stored) and not after.over:
             self._sending.tally.stored = max(self._sending.tally.stored, after.offset)
             self._sending.watcher.to(after.offset)
+            if after.retreats > before.retreats:
+                self._sending.watcher.warn(f"The server went back from byte {before.offset} to byte {after.offset}.")
             if before.state is State.UNSURE:
-                self._continued(before, after)
+                self._continued(after)
 
-    def _continued(self, before: Session, after: Session) -> None:
+    def _continued(self, after: Session) -> None:
         tally, watcher = self._sending.tally, self._sending.watcher
         if tally.attempts == 0:
             tally.resumed_from = after.offset
-        if after.retreats > before.retreats:
-            watcher.warn(f"The server went back from byte {before.offset} to byte {after.offset}.")
         self._sending.mark("resumed", f"at byte {after.offset}")
         watcher.say(f"The server holds {after.offset} of {tally.size or 'unknown'} bytes; going on from there.")
 
     def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
         """Waits, renews the token or goes on at once, as the event asks; raises when nothing is left to try."""
-        if isinstance(event, Started) or (after.high > before.high and after.uri == before.uri):
+        if isinstance(event, Started) or (isinstance(event, Stored) and after.offset > before.offset):
             self._sending.pace.progressed()
         elif isinstance(event, Doubted):
             self._sending.wait(event.why, event.answer, polite=event.polite)

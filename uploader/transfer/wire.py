@@ -103,7 +103,7 @@ class Pace:
         self.retries += 1
         if polite and not self._budget.spent:
             self._budget = self._budget.after_wait()
-            self._say(f"{why[:1].upper()}{why[1:]}; asking at once.")
+            self._say(f"{why[:1].upper()}{why[1:]}; trying again at once.")
             return
         patience = self._wire.patience
         before = patience.clock.monotonic()

@@ -68,10 +68,11 @@ IN_REVIEW = Trouble(
     ("CHANGES_ALREADY_IN_REVIEW",),
 )
 TRACK_MISSING = Trouble(
-    "Track not found: qa.",
+    "Track not found: testers.",
     r"track\b.*(not found|could not be found|does not exist)",
     "The app has no track of this name.",
-    "Create the closed track in the Play Console, or correct `tracks`: internal, alpha, beta, production, or its name.",
+    "Create the closed track in the Play Console, or correct `tracks`; a form factor's internal track is called "
+    "`wear:qa`, `tv:qa`, and so on.",
     ("trackNotFound",),
 )
 

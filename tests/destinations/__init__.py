@@ -1,0 +1,1 @@
+"""Every destination through the entrypoint, as a CI job meets it, with the emulator as Google."""

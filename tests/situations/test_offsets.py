@@ -1,0 +1,324 @@
+"""Situations in which only the server knows how far an upload came: it is asked, and its word alone counts."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.situations.rows import shows
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job
+from tests.transfer.scripted import finished, says, scripted, started, stored
+from uploader.errors import ProtocolError
+from uploader.protocol.session import AUTO_CHUNK
+from uploader.services.base import Dialect
+
+BOTH = pytest.mark.parametrize("dialect", DIALECTS)
+DATA = data_of(4 * GRANULE + 5)
+RECEIVED = "X-Goog-Upload-Size-Received"
+ACTIVE = "X-Goog-Upload-Status: active"
+
+
+@BOTH
+@shows("breaks-mid-body")
+@pytest.mark.parametrize("kept", [0, 43, GRANULE, 3 * GRANULE + 1])
+def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, kept: int) -> None:
+    """One wait, one question, and the rest from exactly where the server stands."""
+    with Emulator([fault(STEPS[dialect]["put"], "reset", after=4 * GRANULE, stored=kept)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
+        assert (bench.fired(), bench.count(STEPS[dialect]["query"])) == (["reset"], 1)
+        assert bench.state()["sessions"][0]["bytes_repeated"] == 0
+        assert any(f"holds {kept} of" in text for text in bench.voice.infos)
+
+
+@BOTH
+@shows("breaks-mid-body")
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -> None:
+    """The chunk was stored and its answer lost: the next request is the question, not the chunk again."""
+    with Emulator([fault(STEPS[dialect]["put"], "answer-lost", nth=nth)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["answer-lost"])
+        assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (5, 0, 1)
+
+
+@BOTH
+@shows("error-mid-body")
+@pytest.mark.parametrize("status", [500, 503])
+def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int) -> None:
+    """The answer is read at once, the rest of 24 MiB stays unsent, and the upload goes on where the server stands."""
+    data = os.urandom(24 << 20)
+    with Emulator([fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(data, dialect))
+        assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["status"])
+        assert bench.naps == ([7.0] if status == 503 else [1.0])
+        assert result.timeline[0].text != f"{len(data)} bytes from 0"
+
+
+@BOTH
+@shows("error-mid-body")
+def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
+    """A 403 that comes while the body is being sent is reported in the server's words, not as a broken pipe."""
+    with Emulator([fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(os.urandom(24 << 20), dialect))
+        assert "Quota." in result.error
+        assert (bench.naps, bench.stored(), result.attempts) == ([], [], 1)
+
+
+@BOTH
+@shows("error-mid-body")
+def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
+    """The connection broke under the answer: the question hears the cause, and the run ends with it."""
+    refused = fault(STEPS[dialect]["query"], "status", status=403, message="Suspended.")
+    with Emulator([fault(STEPS[dialect]["put"], "reset", after=GRANULE), refused]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert "Suspended." in result.error
+        assert (bench.fired(), bench.stored()) == (["reset", "status"], [])
+
+
+@shows("308-without-range")
+def test_308_without_a_range_to_a_chunk_asks() -> None:
+    """The chunk was stored; the silence about it costs a question and no bytes."""
+    with Emulator([fault("resumable.put", "no-range", nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["no-range"])
+        assert (result.bytes_resent, bench.count("resumable.query"), bench.naps) == (0, 1, [])
+
+
+@shows("308-without-range")
+def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
+    """The upload begins at byte 0 again, in the same session."""
+    with Emulator([fault("resumable.put", "reset", after=GRANULE, stored=0)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.count("resumable.start")) == ("", [DATA], 1)
+        assert any("holds 0 of" in text for text in bench.voice.infos)
+
+
+@shows("308-without-range")
+def test_a_server_that_never_tells_the_range_is_given_up() -> None:
+    """Without any offset there is no progress: the budget ends it."""
+    with Emulator([fault("resumable", "no-range", times=1000)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA))
+        assert result.failure is not None
+        assert bench.stored() == []
+        assert bench.count("upload") < 20
+
+
+@shows("range-lower")
+@pytest.mark.parametrize("kept", [43, GRANULE - 1])
+def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(kept: int) -> None:
+    """The server's offset is no multiple of anything; lengths stay multiples of 256 KiB, and there is no hole."""
+    with Emulator([fault("resumable.put", "short-store", stored=kept, nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
+        assert result.bytes_resent == GRANULE - kept
+
+
+@shows("range-lower")
+def test_a_dialect_b_chunk_stored_in_part_is_continued_there() -> None:
+    """The same in the other dialect."""
+    with Emulator([fault("goog.upload", "short-store", stored=43, nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, "goog-upload"))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
+        assert result.bytes_resent == GRANULE - 43
+
+
+@BOTH
+@shows("range-lower")
+def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(dialect: Dialect) -> None:
+    """After a partial store `auto` goes on in chunks: what is sent again stays in proportion."""
+    data = os.urandom(20 << 20)
+    with Emulator([fault(STEPS[dialect]["put"], "short-store", stored=GRANULE, times=4)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(data, dialect))
+        assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["short-store"] * 4)
+        assert result.bytes_resent <= len(data) + 4 * AUTO_CHUNK
+
+
+@BOTH
+@shows("range-backward")
+def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Dialect) -> None:
+    """The server really lost bytes: they are sent again, and people hear of it."""
+    with Emulator([fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-backward"])
+        assert len(bench.voice.warnings) == 1
+        assert "went back" in bench.voice.warnings[0]
+        assert result.bytes_resent == 2 * GRANULE
+
+
+@BOTH
+@shows("range-backward")
+def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) -> None:
+    """A server that loses bytes time after time is not trusted with a release; the session is cancelled."""
+    step = STEPS[dialect]
+    back = [fault(step["put"], "range-backward", to=GRANULE, nth=3), fault(step["put"], "range-backward", to=0, nth=5)]
+    with Emulator(back) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, ProtocolError)
+        assert (bench.fired(), bench.stored(), bench.count(step["cancel"])) == (["range-backward"] * 2, [], 1)
+
+
+@BOTH
+@shows("range-nonsense")
+def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) -> None:
+    """To believe it would leave a hole; the session is cancelled and nothing is finished."""
+    with Emulator([fault(STEPS[dialect]["put"], "range-beyond", by=1)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, ProtocolError)
+        assert (bench.fired(), bench.stored()) == (["range-beyond"], [])
+        assert bench.state()["sessions"][0]["state"] == "cancelled"
+
+
+@shows("range-nonsense")
+@pytest.mark.parametrize("start", [1, 42])
+def test_a_range_that_does_not_begin_at_0_is_a_protocol_error(start: int) -> None:
+    """Bytes 1 to 42 are no prefix of the file."""
+    with Emulator([fault("resumable.put", "range-from", start=start)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA))
+        assert isinstance(result.failure, ProtocolError)
+        assert (bench.fired(), bench.stored(), bench.count("resumable.cancel")) == (["range-from"], [], 1)
+
+
+@BOTH
+@shows("range-nonsense")
+def test_success_before_the_end_is_a_protocol_error(dialect: Dialect) -> None:
+    """A server that calls the upload complete after its first chunk has not got the file."""
+    with scripted(started(dialect), finished(dialect), says(499)) as server:
+        result = Bench(server.url, chunk=GRANULE).send(job(DATA, dialect))
+    assert isinstance(result.failure, ProtocolError)
+    assert server.lines()[-1] in {"DELETE", "POST cancel"}
+
+
+@shows("range-forms")
+def test_a_range_without_its_unit_is_read_alike() -> None:
+    """`Range: 0-262143` moves the upload exactly as `bytes=0-262143` does."""
+    with Emulator([fault("resumable.put", "range-plain", times=4)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-plain"] * 4)
+        assert (result.bytes_resent, bench.count("resumable.query")) == (0, 0)
+
+
+@BOTH
+@shows("query-complete", "answer-lost")
+@pytest.mark.parametrize("trouble", ["answer-lost", "status-after-effect"])
+def test_complete_is_learnt_by_asking(dialect: Dialect, trouble: str) -> None:
+    """The last answer was lost, or an error came after the fact: the question tells, and nothing is sent again."""
+    with Emulator([fault(STEPS[dialect]["final"], trouble)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], [trouble])
+        assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (1, 0, 1)
+        assert result.resource["sha256"] == result.sha256
+
+
+@shows("308-location")
+def test_308_with_a_location_is_no_redirect() -> None:
+    """The next chunk goes to the session, not to the address beside the Range."""
+    with Emulator([fault("resumable.put", "redirect-308", times=4)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["redirect-308"] * 4)
+        assert bench.count("any") == 6
+
+
+@shows("size-received")
+def test_the_size_received_is_the_next_offset() -> None:
+    """42 bytes received means that byte 42 comes next."""
+    b: Dialect = "goog-upload"
+    with scripted(started(b), says(503), stored(b, 42), finished(b)) as server:
+        result = Bench(server.url).send(job(bytes(100), b))
+    assert result.error == ""
+    assert server.asked[3].headers["x-goog-upload-offset"] == "42"
+    assert len(server.asked[3].body) == 58
+
+
+@shows("no-status-query")
+def test_a_query_without_a_status_is_a_protocol_error() -> None:
+    """200 without X-Goog-Upload-Status is not the service's answer: nothing is concluded from it."""
+    lost = fault("goog.query", "drop-header", name="X-Goog-Upload-Status")
+    with Emulator([fault("goog.upload", "reset", after=GRANULE), lost]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, "goog-upload"))
+        assert isinstance(result.failure, ProtocolError)
+        assert (bench.fired(), bench.stored()) == (["reset", "drop-header"], [])
+
+
+@shows("no-status-query")
+def test_a_query_without_a_size_is_a_protocol_error() -> None:
+    """`active` alone does not say where to go on."""
+    lost = fault("goog.query", "drop-header", name=RECEIVED)
+    with Emulator([fault("goog.upload", "reset", after=GRANULE), lost]) as emulator:
+        bench = Bench(emulator)
+        assert isinstance(bench.send(job(DATA, "goog-upload")).failure, ProtocolError)
+        assert bench.stored() == []
+
+
+@BOTH
+@shows("no-status-5xx")
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> None:
+    """An HTML page with a 5xx says nothing of the session: wait, ask, go on."""
+    with Emulator([fault(STEPS[dialect]["put"], "html", status=status, nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
+        assert (bench.fired(), result.bytes_resent) == (["html"], 0)
+
+
+@shows("no-status-5xx")
+def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None:
+    """A page with 200 in place of the service's answer does not move the upload; the question does."""
+    with Emulator([fault("goog.upload", "html", status=200, nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, "goog-upload"))
+        assert (result.error, bench.stored(), bench.fired(), result.bytes_resent) == ("", [DATA], ["html"], 0)
+
+
+@BOTH
+@shows("chunk-size")
+@pytest.mark.parametrize(("asked", "length"), [(1, GRANULE), (GRANULE + 1, GRANULE), (3 * GRANULE - 1, 2 * GRANULE)])
+def test_a_chunk_size_is_rounded_to_the_granularity(dialect: Dialect, asked: int, length: int) -> None:
+    """The strict server takes every chunk, and there are as many as the rounded size makes."""
+    with Emulator() as emulator:
+        bench = Bench(emulator, chunk=asked)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), result.attempts) == ("", [DATA], -(-len(DATA) // length))
+
+
+@shows("chunk-size")
+@pytest.mark.parametrize("granularity", [1000, 3 * GRANULE, 1 << 20])
+def test_the_servers_granularity_is_kept(granularity: int) -> None:
+    """What the start of a session announces is the measure of every chunk, in interruptions too."""
+    broken = fault("goog.upload", "reset", after=GRANULE, stored=43)
+    with Emulator([broken], config={"granularity": granularity}) as emulator:
+        bench = Bench(emulator, chunk=512 * 1024)
+        result = bench.send(job(DATA, "goog-upload"))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset"])
+
+
+@BOTH
+@shows("range-backward")
+def test_after_a_retreat_every_chunk_is_progress(dialect: Dialect) -> None:
+    """Eleven chunks are sent a second time without a fault: that is no trouble, and costs no wait of the budget."""
+    data = data_of(14 * GRANULE)
+    with Emulator([fault(STEPS[dialect]["put"], "range-backward", to=0, nth=11)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(data, dialect))
+        assert (result.error, bench.stored(), bench.naps) == ("", [data], [])

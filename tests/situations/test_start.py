@@ -1,0 +1,132 @@
+"""Situations at the start of a session: errors, refusals, and addresses to which the token must not travel."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.situations.rows import shows
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job
+from tests.transfer.scripted import finished, says, scripted, started
+from uploader.errors import CredentialsError, ForeignHost, ProtocolError, Refused, TemporaryError
+from uploader.services.base import Dialect
+
+pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
+DATA = data_of(4 * GRANULE + 5)
+TRANSIENT = [
+    {"do": "status", "status": 500},
+    {"do": "status", "status": 502, "body": "<html>proxy</html>"},
+    {"do": "status", "status": 503},
+    {"do": "status", "status": 504},
+    {"do": "status", "status": 408},
+    {"do": "status", "status": 429},
+    {"do": "status", "status": 403, "reason": "rateLimitExceeded"},
+    {"do": "reset"},
+    {"do": "answer-lost"},
+]
+
+
+@shows("start-fails")
+@pytest.mark.parametrize("trouble", TRANSIENT, ids=str)
+def test_a_start_that_fails_for_now_is_tried_again(dialect: Dialect, trouble: dict[str, object]) -> None:
+    """5xx, 408, 429, a rate limit or a broken connection: two waits of the schedule, then the upload."""
+    with Emulator([{"on": STEPS[dialect]["start"], "times": 2, **trouble}]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0])
+        assert bench.fired() == [trouble["do"]] * 2
+        assert result.bytes_resent == 0
+
+
+@shows("start-fails")
+def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
+    """Five waits, 31 s in all, then exit code 75."""
+    with Emulator([fault(STEPS[dialect]["start"], "status", status=503, times=6)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, TemporaryError)
+        assert (result.failure.exit_code, bench.naps, bench.stored()) == (75, [1.0, 2.0, 4.0, 8.0, 16.0], [])
+
+
+@shows("start-refused")
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 412, 413])
+def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, status: int) -> None:
+    """No second try, and the service's message reaches people."""
+    with Emulator([fault(STEPS[dialect]["start"], "status", status=status, message="Not today.")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, Refused)
+        assert (result.failure.status, result.failure.exit_code) == (status, 4)
+        assert "Not today." in result.error
+        assert (bench.naps, bench.count("upload"), bench.stored()) == ([], 1, [])
+
+
+@shows("start-refused")
+def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
+    """401 fetches a fresh token; a second 401 is about the credentials, exit code 3."""
+    for times, ending in ((1, None), (2, CredentialsError)):
+        with Emulator([fault(STEPS[dialect]["start"], "token-expired", times=times)]) as emulator:
+            bench = Bench(emulator)
+            result = bench.send(job(DATA, dialect))
+            assert bench.fired() == ["token-expired"] * times
+            assert (bench.login.renewals, bench.naps) == (1, [])
+            assert type(result.failure) is (ending or type(None))
+            assert bench.stored() == ([] if ending else [DATA])
+
+
+@shows("foreign-host")
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://upload.example.net",
+        "http://127.0.0.1:1",
+        "https://googleapis.com.example.net",
+        "https://www.googleapis.com@example.net",
+        "http://www.googleapis.com",
+    ],
+)
+def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -> None:
+    """Neither the token nor a byte leaves for another scheme, host or port."""
+    with Emulator([fault(STEPS[dialect]["start"], "foreign-session", origin=origin)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, ForeignHost)
+        assert (bench.fired(), bench.count("upload"), result.attempts) == (["foreign-session"], 1, 0)
+        assert origin not in result.error
+
+
+@shows("foreign-host")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_at_the_start_is_not_followed(dialect: Dialect, status: int) -> None:
+    """Whatever kind of redirect it is, the token stays where it was sent."""
+    with Emulator([fault(STEPS[dialect]["start"], "redirect", status=status)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, ProtocolError)
+        assert (bench.fired(), bench.count("any")) == (["redirect"], 1)
+
+
+def test_a_start_without_a_session_is_a_protocol_error(dialect: Dialect) -> None:
+    """Success without an address to send to is none."""
+    with scripted(says(200, b"{}")) as server:
+        result = Bench(server.url).send(job(b"data", dialect))
+    assert isinstance(result.failure, ProtocolError)
+    assert len(server.asked) == 1
+
+
+def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) -> None:
+    """`/session` and the address without a scheme lead back to the server that named them."""
+    name = "Location: /session" if dialect == "content-range" else "X-Goog-Upload-URL: {host}/session"
+    with scripted(b"", finished(dialect)) as server:
+        host = server.url.removeprefix("http://")
+        server.answers[0] = says(200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host))
+        result = Bench(server.url).send(job(b"data", dialect))
+    assert (result.error, [one.target for one in server.asked][1]) == ("", "/session")
+
+
+def test_the_session_address_is_used_as_it_was_given(dialect: Dialect) -> None:
+    """The query of a session URI is the server's own; nothing is added to it or taken away."""
+    query = "?uploadType=resumable&upload_id=AbC-_~%2B%3D&x=1"
+    answer = started(dialect).replace(b"?upload_id=1", query.encode())
+    with scripted(answer, finished(dialect)) as server:
+        result = Bench(server.url).send(job(b"data", dialect, query=(("fields", "id"),)))
+    assert (result.error, server.asked[1].target) == ("", f"/session{query}")
