@@ -88,7 +88,7 @@ class Inputs:
     status: Status = _absent("", parse.choice(get_args(Status)[1:]), "`completed`, `inProgress`, `halted`, `draft`.")
     user_fraction: float | None = _absent(None, parse.fraction, "A staged rollout's share of users, between 0 and 1.")
     release_name: str = _absent("", parse.line, "The release's name; the tag when not given.")
-    whats_new_directory: str = _absent("", parse.line, "The folder of release notes.")
+    whats_new_directory: str = _absent("", parse.line, "The folder of release notes, or `last-release`.")
     in_app_update_priority: int | None = _absent(None, parse.integer(0, 5), "From 0 to 5.")
     mapping_file: str = _absent("", parse.line, "The R8 or ProGuard mapping.")
     debug_symbols: str = _absent("", parse.line, "Native symbols, a zip or a folder.")

@@ -79,6 +79,7 @@ class Driver:
         self._voice = voice
         self._threads = min(settings.concurrency, limit or settings.concurrency)
         self._paces: dict[str, Pace] = {}
+        self._finished: list[Upload] = []  # their sessions are kept until the whole run is: it may have to be repeated
         self.record = Record()
 
     def run(self, flow: Flow) -> Outcome:
@@ -91,6 +92,8 @@ class Driver:
             except StopIteration as end:
                 outcome: Outcome = end.value
                 self.record.outputs.update(outcome.outputs)
+                for job in self._finished:
+                    self._journal.drop(job)
                 return outcome
             answer, failure = None, None
             try:
@@ -141,24 +144,24 @@ class Driver:
         watcher = _Watcher(job, self._voice)
         result = upload(job, self._wire, self._settings, self._journal, watcher)
         watcher.progress.done(not result.error)
+        if not result.error:
+            self._finished.append(job)
         return replace(result, id=job.endpoint.identify(result.resource))
 
     def _batch(self, jobs: Sequence[Upload]) -> tuple[FileResult, ...]:
         """All of them, several at once, the results in their order; the run's own stop ends all of them."""
-        results: list[FileResult | None] = [None] * len(jobs)
-        self._in_threads([partial(self._into, results, place, job) for place, job in enumerate(jobs)])
-        whole = tuple(
-            result or FileResult(job.artifact.name, job.artifact.size or 0, error="was not reached")
-            for result, job in zip(results, jobs, strict=True)
-        )
-        self.record.results.extend(whole)
+        first = len(self.record.results)
+        # Each has its place in the record from the start: what is known is there however the run ends.
+        self.record.results += [_not_reached(job) for job in jobs]
+        self._in_threads([partial(self._into, first + place, job) for place, job in enumerate(jobs)])
+        whole = tuple(self.record.results[first : first + len(jobs)])
         stopped = next((result.failure for result in whole if isinstance(result.failure, Interrupted)), None)
         if stopped is not None:
             raise stopped
         return whole
 
-    def _into(self, results: list[FileResult | None], place: int, job: Upload) -> None:
-        results[place] = self._one(job)
+    def _into(self, place: int, job: Upload) -> None:
+        self.record.results[place] = self._one(job)
 
     def _in_threads(self, tasks: Sequence[Callable[[], None]]) -> None:
         waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -175,6 +178,10 @@ class Driver:
             thread.join()
         if broken:
             raise broken[0]
+
+
+def _not_reached(job: Upload) -> FileResult:
+    return FileResult(job.artifact.name, job.artifact.size or 0, error="was not reached")
 
 
 def _work(waiting: queue.SimpleQueue[Callable[[], None]], broken: list[BaseException]) -> None:

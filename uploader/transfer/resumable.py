@@ -102,6 +102,8 @@ class Resumable:
         """Keeps what must outlive this process, and shows what people want to see."""
         if isinstance(event, Started):
             self._journal.save(self._job, Entry(after.uri, after.granularity))
+        elif isinstance(event, Completed):
+            self._whole(after)
         elif isinstance(event, Lost) or (after.over and after.state is not State.EXHAUSTED):
             self._journal.drop(self._job)
         if isinstance(event, Stored) and not after.over:

@@ -6,7 +6,7 @@ The discovery document androidpublisher.v3 is the reference for every path, para
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from uploader.services.base import Call, Endpoint, Json
@@ -128,7 +128,8 @@ class Edit:
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
-        return self._endpoint("images", self._images(language, kind), ("image/*",), IMAGE_LIMIT)
+        endpoint = self._endpoint("images", self._images(language, kind), ("image/*",), IMAGE_LIMIT)
+        return replace(endpoint, id_fields=("image.id",))
 
     @property
     def _path(self) -> str:

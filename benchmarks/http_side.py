@@ -1,0 +1,113 @@
+"""One connection as the sink sees it: requests with their heads read, their bodies counted and thrown away."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_BUFFER = 1 << 20  # bytes
+
+
+class Gone(Exception):
+    """The client closed the connection."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The start of a request. Header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+class Peer:
+    """A client's connection. `received` is told of every piece of a body, in bytes."""
+
+    def __init__(self, sock: socket.socket, received: Callable[[int], None]) -> None:
+        self._sock = sock
+        self._received = received
+        self._buffer = memoryview(bytearray(_BUFFER))
+        self._rest = b""
+
+    def head(self) -> Head:
+        """The next request's head. Raises `Gone` when there is none."""
+        data = self._rest
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            data += self._more()
+        self._rest = data[end + 4 :]
+        first, *lines = data[:end].decode("latin-1").split("\r\n")
+        method, path, _ = first.split(" ")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        if headers.get("expect") == "100-continue":
+            self._sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return Head(method, path, headers)
+
+    def body(self, head: Head, stop: int | None = None) -> int:
+        """Swallows the body, or its first `stop` bytes, and returns how many bytes that were."""
+        if "chunked" in head.headers.get("transfer-encoding", ""):
+            return sum(self._swallow(size) for size in self._chunks())
+        size = int(head.headers.get("content-length", 0))
+        return self._swallow(size if stop is None else min(size, stop))
+
+    def text(self, head: Head) -> bytes:
+        """A small body as it is."""
+        size = int(head.headers.get("content-length", 0))
+        while len(self._rest) < size:
+            self._rest += self._more()
+        text, self._rest = self._rest[:size], self._rest[size:]
+        return text
+
+    def answer(self, status: int, content: Mapping[str, Any] | None = None, **headers: str) -> None:
+        """Answers with JSON, or with nothing; a header's underscores stand for hyphens."""
+        body = b"" if content is None else json.dumps(content).encode()
+        lines = [f"HTTP/1.1 {status} -", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self._sock.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+
+    def drain(self) -> None:
+        """Reads what the client still sends after an early answer, as a front end does, until it goes away."""
+        self._sock.settimeout(1.0)
+        while self._sock.recv_into(self._buffer):
+            pass
+
+    def reset(self) -> None:
+        """Ends the connection with a TCP reset."""
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._sock.close()
+
+    def _chunks(self) -> Iterator[int]:
+        while True:
+            while b"\r\n" not in self._rest:
+                self._rest += self._more()
+            line, _, self._rest = self._rest.partition(b"\r\n")
+            size = int(line.split(b";")[0], 16)
+            yield size
+            self._swallow(2, quiet=True)  # the line's end after the bytes
+            if not size:
+                return
+
+    def _swallow(self, size: int, *, quiet: bool = False) -> int:
+        left = size
+        while left:
+            if self._rest:
+                count = min(left, len(self._rest))
+                self._rest = self._rest[count:]
+            else:
+                count = self._sock.recv_into(self._buffer, min(left, _BUFFER))
+            if not count:
+                raise Gone
+            left -= count
+            if not quiet:
+                self._received(count)
+        return size
+
+    def _more(self) -> bytes:
+        data = self._sock.recv(65536)
+        if not data:
+            raise Gone
+        return data

@@ -1,0 +1,189 @@
+"""A server that takes uploads and keeps nothing: it counts, waits as long as told, and fails where told.
+
+Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, each on a port of its
+own. It speaks just enough of Google's upload protocols for every contestant, and it computes no digest: it states the
+ones that it was told for a size. `/__sink` is its back door: POST sets it up anew, GET tells what it saw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import socket
+import ssl
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from benchmarks.http_side import Gone, Head, Peer
+
+CONTROL = "/__sink"
+
+
+@dataclass
+class Sink:
+    """What is set up and what was seen since then. `latency` is in seconds and comes before each answer.
+
+    `fault` is `{"at": offset, "do": "503" | "reset"}` and fires once; `stated` maps a size to the digests to state.
+    """
+
+    latency: float = 0.0
+    fault: dict[str, Any] | None = None
+    stated: dict[str, dict[str, str]] = field(default_factory=dict)
+    requests: int = 0
+    connections: int = 0
+    most_connections: int = 0
+    received: int = 0
+    first_request: float = 0.0
+    first_byte: float = 0.0
+
+    def told(self) -> dict[str, Any]:
+        """The counters, and the processor seconds that the sink has taken in its life. Times are monotonic seconds."""
+        names = ("requests", "connections", "most_connections", "received", "first_request", "first_byte")
+        return {name: getattr(self, name) for name in names} | {"cpu": time.process_time()}
+
+
+class Server:
+    """The sink on its sockets: a thread for each connection."""
+
+    def __init__(self) -> None:
+        self._sink = Sink()
+        self._stored: dict[str, int] = {}
+        self._sizes: dict[str, int | None] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._open = 0
+
+    def listen(self, tls: ssl.SSLContext | None) -> int:
+        """Serves on a free port from now on, and returns it."""
+        listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        threading.Thread(target=self._accept, args=(listener, tls), daemon=True).start()
+        return int(listener.getsockname()[1])
+
+    def _accept(self, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
+        while True:
+            sock, _ = listener.accept()
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(sock, tls), daemon=True).start()
+
+    def _serve(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
+        counted = False
+        with contextlib.suppress(Gone, OSError), sock if tls is None else tls.wrap_socket(sock, server_side=True) as own:
+            peer = Peer(own, self._count)
+            try:
+                while True:
+                    head = peer.head()
+                    if head.path == CONTROL:
+                        self._control(peer, head)
+                        continue
+                    if not counted:
+                        counted = True
+                        self._opened(1)
+                    self._answer(peer, head)
+            finally:
+                if counted:
+                    self._opened(-1)
+
+    def _control(self, peer: Peer, head: Head) -> None:
+        if head.method == "POST":
+            self._sink = Sink(**json.loads(peer.text(head)))
+        peer.answer(200, self._sink.told())
+
+    def _opened(self, change: int) -> None:
+        with self._lock:
+            self._open += change
+            self._sink.connections += max(change, 0)
+            self._sink.most_connections = max(self._sink.most_connections, self._open)
+
+    def _count(self, count: int) -> None:
+        with self._lock:
+            self._sink.received += count
+            self._sink.first_byte = self._sink.first_byte or time.monotonic()
+
+    def _answer(self, peer: Peer, head: Head) -> None:
+        with self._lock:
+            self._sink.requests += 1
+            self._sink.first_request = self._sink.first_request or time.monotonic()
+        url = urlsplit(head.path)
+        query = parse_qs(url.query)
+        if url.path == "/token":
+            peer.text(head)
+            self._say(peer, 200, {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"})
+        elif url.path.startswith("/session/"):
+            self._session(peer, head, url.path)
+        elif query.get("uploadType") == ["resumable"]:
+            self._start(peer, head)
+        else:
+            size = peer.body(head)
+            self._say(peer, 200, self._resource(size))
+
+    def _start(self, peer: Peer, head: Head) -> None:
+        peer.text(head)
+        with self._lock:
+            path = f"/session/{next(self._numbers)}"
+        size = head.headers.get("x-upload-content-length")
+        self._sizes[path] = int(size) if size else None
+        scheme = "https" if "ssl" in type(peer._sock).__module__ else "http"  # noqa: SLF001  # the peer's own business
+        self._say(peer, 200, Location=f"{scheme}://{head.headers['host']}{path}?upload_id={path[9:]}")
+
+    def _session(self, peer: Peer, head: Head, path: str) -> None:
+        span = head.headers.get("content-range", "").removeprefix("bytes ")
+        start = int(span.split("-")[0]) if "-" in span else None
+        total = span.rpartition("/")[2] if span else str(self._sizes[path] or head.headers.get("content-length"))
+        if start is not None or not span:
+            self._store(peer, head, path, start or 0)
+        stored = self._stored.get(path, 0)
+        if total.isdigit() and stored == int(total):
+            self._say(peer, 200, self._resource(stored))
+        elif stored:
+            self._say(peer, 308, Range=f"bytes=0-{stored - 1}")
+        else:
+            self._say(peer, 308)
+
+    def _store(self, peer: Peer, head: Head, path: str, start: int) -> None:
+        fault = self._sink.fault
+        if fault is None or not start <= fault["at"] < start + int(head.headers.get("content-length", 0)):
+            self._stored[path] = start + peer.body(head)
+            return
+        self._sink.fault = None
+        self._stored[path] = start + peer.body(head, fault["at"] - start)
+        if fault["do"] == "reset":
+            peer.reset()
+        else:
+            self._say(peer, 503, {"error": {"code": 503, "message": "busy"}}, Connection="close")
+            peer.drain()
+        raise Gone
+
+    def _resource(self, size: int) -> dict[str, Any]:
+        names = {"kind": "storage#object", "id": "b/o/1", "name": "o", "bucket": "b", "generation": "1"}
+        return {**names, "metageneration": "1", "size": str(size), **self._sink.stated.get(str(size), {})}
+
+    def _say(self, peer: Peer, status: int, content: dict[str, Any] | None = None, **headers: str) -> None:
+        if self._sink.latency:
+            time.sleep(self._sink.latency)
+        peer.answer(status, content, **headers)
+
+
+def main() -> None:
+    """Serves until it is killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("port_file", type=Path)
+    parser.add_argument("certificate", type=Path)
+    arguments = parser.parse_args()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(arguments.certificate)
+    server = Server()
+    ports = {"http": server.listen(None), "https": server.listen(tls)}
+    temporary = arguments.port_file.with_suffix(".part")
+    temporary.write_text(json.dumps(ports))
+    temporary.rename(arguments.port_file)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""What can't succeed ends with exit code 2 before a single request: no token is fetched, no connection is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.destinations.places import MIB, apk, noise, package
+from tests.job import Job
+
+Given = Mapping[str, str]
+Make = Callable[[Path], object]
+PNG = b"\x89PNG\r\n\x1a\n"
+EML = b"From: me@example.com\r\nTo: a@example.com\r\nSubject: s\r\n\r\nbody\r\n"
+
+SHARING: Given = {"target": "play-internal-sharing"}
+GMAIL: Given = {"target": "gmail", "impersonate-user": "me@example.com", "mail-to": "a@example.com", "mail-body": "b"}
+LETTER: Given = {"target": "gmail", "impersonate-user": "me@example.com"}
+GAMES: Given = {"target": "play-games", "resource-id": "a", "image-type": "ACHIEVEMENT_ICON", "files": "a.png"}
+OTA: Given = {"target": "ota", "deployment": "d", "package-title": "t", "files": "ota.zip"}
+DRIVE: Given = {"target": "drive.files.create", "files": "a.bin"}
+STORAGE: Given = {"target": "storage.objects.insert", "files": "a.bin", "params": "bucket: b"}
+YOUTUBE: Given = {"target": "youtube.videos.insert", "files": "a.mp4", "params": "part: snippet"}
+CHROME: Given = {"target": "chromewebstore.media.upload", "files": "a.zip", "params": "name: publishers/p/items/i"}
+
+
+def holding(name: str, content: bytes, size: int = 0) -> Make:
+    """A file that begins with `content`; up to `size` it is a hole."""
+
+    def make(workspace: Path) -> None:
+        with (workspace / name).open("wb") as file:
+            file.write(content)
+            file.truncate(max(size, len(content)))
+
+    return make
+
+
+def two(workspace: Path) -> None:
+    for folder in ("a", "b"):
+        (workspace / folder).mkdir()
+        (workspace / folder / "x.bin").write_bytes(b"x")
+
+
+def torn(workspace: Path) -> None:
+    whole = package(workspace, MIB).read_bytes()
+    (workspace / "ota.zip").write_bytes(whole[:-1])
+
+
+def secret_outside(workspace: Path) -> None:
+    (workspace.parent / "secret.txt").write_text("do not send me")
+
+
+BIN = holding("a.bin", noise(100))
+
+# What is given, what lies in the workspace, the input that is told to be wrong, and words that tell why.
+REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
+    # internal app sharing
+    "sharing no artifact": ({**SHARING, "files": "a.bin"}, BIN, "files", "a.bin"),
+    "sharing no files": (SHARING, BIN, "files", "names no APK or bundle"),
+    "sharing other package": (
+        {**SHARING, "files": "*.apk", "package-name": "com.example.other"},
+        apk,
+        "package-name",
+        "app-7.apk belongs to com.example.app",
+    ),
+    "sharing stream": ({**SHARING, "files": "-"}, BIN, "files", "is a stream"),
+    # Gmail
+    "mail header in subject": ({**GMAIL, "mail-subject": "a\nBcc: x@example.com"}, BIN, "mail-subject", ""),
+    "mail header in recipient": ({**GMAIL, "mail-to": "a@example.com\r\nBcc: x@example.com"}, BIN, "mail-to", ""),
+    "mail no address": ({**GMAIL, "mail-cc": "nobody"}, BIN, "mail-cc", "no e-mail address"),
+    "mail no recipient": ({**GMAIL, "mail-to": ""}, BIN, "mail-to", "no recipient"),
+    "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail is empty"),
+    "mail no sender": ({**GMAIL, "gmail-action": "insert"}, BIN, "mail-from", "needs a sender"),
+    "mail unknown action": ({**GMAIL, "gmail-action": "reply"}, BIN, "gmail-action", "draft-update"),
+    "mail body outside": ({**GMAIL, "mail-body": "file:../secret.txt"}, secret_outside, "mail-body", "outside"),
+    "mail no such body": ({**GMAIL, "mail-html": "file:a.html"}, BIN, "mail-html", "a.html"),
+    "mail over 35 MiB once encoded": (
+        {**GMAIL, "files": "a.bin"},
+        holding("a.bin", b"", 27 * MIB),
+        "files",
+        "at most 36,700,160",
+    ),
+    "mail over 150 MiB once encoded": (
+        {**GMAIL, "gmail-action": "import", "mail-from": "b@example.com", "files": "a.bin"},
+        holding("a.bin", b"", 113 * MIB),
+        "files",
+        "at most 157,286,400",
+    ),
+    "mail stream": ({**GMAIL, "files": "-"}, BIN, "files", "is a stream"),
+    "mail update without draft": ({**GMAIL, "gmail-action": "draft-update"}, BIN, "draft-id", "required"),
+    "mail send without draft": ({**LETTER, "gmail-action": "draft-send"}, BIN, "draft-id", "required"),
+    "mail draft elsewhere": ({**GMAIL, "gmail-action": "draft-update", "draft-id": ".."}, BIN, "draft-id", "segment"),
+    "mail eml and inputs": ({**GMAIL, "message-file": "a.eml"}, holding("a.eml", EML), "mail-to", "message-file"),
+    "mail eml smuggles": (
+        {**LETTER, "message-file": "a.eml"},
+        holding("a.eml", EML.replace(b"Subject: s", b"Subject: s\rBcc: x@example.com")),
+        "message-file",
+        "carriage return",
+    ),
+    "mail eml two senders": (
+        {**LETTER, "message-file": "a.eml"},
+        holding("a.eml", b"From: x@example.com\r\n" + EML),
+        "message-file",
+        "2 from headers",
+    ),
+    "mail eml no message": ({**LETTER, "message-file": "a.eml"}, holding("a.eml", PNG), "message-file", "message"),
+    "mail eml too large": (
+        {**LETTER, "message-file": "a.eml"},
+        holding("a.eml", EML, 36_700_161),
+        "message-file",
+        "at most 36,700,160",
+    ),
+    # Play Games
+    "games no resource": ({**GAMES, "resource-id": ""}, holding("a.png", PNG), "resource-id", "required"),
+    "games resource elsewhere": ({**GAMES, "resource-id": ".."}, holding("a.png", PNG), "resource-id", "segment"),
+    "games unknown type": ({**GAMES, "image-type": "ICON"}, holding("a.png", PNG), "image-type", "LEADERBOARD_ICON"),
+    "games no image": (GAMES, holding("a.png", b"no image"), "files", "image/*"),
+    "games too large": (GAMES, holding("a.png", PNG, 15 * MIB + 1), "files", "at most 15,728,640"),
+    # OTA
+    "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "no zip"),
+    "ota torn zip": (OTA, torn, "files", "the end of it is missing"),
+    "ota no deployment": ({**OTA, "deployment": ""}, torn, "deployment", "required"),
+    "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
+    "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "no simple upload"),
+    "ota stream": ({**OTA, "files": "-"}, BIN, "files", "is a stream"),
+    # any method
+    "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
+    "method parameter missing": ({**STORAGE, "params": ""}, BIN, "params", "`bucket` is missing"),
+    "method parameter unknown": ({**STORAGE, "params": "bucket: b\nbuket: c"}, BIN, "params", "not a parameter"),
+    "method parameter type": ({**DRIVE, "params": "supportsAllDrives: yes"}, BIN, "params", "not a boolean"),
+    "method parameter choice": ({**STORAGE, "params": "{bucket: b, projection: all}"}, BIN, "params", "noAcl"),
+    "method parameter form": ({**CHROME, "params": "name: items/i"}, holding("a.zip", b"PK\3\4"), "params", "form"),
+    "method path elsewhere": (
+        {**CHROME, "params": "name: publishers/../items/i"},
+        holding("a.zip", b"PK\3\4"),
+        "params",
+        "segment",
+    ),
+    "method params no map": ({**STORAGE, "params": "- bucket"}, BIN, "params", "not a map"),
+    "method metadata no JSON": ({**DRIVE, "metadata": "{name: x}"}, BIN, "metadata", "not JSON"),
+    "method media type": (YOUTUBE, holding("a.mp4", b"%PDF-1.7"), "files", "application/pdf"),
+    "method too large": (CHROME, holding("a.zip", b"PK\3\4", 2048 * MIB + 1), "files", "at most 2,147,483,648"),
+    "method not resumable": (
+        {**CHROME, "upload-protocol": "resumable"},
+        holding("a.zip", b"PK\3\4"),
+        "upload-protocol",
+        "no resumable upload",
+    ),
+    "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "needs the size"),
+    "method simple with metadata": ({**DRIVE, "upload-protocol": "simple"}, BIN, "upload-protocol", "metadata"),
+    "method stream in one request": ({**STORAGE, "files": "-", "upload-protocol": "simple"}, BIN, "upload-protocol", ""),
+    "method one name for two": ({**DRIVE, "files": "*/*", "metadata": '{"name": "x"}'}, two, "metadata", "one `name`"),
+    "method two to one place": (
+        {**STORAGE, "files": "*/*", "params": "{bucket: b, name: x}"},
+        two,
+        "files",
+        "would replace",
+    ),
+    "method no files": ({**DRIVE, "files": ""}, BIN, "files", "names no file"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_sends_nothing(job: Job, name: str) -> None:
+    """Exit code 2, the input's name and the reason in one error line, and a server that never heard of it."""
+    given, make, wrong, why = REFUSALS[name]
+    make(job.workspace)
+    ended = job.run(given)
+    assert ended.code == 2, ended.log
+    [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
+    assert wrong in error
+    assert why in error
+    assert "Nothing was sent" in error
+    state = job.emulator.state()
+    assert state["requests"] == {}
+    assert state["connections"] == 0
+
+
+def test_all_mistakes_of_a_mail_are_told_together(job: Job) -> None:
+    """One run is enough to learn of every mistake, in whichever room of the program it is found."""
+    given = {**GMAIL, "mail-to": "nobody", "mail-body": "file:none", "files": "none", "chunk-size": "much"}
+    ended = job.run(given)
+    assert ended.code == 2
+    for name in ("mail-to", "mail-body", "files", "chunk-size"):
+        assert f"{name}: " in ended.log
+    assert job.emulator.state()["requests"] == {}
