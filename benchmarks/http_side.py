@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Peer:
     """A client's connection. `received` is told of every piece of a body, in bytes."""
 
     def __init__(self, sock: socket.socket, received: Callable[[int], None]) -> None:
+        self.scheme = "https" if isinstance(sock, ssl.SSLSocket) else "http"
         self._sock = sock
         self._received = received
         self._buffer = memoryview(bytearray(_BUFFER))

@@ -128,8 +128,7 @@ class Server:
             path = f"/session/{next(self._numbers)}"
         size = head.headers.get("x-upload-content-length")
         self._sizes[path] = int(size) if size else None
-        scheme = "https" if "ssl" in type(peer._sock).__module__ else "http"  # noqa: SLF001  # the peer's own business
-        self._say(peer, 200, Location=f"{scheme}://{head.headers['host']}{path}?upload_id={path[9:]}")
+        self._say(peer, 200, Location=f"{peer.scheme}://{head.headers['host']}{path}?upload_id={path[9:]}")
 
     def _session(self, peer: Peer, head: Head, path: str) -> None:
         span = head.headers.get("content-range", "").removeprefix("bytes ")

@@ -58,7 +58,6 @@ def main() -> int:
             {
                 "target": "gmail",
                 "impersonate-user": "releases@example.com",
-                "impersonate-user": "releases@example.com",
                 "mail-from": "releases@example.com",
                 "mail-to": "team@example.com",
                 "mail-subject": f"Shop 1.4.2 ({release['version-code']}) is on internal",

@@ -33,11 +33,15 @@ class Ended:
 
 @dataclass(frozen=True)
 class Job:
-    """A workspace and an emulator; `run` starts the program in it with inputs by their contract names."""
+    """A workspace and an emulator; `run` starts the program in it with inputs by their contract names.
+
+    `stdin` is a descriptor that the program reads as its standard input; there is none unless it is given.
+    """
 
     workspace: Path
     emulator: Emulator
     kind: str = "github"
+    stdin: int = subprocess.DEVNULL
 
     def environment(self, inputs: Mapping[str, str]) -> dict[str, str]:
         """What the CI system would set, and nothing of this process but the path."""
@@ -67,7 +71,7 @@ class Job:
             [sys.executable, str(ENTRYPOINT)],
             env={**self.environment(inputs), **more},
             cwd=self.workspace,
-            stdin=subprocess.DEVNULL,
+            stdin=self.stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

@@ -108,7 +108,7 @@ def test_every_kind_of_target_is_served(machine: MakeRunner, google: Emulator, t
 
 
 def test_files_of_another_user_are_written_and_stay_readable(machine: MakeRunner, google: Emulator) -> None:
-    """Outputs, page and results arrive although the runner's files belong to uid 1001 and only their owner may write."""
+    """Outputs, page and results arrive although the files belong to uid 1001 and only their owner may write."""
     runner = machine()
     bundle(runner.workspace)
     step = runner.step(given(google, "play"))
@@ -159,11 +159,25 @@ def test_an_interrupted_upload_goes_on_in_the_next_step(machine: MakeRunner) -> 
     assert stored["size"] == 1_000_000
 
 
+def test_a_cancelled_job_keeps_its_upload(machine: MakeRunner) -> None:
+    """The runner's SIGINT reaches the program through the container: it ends with 130, and the next run goes on."""
+    with Emulator(config={"read_rate": 1_000_000}) as google:
+        runner = machine()
+        bundle(runner.workspace, size=8_000_000)
+        chunks = given(google, "play", chunk_size="512KiB")
+        step = runner.step(chunks, cancel=lambda: google.state()["bytes_received"] > 500_000)
+        assert step.code == 130, step.log
+        assert google.state()["edits"]["open"]
+        google.world.config.read_rate = 0
+        again = runner.step(chunks)
+    assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
+
+
 # Paths
 
 
 def test_a_path_to_the_key_is_found_inside_the_container(machine: MakeRunner, google: Emulator) -> None:
-    """What another action left: an absolute path of the host, which the runner rewrites, to a file that is ours to read."""
+    """What another action left: an absolute path of the host, which the runner rewrites. No pattern takes the file."""
     runner = machine(more={"GOOGLE_APPLICATION_CREDENTIALS": ""})
     bundle(runner.workspace)
     key = runner.workspace / "gha-creds-0123456789abcdef.json"
@@ -201,11 +215,23 @@ def assert_nothing_secret(runner: Runner, said: str, log: str, google: Emulator)
     secrets += [line for line in google.key["private_key"].splitlines() if "PRIVATE KEY" not in line]
     assert len(secrets) > 20
     channels = {"printed": said.encode(), "log": log.encode()}
-    channels |= {str(path): path.read_bytes() for path in runner.folder.rglob("*") if path.is_file()}
-    channels = {name: text for name, text in channels.items() if not name.endswith((".aab", ".planted"))}
+    written = [path for path in runner.folder.rglob("*") if path.is_file() and path.suffix != ".aab"]
+    channels |= {str(path): path.read_bytes() for path in written}
     for name, text in channels.items():
         assert not [secret for secret in secrets if secret.encode() in text], f"a secret is in {name}"
         assert b"PRIVATE KEY" not in text, name
+
+
+def test_a_secret_that_shows_would_be_found(tmp_path: Path, google: Emulator) -> None:
+    """The search itself: a token in a file of the workspace, or a key in the log, does not pass."""
+    runner = Runner(tmp_path, Process())
+    token = google.token("androidpublisher")
+    assert_nothing_secret(runner, "", "", google)
+    with pytest.raises(AssertionError, match="a secret is in log"):
+        assert_nothing_secret(runner, "", f"token {token}", google)
+    (runner.workspace / "file").write_text(google.key["private_key"])
+    with pytest.raises(AssertionError, match="a secret is in /"):
+        assert_nothing_secret(runner, "", "", google)
 
 
 def test_scalar_outputs_survive_the_masks_of_a_pretty_printed_key(machine: MakeRunner, google: Emulator) -> None:
@@ -269,7 +295,9 @@ PYTHON = (
 
 @pytest.mark.parametrize("engine", [pytest.param("container", id="container")], indirect=True)
 @pytest.mark.parametrize("variables", PYTHON, ids=lambda variables: next(iter(variables)))
-def test_variables_of_python_change_nothing(machine: MakeRunner, google: Emulator, variables: Mapping[str, str]) -> None:
+def test_variables_of_python_change_nothing(
+    machine: MakeRunner, google: Emulator, variables: Mapping[str, str]
+) -> None:
     """A workflow's own settings for its own Python do not reach the program's: the image runs it isolated."""
     runner = machine(more=variables)
     bundle(runner.workspace)
@@ -284,9 +312,7 @@ def test_variables_of_python_change_nothing(machine: MakeRunner, google: Emulato
 
 def test_another_tools_inputs_are_told_together_and_nothing_is_sent(machine: MakeRunner, google: Emulator) -> None:
     """A workflow of the old action: the runner only warns of unknown inputs, the program names the right ones."""
-    step = machine().step(
-        {"target": "play", "packageName": "a.b", "releaseFiles": "*.aab", "api-endpoint": google.url}
-    )
+    step = machine().step({"target": "play", "packageName": "a.b", "releaseFiles": "*.aab", "api-endpoint": google.url})
     assert step.code == 2
     assert "`package-name`" in step.log
     assert "`files`" in step.log

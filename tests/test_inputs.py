@@ -170,7 +170,7 @@ def test_help_names_every_input_and_every_default() -> None:
         ("retry-deadline", "0s", 0.0),
         ("max-retries", "0", 0),
         ("files", "a.aab, b.apk,", ("a.aab", "b.apk")),
-        ("files", "a.aab\n b,c.apk \n\na.aab\n", ("a.aab", "b,c.apk")),
+        ("files", "a.aab\n b.apk,c.apk \n\na.aab\n", ("a.aab", "b.apk", "c.apk")),
         ("tracks", "internal, wear:beta\nQA team", ("internal", "wear:beta", "QA team")),
         ("user-fraction", "0.05", 0.05),
         ("user-fraction", ".5", 0.5),

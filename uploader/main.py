@@ -13,8 +13,11 @@ from uploader import __version__, inputs
 from uploader.errors import Interrupted, UploaderError
 from uploader.outputs import Voice, voice
 from uploader.results import FileResult, counters
+from uploader.transfer.beside import beside, heed
+from uploader.transfer.waiting import Stop
 
 if TYPE_CHECKING:
+    from uploader.errors import Problem
     from uploader.inputs import Inputs
     from uploader.plan import Plan
     from uploader.services.base import Outcome
@@ -26,11 +29,16 @@ CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on th
 
 def main() -> int:
     """Runs the program as the environment and the command line say, and returns its exit code."""
-    return run(os.environ, sys.argv[1:])
+    stop = Stop()
+    heed(stop)
+    return run(os.environ, sys.argv[1:], stop)
 
 
-def run(environ: Mapping[str, str], argv: Sequence[str]) -> int:
-    """One whole run. No exception leaves it, unless RUNNER_DEBUG=1 asks for the traceback of a fault of our own."""
+def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = None) -> int:
+    """One whole run, until its end or `stop`.
+
+    No exception leaves it, unless RUNNER_DEBUG=1 asks for the traceback of a fault of our own.
+    """
     asked, problems = inputs.read(environ, argv)
     if asked.show:
         sys.stdout.write(f"uploader {__version__}\n" if asked.show == "version" else inputs.usage() + "\n")
@@ -38,11 +46,9 @@ def run(environ: Mapping[str, str], argv: Sequence[str]) -> int:
     speak = voice(asked.platform)
     for secret in asked.secrets:
         speak.mask(secret)
-    told = Run(asked, speak)
+    told = Run(asked, speak, stop or Stop())
     try:
-        from uploader import plan  # the rooms behind it load what they need and no more
-
-        told.carry_out(plan.make(asked, problems))
+        told.begin(problems)
     except UploaderError as error:
         told.failed(error)
     except Exception as error:  # the last border: a traceback never reaches a user
@@ -55,16 +61,27 @@ def run(environ: Mapping[str, str], argv: Sequence[str]) -> int:
 class Run:
     """One run as it goes, so that its end can be told whatever happens."""
 
-    def __init__(self, asked: Inputs, speak: Voice) -> None:
+    def __init__(self, asked: Inputs, speak: Voice, stop: Stop) -> None:
         self._asked = asked
         self._speak = speak
+        self._stop = stop
         self._plan: Plan | None = None
         self._driver: Driver | None = None
         self._outcome: Outcome | None = None
         self._error: UploaderError | None = None
 
-    def carry_out(self, plan: Plan) -> None:
-        """The plan, from the login to the last step of the flow. Raises the errors of `uploader.errors`."""
+    def begin(self, problems: Sequence[Problem]) -> None:
+        """Plans the run and carries it out, beside this thread. Raises the errors of `uploader.errors`."""
+
+        def work() -> None:
+            from uploader import plan  # the rooms behind it load what they need and no more
+
+            self._carry_out(plan.make(self._asked, problems))
+
+        beside(work, self._stop)
+
+    def _carry_out(self, plan: Plan) -> None:
+        """The plan, from the login to the last step of the flow."""
         self._plan = plan
         with self._speak.group(f"Plan: {self._asked.target}"):
             for line in plan.lines():
@@ -74,7 +91,7 @@ class Run:
         from uploader import running  # requests and google-auth, which a refusal does not wait for
 
         with ExitStack() as stack:
-            self._driver = running.prepare(plan, self._speak, stack)
+            self._driver = running.prepare(plan, self._speak, self._stop, stack)
             with self._speak.group("Upload"):
                 self._outcome = self._driver.run(plan.prepared.flow())
 

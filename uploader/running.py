@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from types import FrameType
 
 from uploader import credentials
 from uploader.credentials.login import Login
@@ -18,21 +16,18 @@ from uploader.plan import Plan
 from uploader.transfer.driver import Driver
 from uploader.transfer.waiting import Clock, Patience, Stop
 from uploader.transfer.wire import Settings, Wire
-from uploader.transport import Requests, Transport
-
-LONGEST_GOODBYE = 1.0  # seconds after a signal in which a run may end by itself
+from uploader.transport import Requests
 
 
-def prepare(plan: Plan, speak: Voice, stack: ExitStack) -> Driver:
+def prepare(plan: Plan, speak: Voice, stop: Stop, stack: ExitStack) -> Driver:
     """A driver that is ready for the plan's flow; what it needs is closed with `stack`."""
     asked, source = plan.inputs, plan.source
     if plan.rehearsal:
         asked, source = _rehearse(asked, speak, stack), None
-    stop = Stop()
     clock = Clock(sleep=stop.sleep)
     patience = Patience(clock, stop, asked.max_retries, asked.retry_deadline)
     transport = Requests(connections=asked.concurrency, direct=plan.rehearsal)
-    _heed_signals(stop, transport, stack)
+    stop.when_set(transport.abort)
     login = credentials.load(asked, plan.prepared.scopes, sleep=_sleep(stop), source=source, on_secret=speak.mask)
     speak.info(f"Acting as {login.account}.")
     if asked.dry_run:
@@ -46,7 +41,7 @@ def prepare(plan: Plan, speak: Voice, stack: ExitStack) -> Driver:
         finalize_timeout=asked.finalize_timeout,
     )
     wire = Wire(transport, login, patience, settings)
-    return Driver(wire, settings, _journal(asked, login, clock, speak), speak, plan.prepared.limit)
+    return Driver(wire, settings, _journal(asked, login, clock, speak, stack), speak, plan.prepared.limit)
 
 
 def _rehearse(asked: Inputs, speak: Voice, stack: ExitStack) -> Inputs:
@@ -72,24 +67,12 @@ def _sleep(stop: Stop) -> Callable[[float], None]:
     return sleep
 
 
-def _heed_signals(stop: Stop, transport: Transport, stack: ExitStack) -> None:
-    """SIGINT and SIGTERM end every wait and break every connection; what still hangs after a second is torn out."""
-
-    def heed(number: int, _: FrameType | None) -> None:
-        stop.set(number)
-        transport.abort()
-        signal.setitimer(signal.ITIMER_REAL, LONGEST_GOODBYE)
-
-    def tear(_: int, __: FrameType | None) -> None:
-        stop.check()
-
-    for number, handler in ((signal.SIGINT, heed), (signal.SIGTERM, heed), (signal.SIGALRM, tear)):
-        stack.callback(signal.signal, number, signal.signal(number, handler))
-    stack.callback(signal.setitimer, signal.ITIMER_REAL, 0)
-
-
-def _journal(asked: Inputs, login: Login, clock: Clock, speak: Voice) -> Journal:
+def _journal(asked: Inputs, login: Login, clock: Clock, speak: Voice, stack: ExitStack) -> Journal:
     if login.seal_key is None or asked.state_dir is None:
         speak.info("Unfinished uploads are not kept for a next run: there is no lasting secret to seal them with.")
         return NoJournal()
-    return FileJournal(asked.state_dir, login.seal_key, login.account, clock.wall, speak.warning)
+    # What was begun at one endpoint (an emulator) is nothing to go on with at another.
+    whose = f"{login.account} at {asked.api_endpoint}" if asked.api_endpoint else login.account
+    journal = FileJournal(asked.state_dir, login.seal_key, whose, clock.wall, speak.warning, speak.info)
+    stack.callback(journal.close)
+    return journal

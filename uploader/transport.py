@@ -88,7 +88,9 @@ class Requests:
         prepared.headers["Content-Length"] = str(len(request.body))
         settings = self._session.merge_environment_settings(prepared.url, {}, True, None, None)
         timeout = (outgoing.limits.connect, outgoing.limits.answer)
-        answer = self._session.send(prepared, timeout=timeout, allow_redirects=False, **settings)
+        # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
+        adapter = self._session.get_adapter(prepared.url or "")
+        answer = adapter.send(prepared, timeout=timeout, **cast(Any, settings))
         try:
             body = _read_capped(answer)
         finally:
@@ -122,16 +124,19 @@ class _Outgoing:
         self._blocks = blocks
         self.limits = limits
         self.sent_whole = False
+        self.aborted = False
         self.connection: _Careful | None = None
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._blocks)
 
     def abort(self) -> None:
+        self.aborted = True
         sock = self.connection.sock if self.connection else None
         if sock is not None:
             with suppress(OSError):  # closed already, which is what was wanted
-                sock.shutdown(socket.SHUT_RDWR)
+                # The plain socket's own: ssl's shutdown first drops the cipher, and another thread may be writing.
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 class _Careful(HTTPConnection):
@@ -155,6 +160,8 @@ class _Careful(HTTPConnection):
         view = memoryview(data)
         step = _TLS_BLOCK if isinstance(self.sock, ssl.SSLSocket) else _BLOCK
         while view:
+            if self._outgoing.aborted:
+                raise ConnectionAbortedError("the run was asked to end while connecting")
             if self._has_answer():
                 self._out_of_step = True
                 raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer

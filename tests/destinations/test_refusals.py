@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,7 +23,11 @@ GAMES: Given = {"target": "play-games", "resource-id": "a", "image-type": "ACHIE
 OTA: Given = {"target": "ota", "deployment": "d", "package-title": "t", "files": "ota.zip"}
 DRIVE: Given = {"target": "drive.files.create", "files": "a.bin"}
 STORAGE: Given = {"target": "storage.objects.insert", "files": "a.bin", "params": "bucket: b"}
-YOUTUBE: Given = {"target": "youtube.videos.insert", "files": "a.mp4", "params": "part: snippet"}
+IMAGE: Given = {
+    "target": "androidpublisher.edits.images.upload",
+    "files": "a.png",
+    "params": "{packageName: com.example.app, editId: 1, language: en-GB, imageType: icon}",
+}
 CHROME: Given = {"target": "chromewebstore.media.upload", "files": "a.zip", "params": "name: publishers/p/items/i"}
 
 
@@ -33,6 +38,15 @@ def holding(name: str, content: bytes, size: int = 0) -> Make:
         with (workspace / name).open("wb") as file:
             file.write(content)
             file.truncate(max(size, len(content)))
+
+    return make
+
+
+def pipe(name: str) -> Make:
+    """A named pipe into which nobody writes: whoever opened it would wait for ever."""
+
+    def make(workspace: Path) -> None:
+        os.mkfifo(workspace / name)
 
     return make
 
@@ -118,6 +132,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "games unknown type": ({**GAMES, "image-type": "ICON"}, holding("a.png", PNG), "image-type", "LEADERBOARD_ICON"),
     "games no image": (GAMES, holding("a.png", b"no image"), "files", "image/*"),
     "games too large": (GAMES, holding("a.png", PNG, 15 * MIB + 1), "files", "at most 15,728,640"),
+    "games stream": (GAMES, pipe("a.png"), "files", "is a stream"),
     # OTA
     "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "no zip"),
     "ota torn zip": (OTA, torn, "files", "the end of it is missing"),
@@ -140,7 +155,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     ),
     "method params no map": ({**STORAGE, "params": "- bucket"}, BIN, "params", "not a map"),
     "method metadata no JSON": ({**DRIVE, "metadata": "{name: x}"}, BIN, "metadata", "not JSON"),
-    "method media type": (YOUTUBE, holding("a.mp4", b"%PDF-1.7"), "files", "application/pdf"),
+    "method media type": (IMAGE, holding("a.png", b"%PDF-1.7"), "files", "application/pdf"),
     "method too large": (CHROME, holding("a.zip", b"PK\3\4", 2048 * MIB + 1), "files", "at most 2,147,483,648"),
     "method not resumable": (
         {**CHROME, "upload-protocol": "resumable"},
@@ -150,7 +165,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     ),
     "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "needs the size"),
     "method simple with metadata": ({**DRIVE, "upload-protocol": "simple"}, BIN, "upload-protocol", "metadata"),
-    "method stream in one request": ({**STORAGE, "files": "-", "upload-protocol": "simple"}, BIN, "upload-protocol", ""),
+    "method stream in one request": ({**STORAGE, "files": "-", "upload-protocol": "simple"}, BIN, "upload-protocol", "stream"),
     "method one name for two": ({**DRIVE, "files": "*/*", "metadata": '{"name": "x"}'}, two, "metadata", "one `name`"),
     "method two to one place": (
         {**STORAGE, "files": "*/*", "params": "{bucket: b, name: x}"},

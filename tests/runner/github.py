@@ -6,10 +6,12 @@ host's own paths. What a step leaves is read by `tests/runner/log.py`, as strict
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -49,7 +51,7 @@ class Process:
         return {}
 
     def command(self, environment: Mapping[str, str], mounts: Mapping[Path, str]) -> list[str]:
-        """This Python; its environment is exactly the step's."""
+        """The Python of the tests; its environment is exactly the step's."""
         del mounts
         assignments = [f"{name}={value}" for name, value in environment.items()]
         return ["env", "--ignore-environment", *assignments, sys.executable, str(ROOT / "entrypoint.py")]
@@ -77,7 +79,7 @@ class Container:
 
 @dataclass
 class Runner:
-    """A job on one machine. `secrets` are the repository's, masked from the start; `more` is what the job's `env` has."""
+    """A job on one machine. `secrets` are masked from the start; `more` is what the job's `env` has."""
 
     folder: Path
     engine: Engine
@@ -100,18 +102,32 @@ class Runner:
         """RUNNER_TEMP, as the host sees it; it lives as long as the job."""
         return self.folder / "work" / "_temp"
 
-    def step(self, given: Mapping[str, str]) -> Step:
-        """`uses:` with these values under `with:`. Unknown inputs go through, as they do there with a warning."""
+    def step(self, given: Mapping[str, str], cancel: Callable[[], bool] = lambda: False) -> Step:
+        """`uses:` with these values under `with:`; unknown inputs go through, as they do there with a warning.
+
+        Once `cancel` is true the step is ended as a cancelled job ends its own, by SIGINT at first.
+        """
         files = {name: self._new_file(kind) for name, kind in FILES.items()}
         environment = {**self._environment(files), **self.more, **_inputs(given)}
         seen = {name: self._rewritten(value) for name, value in environment.items()}
         command = self.engine.command(seen, self._mounts())
         self._give_away()
-        done = subprocess.run(
-            command, cwd=self.workspace, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=110, check=False,
-        )  # fmt: skip
-        return read_step(done.returncode, done.stdout, files, self.secrets, debug=self.debug)
+        with subprocess.Popen(
+            command, cwd=self.workspace, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as child:
+            self._watch(child, cancel)
+            printed, _ = child.communicate(timeout=60)
+        return read_step(child.returncode, printed, files, self.secrets, debug=self.debug)
+
+    @staticmethod
+    def _watch(child: subprocess.Popen[bytes], cancel: Callable[[], bool]) -> None:
+        """Until the step has ended, or is to end."""
+        while child.poll() is None:
+            if cancel():
+                child.send_signal(signal.SIGINT)
+                return
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(0.02)
 
     def _mounts(self) -> dict[Path, str]:
         return {

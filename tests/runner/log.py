@@ -74,7 +74,7 @@ def _shown(step: Step, *, debug: bool) -> Iterable[str]:
     """The lines of the log in their order, so that a secret printed before it was masked is seen."""
     resume = ""
     for line in re.split(r"\r\n|\r|\n", step.raw):
-        (command,) = workflow_commands(line) or [None]
+        command = next(iter(workflow_commands(line)), None)
         if resume or command is None:
             resume = "" if resume and line.strip() == f"::{resume}::" else resume
             yield step.masks.hide(line)

@@ -230,7 +230,7 @@ _TABLE = (
     ),
     Kind(
         "wrong-digest",
-        "spoils every digest in a successful answer (md5Hash, sha1, sha256, x-goog-hash)",
+        "spoils every digest in a successful answer (md5Hash, crc32c, sha1, sha256, Drive's checksums)",
         {},
         after=spoil.wrong_digest,
     ),

@@ -141,14 +141,6 @@ def listed(value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in items if item))
 
 
-def patterns(value: str) -> tuple[str, ...]:
-    """Paths and globs; where they stand on lines of their own a comma belongs to the name."""
-    if "\n" not in text(value):
-        return listed(value)
-    items = (line(item.strip()) for item in value.split("\n"))
-    return tuple(dict.fromkeys(item for item in items if item))
-
-
 def track(value: str) -> str:
     """A track's name; custom tracks have any name, so only what never is a track is refused."""
     if value.lower() in RENAMED_TRACKS:

@@ -62,7 +62,7 @@ class Inputs:
     )
     service_account: str = _absent("", parse.address, "Keyless login: e-mail address of the service account to act as.")
     impersonate_user: str = _absent("", parse.address, "The user to act for by domain-wide delegation (Gmail).")
-    files: tuple[str, ...] = _absent((), parse.patterns, "Paths and globs relative to the workspace; `-` is a stream.")
+    files: tuple[str, ...] = _absent((), parse.listed, "Paths and globs relative to the workspace; `-` is a stream.")
     dry_run: bool = _written("false", parse.boolean, "Do everything but the lasting effect.")
     upload_protocol: UploadProtocol = _written(
         "auto", parse.choice(get_args(UploadProtocol)), "`auto`, `resumable`, `multipart`, `simple`."

@@ -128,7 +128,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before trying something again; the driver owns the clock, the backoff and the deadline. The answer is None."""
+    """Wait before trying something again; the driver owns clock, backoff and deadline. The answer is None."""
 
     attempt: int
     why: str
@@ -177,8 +177,8 @@ Flow: TypeAlias = Generator[Step, Any, Outcome]
 class Prepared:
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
-    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many uploads
-    the service takes at once (None: as many as `concurrency` says). `flow` starts a fresh generator each time.
+    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many
+    uploads the service takes at once (None: as many as `concurrency` says). `flow` starts a fresh generator each time.
     """
 
     lines: tuple[str, ...]

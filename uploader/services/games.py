@@ -31,12 +31,19 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems += (Problem("resource-id", why),) if why else ()
     endpoint = _endpoint(inputs)
     uploads = tuple(Upload(endpoint, file, media.choose(file, endpoint.media_types)) for file in files)
-    problems += tuple(one for upload in uploads for one in plain.check(upload, inputs))
+    problems += tuple(one for upload in uploads for one in (*_stream_problems(upload), *plain.check(upload, inputs)))
     if problems:
         raise InputError(*problems)
     made = plain.prepared(inputs, uploads, lambda results: plain.ids(endpoint, results))
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
     return replace(made, warnings=(_DEPRECATED,), flow=flow)
+
+
+def _stream_problems(upload: Upload) -> tuple[Problem, ...]:
+    if upload.artifact.size is not None:
+        return ()
+    what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
+    return (Problem("files", what, "an image file"),)
 
 
 def _endpoint(inputs: Inputs) -> Endpoint:

@@ -99,6 +99,9 @@ def _protocol_problems(upload: Upload, protocol: str) -> tuple[Problem, ...]:
     if not has.get(protocol, True):
         accepted = ", ".join(["auto", *(name for name in has if has[name])])
         return (Problem("upload-protocol", f"{endpoint.id} has no {protocol} upload.", accepted),)
+    if upload.artifact.size is None and protocol in {"simple", "multipart"}:
+        what = f"{upload.artifact.name} is a stream, which a {protocol} upload can't carry."
+        return (Problem("upload-protocol", what, "auto or resumable"),)
     if protocol == "simple" and upload.metadata:
         return (Problem("upload-protocol", "a simple upload can't carry metadata.", "auto, multipart or resumable"),)
     return ()

@@ -18,6 +18,7 @@ from uploader.protocol.session import (
     Event,
     Lost,
     Move,
+    Rejected,
     Send,
     Session,
     Started,
@@ -39,6 +40,7 @@ class Resumable:
         self._journal = journal
         self._job = sending.job
         self._chunking = Chunking(chunk_size)
+        self._inherited = False  # whether the session is an earlier run's
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
 
     def run(self) -> Response:
@@ -58,11 +60,21 @@ class Resumable:
         """A new session, or that of an earlier run. A stream can't be read again, so it has no earlier run."""
         size = self._job.artifact.size
         entry = None if size is None else self._journal.find(self._job)
-        # The entry was sealed by us, but `api-endpoint` may be another one today.
-        if entry is None or size is None or not trusted(entry.uri, self._sending.media.url):
+        if entry is None or size is None or not self._still_ours(entry):
             return Session(size, self._chunking)
         self._sending.watcher.say("An earlier run began this upload; asking the server how far it came.")
+        self._inherited = True
         return Session.resumed(size, entry.uri, entry.granularity, self._chunking)
+
+    def _still_ours(self, entry: Entry) -> bool:
+        """Whether the session may be continued with this file and this server: what is sealed is checked, too."""
+        if not trusted(entry.uri, self._sending.media.url):
+            self._sending.watcher.say("An earlier run began this upload on another host; beginning anew.")
+            return False
+        if entry.sample != self._sending.source.sample():
+            self._sending.watcher.say("The file's content is not what an earlier run began to upload; beginning anew.")
+            return False
+        return True
 
     def _step(self, session: Session) -> Session:
         """One move, its answer, and what follows from it."""
@@ -92,8 +104,11 @@ class Resumable:
         return session, session.move()
 
     def _checked(self, event: Event) -> Event:
+        if isinstance(event, Rejected) and self._inherited and self._sending.tally.attempts == 0:
+            return Lost("the session of the earlier run is not accepted any more")
         if not isinstance(event, Started):
             return event
+        self._inherited = False
         uri = absolute(event.uri, self._sending.media.url)
         self._sending.wire.check(uri, self._sending.media.url)
         return replace(event, uri=uri)
@@ -101,9 +116,9 @@ class Resumable:
     def _write_down(self, before: Session, event: Event, after: Session) -> None:
         """Keeps what must outlive this process, and shows what people want to see."""
         if isinstance(event, Started):
-            self._journal.save(self._job, Entry(after.uri, after.granularity))
-        elif isinstance(event, Completed):
-            self._whole(after)
+            self._journal.save(self._job, Entry(after.uri, after.granularity, self._sending.source.sample()))
+        elif after.state is State.COMPLETE:
+            self._whole()
         elif isinstance(event, Lost) or (after.over and after.state is not State.EXHAUSTED):
             self._journal.drop(self._job)
         if isinstance(event, Stored) and not after.over:
@@ -113,6 +128,17 @@ class Resumable:
                 self._sending.watcher.warn(f"The server went back from byte {before.offset} to byte {after.offset}.")
             if before.state is State.UNSURE:
                 self._continued(after)
+
+    def _whole(self) -> None:
+        """It is on the server. Where a repeat would add a second one, the entry stays until the whole run has ended."""
+        tally = self._sending.tally
+        if self._inherited and tally.attempts == 0:
+            tally.resumed_from = tally.size
+            self._sending.watcher.say("The server has it whole already; nothing is sent again.")
+        if self._job.endpoint.repeatable:
+            self._journal.drop(self._job)
+        else:
+            self._journal.rest(self._job)
 
     def _continued(self, after: Session) -> None:
         tally, watcher = self._sending.tally, self._sending.watcher

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from uploader.errors import AnswerLost
+from uploader.errors import AnswerLost, Interrupted
 from uploader.protocol import single
 from uploader.protocol.messages import Broken, Request, Response, Span
 from uploader.protocol.retry import Verdict, whether
@@ -19,7 +19,7 @@ def upload(sending: Sending, size: int, *, multipart: bool) -> Response:
     """
     name, repeatable = sending.job.artifact.name, sending.job.endpoint.repeatable
     while True:
-        answer = sending.transfer(_request(sending, size, multipart=multipart), Span(0, size), final=True)
+        answer = _transferred(sending, size, multipart=multipart)
         verdict = whether(answer)
         if isinstance(answer, Response) and verdict is Verdict.SUCCESS:
             return _accepted(sending, answer)
@@ -31,6 +31,15 @@ def upload(sending: Sending, size: int, *, multipart: bool) -> Response:
             sending.pace.renew(answer)
         else:
             sending.wait(why(answer), answer)
+
+
+def _transferred(sending: Sending, size: int, *, multipart: bool) -> Response | Broken:
+    try:
+        return sending.transfer(_request(sending, size, multipart=multipart), Span(0, size), final=True)
+    except Interrupted:
+        if sending.tally.reached == size and not sending.job.endpoint.repeatable:
+            sending.watcher.warn("It was sent, but its answer was not waited for: look whether it is there already.")
+        raise
 
 
 def _request(sending: Sending, size: int, *, multipart: bool) -> Request:

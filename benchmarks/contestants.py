@@ -1,0 +1,104 @@
+"""Who is measured: this program and its peers, each as a child process that sends one file to the sink."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks.ground import ROOT, Ground
+
+OURS = "this program"
+CURL = "curl -T"
+PEERS = Path(__file__).with_name("peers")
+
+Command = tuple[list[str], dict[str, str]]  # what to run, and what to add to its environment
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A name, and what makes the command that sends a file over a scheme."""
+
+    name: str
+    command: Callable[[Ground, str, Path], Command]
+
+
+def ours(ground: Ground, scheme: str, files: str, **inputs: str) -> Command:
+    """This program with a Cloud Storage upload; more inputs by their names, with underscores."""
+    given = {
+        "target": "storage.objects.insert",
+        "params": '{"bucket": "b"}',
+        "credentials": str(ground.key),
+        "api_endpoint": ground.url(scheme),
+        "files": files,
+        "state_dir": str(ground.folder / "state"),
+        **inputs,
+    }
+    command = [sys.executable, str(ROOT / "entrypoint.py")]
+    return command, {f"UPLOADER_{name.upper()}": value for name, value in given.items()}
+
+
+def _ours(ground: Ground, scheme: str, file: Path) -> Command:
+    return ours(ground, scheme, file.name)
+
+
+def _curl(ground: Ground, scheme: str, file: Path) -> Command:
+    # Without `Expect` it does not wait for leave to send, which costs it a round trip or a second.
+    quiet = ["curl", "--silent", "--show-error", "--fail", "--header", "Expect:"]
+    return [*quiet, "--upload-file", str(file), ground.url(scheme) + "/put"], {}
+
+
+def _python(script: str, ground: Ground, scheme: str, file: Path, *, options: tuple[str, ...] = ()) -> Command:
+    arguments = [ground.url(scheme), str(file), str(ground.key), *options]
+    return [sys.executable, str(PEERS / script), *arguments], {}
+
+
+def _node(ground: Ground, scheme: str, file: Path) -> Command:
+    return ["node", str(_modules(ground) / "publisher.mjs"), ground.url(scheme), str(file), str(ground.key)], {}
+
+
+def _rclone(ground: Ground, scheme: str, file: Path) -> Command:
+    remote = f":gcs,endpoint='{ground.url(scheme)}/storage/v1/',anonymous=true:b"
+    return ["rclone", "copyto", "--retries", "1", "--ignore-checksum", str(file), f"{remote}/o"], {}
+
+
+def _modules(ground: Ground) -> Path:
+    return ground.folder / "node"
+
+
+def contestants(ground: Ground) -> tuple[Contestant, ...]:
+    """This program, curl, and every peer that is installed here or can be, the first two first."""
+    found = [Contestant(OURS, _ours), Contestant(CURL, _curl)]
+    for module, name, script, options in _LIBRARIES:
+        if importlib.util.find_spec(module):
+            found.append(Contestant(name, partial(_python, script, options=options)))
+    if _node_installed(ground):
+        found.append(Contestant("@googleapis/androidpublisher (node)", _node))
+    if shutil.which("rclone"):
+        found.append(Contestant("rclone copyto, no checksum", _rclone))
+    return tuple(found)
+
+
+_LIBRARIES = (
+    ("requests", "requests, a file as body", "plain_requests.py", ()),
+    ("google.cloud.storage", "google-cloud-storage", "cloud_storage.py", ("default",)),
+    ("google.cloud.storage", "google-cloud-storage, 8 MiB chunks", "cloud_storage.py", ("8388608",)),
+    ("googleapiclient", "google-api-python-client, resumable", "api_client.py", ("resumable",)),
+    ("googleapiclient", "google-api-python-client, one request", "api_client.py", ("whole",)),
+)
+
+
+def _node_installed(ground: Ground) -> bool:
+    """Installs the node client from the package index, where there is a node."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        return False
+    folder = _modules(ground)
+    folder.mkdir()
+    shutil.copy(PEERS / "publisher.mjs", folder)
+    install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "@googleapis/androidpublisher"]
+    return subprocess.run(install, cwd=folder, check=False, capture_output=True).returncode == 0

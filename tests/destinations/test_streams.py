@@ -1,0 +1,126 @@
+"""Bytes whose number nobody knows beforehand: standard input and named pipes, through every kind of fault."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.destinations.conftest import Begin
+from tests.destinations.places import MIB, PLACES, noise
+from tests.destinations.runs import sha256
+from tests.job import Job
+
+CHUNK = 512 * 1024
+STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "chunk-size": str(CHUNK)}
+STORM: list[dict[str, Any]] = [
+    {"on": "resumable.put", "do": "status", "status": 503, "nth": 2, "after": CHUNK // 2, "retry_after": 0},
+    {"on": "resumable.put", "do": "reset", "nth": 4, "after": CHUNK // 2},
+    {"on": "resumable.final", "do": "answer-lost"},
+]
+
+
+def _pour(into: IO[bytes], content: bytes) -> None:
+    with suppress(BrokenPipeError), into:  # a run that gives up stops reading
+        into.write(content)
+
+
+@contextmanager
+def poured(content: bytes) -> Iterator[int]:
+    """The reading end of a pipe into which somebody writes."""
+    read, write = os.pipe()
+    writer = threading.Thread(target=_pour, args=(os.fdopen(write, "wb"), content))
+    writer.start()
+    try:
+        yield read
+    finally:
+        os.close(read)
+        writer.join()
+
+
+@contextmanager
+def named_pipe(path: Path, content: bytes) -> Iterator[None]:
+    """A named pipe into which somebody writes as soon as it is read."""
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: _pour(path.open("wb"), content))
+    writer.start()
+    yield
+    writer.join()
+
+
+def objects(job: Job) -> dict[str, dict[str, Any]]:
+    """What is stored, by name."""
+    return {one["resource"]["name"]: one for one in job.emulator.state()["objects"]}
+
+
+@pytest.mark.parametrize("name", ["cloud-storage", "drive-create-own", "youtube", "artifact-registry"])
+def test_a_stream_survives_a_503_a_reset_and_a_lost_answer(begin: Begin, name: str) -> None:
+    """A stream has no second reading, yet nothing is missing, doubled or out of order after three faults."""
+    job, content = begin(*STORM), noise(3 * MIB + 5)
+    with poured(content) as stdin:
+        ended = replace(job, stdin=stdin).run({**PLACES[name].inputs, "files": "-", "chunk-size": str(CHUNK)})
+    assert ended.code == 0, ended.log
+    state = job.emulator.state()
+    assert [receipt["do"] for receipt in state["faults"]["fired"]] == ["status", "reset", "answer-lost"]
+    [stored] = state["objects"]
+    assert (stored["size"], stored["sha256"]) == (len(content), sha256(content))
+    [result] = ended.results
+    assert (result["bytes"], result["sha256"]) == (len(content), sha256(content))
+    assert ended.outputs["bytes-uploaded"] == str(len(content))
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK, CHUNK + 1, 2 * CHUNK])
+def test_a_stream_may_end_anywhere(job: Job, size: int) -> None:
+    """Empty, within a chunk, or with the last byte of one: the end is told to the service, and it is the end."""
+    content = noise(size)
+    with poured(content) as stdin:
+        ended = replace(job, stdin=stdin).run({**STORAGE, "files": "-"})
+    assert ended.code == 0, ended.log
+    assert {one["sha256"] for one in objects(job).values()} == {sha256(content)}
+    assert ended.results[0]["bytes"] == size
+
+
+def test_named_pipes_and_standard_input_go_side_by_side(job: Job) -> None:
+    """Each stream of one run is read by itself, and the results keep the order of `files`."""
+    contents = {"-": noise(MIB), "a.pipe": noise(MIB + 1), "b.pipe": noise(MIB + 2)}
+    with (
+        poured(contents["-"]) as stdin,
+        named_pipe(job.workspace / "a.pipe", contents["a.pipe"]),
+        named_pipe(job.workspace / "b.pipe", contents["b.pipe"]),
+    ):
+        ended = replace(job, stdin=stdin).run({**STORAGE, "files": "b.pipe\n-\na.pipe"})
+    assert ended.code == 0, ended.log
+    assert [result["path"] for result in ended.results] == ["b.pipe", "-", "a.pipe"]
+    stored = objects(job)
+    assert {name: one["sha256"] for name, one in stored.items()} == {
+        name: sha256(content) for name, content in contents.items()
+    }
+
+
+def test_a_stream_whose_session_is_lost_ends_as_temporary(begin: Begin) -> None:
+    """What the server lost of a stream is gone: nothing is finished, and exit code 75 says to run the job again."""
+    job = begin({"on": "resumable.put", "do": "session-lost", "nth": 3})
+    with poured(noise(3 * MIB)) as stdin:
+        ended = replace(job, stdin=stdin).run({**STORAGE, "files": "-"})
+    assert ended.code == 75, ended.log
+    assert "can't be read a second time" in ended.log
+    assert objects(job) == {}
+
+
+def test_a_long_stream_takes_no_more_memory_than_a_short_one(job: Job) -> None:
+    """What is held of a stream is what the server has not confirmed, however much comes."""
+    peaks = []
+    for size in (MIB, 96 * MIB):
+        content = bytes(size)
+        with poured(content) as stdin:
+            ended = replace(job, stdin=stdin).run({**STORAGE, "files": "-", "chunk-size": "1MiB"})
+        assert ended.code == 0, ended.log
+        peaks.append(ended.peak)
+        assert objects(job)["-"]["size"] == size
+    assert peaks[1] < peaks[0] + 16 * MIB

@@ -1,0 +1,293 @@
+"""How uploads end: whole and checked, refused for good, begun again, cancelled, or left for the next run."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.situations.rows import shows
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job, on_disk
+from tests.transfer.scripted import finished, says, scripted, started
+from uploader.errors import IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.journal import FileJournal
+from uploader.services.base import Dialect
+
+ROOT = Path(__file__).resolve().parents[2]
+BOTH = pytest.mark.parametrize("dialect", DIALECTS)
+DATA = data_of(4 * GRANULE + 5)
+
+
+@BOTH
+@pytest.mark.parametrize("chunk", [None, GRANULE, 3 * GRANULE])
+@pytest.mark.parametrize("size", [1, GRANULE - 1, GRANULE, GRANULE + 1, 3 * GRANULE])
+def test_an_undisturbed_upload_is_stored_once_and_identical(dialect: Dialect, chunk: int | None, size: int) -> None:
+    """Whole or in chunks, at every edge of the granularity: as many requests as chunks, each byte once."""
+    data = data_of(size)
+    with Emulator() as emulator:
+        bench = Bench(emulator, chunk=chunk)
+        result = bench.send(job(data, dialect, metadata={"name": "x"}))
+        assert (result.error, bench.stored(), result.bytes_resent) == ("", [data], 0)
+        assert result.attempts == (1 if chunk is None else -(-size // chunk))
+        assert result.resource["name"] == "x"
+        assert (result.bytes, result.bytes_uploaded, bench.voice.lines[0].ok) == (size, size, True)
+
+
+@BOTH
+@shows("answer-lost")
+@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}], ids=str)
+@pytest.mark.parametrize("chunk", [None, GRANULE])
+def test_the_file_is_never_uploaded_a_second_time(
+    dialect: Dialect, trouble: dict[str, object], chunk: int | None
+) -> None:
+    """All bytes were stored and the answer is lost: the question brings the resource, one object was made."""
+    with Emulator([{"on": STEPS[dialect]["final"], **trouble}]) as emulator:
+        bench = Bench(emulator, chunk=chunk)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), result.bytes_resent) == ("", [DATA], 0)
+        assert bench.fired() == [trouble["do"]]
+        assert (result.id, bench.count(STEPS[dialect]["start"])) == (result.resource["id"], 1)
+
+
+@BOTH
+@shows("session-lost")
+@pytest.mark.parametrize("status", [404, 410])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_lost_session_is_begun_again_from_byte_0(dialect: Dialect, status: int, times: int) -> None:
+    """404 and 410 in mid-upload: a new session, at most three times a file; one object is made."""
+    with Emulator([fault(STEPS[dialect]["put"], "session-lost", status=status, nth=2, times=times)]) as emulator:
+        bench = Bench(emulator, chunk=2 * GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["session-lost"] * times)
+        assert bench.count(STEPS[dialect]["start"]) == 1 + times
+
+
+@BOTH
+@shows("session-lost")
+def test_a_session_lost_four_times_is_temporary(dialect: Dialect) -> None:
+    """After the third new session the run gives up with exit code 75."""
+    with Emulator([fault(STEPS[dialect]["put"], "session-lost", times=9)]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, TemporaryError)
+        assert (bench.count(STEPS[dialect]["start"]), bench.stored()) == (4, [])
+
+
+@BOTH
+@shows("session-lost")
+def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None:
+    """The question itself is answered 404."""
+    step = STEPS[dialect]
+    with Emulator([fault(step["put"], "reset", after=GRANULE), fault(step["query"], "session-lost")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset", "session-lost"])
+
+
+@BOTH
+@shows("empty-file")
+def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
+    """Started, finalised with nothing to send, stored with no bytes."""
+    with Emulator() as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(b"", dialect))
+        assert (result.error, bench.stored()) == ("", [b""])
+        assert bench.count(STEPS[dialect]["final"]) == 1
+
+
+@BOTH
+@shows("empty-file")
+def test_the_finish_of_an_empty_file_may_be_lost(dialect: Dialect) -> None:
+    """Even without a byte there is only one object."""
+    with Emulator([fault(STEPS[dialect]["final"], "answer-lost")]) as emulator:
+        bench = Bench(emulator)
+        assert bench.send(job(b"", dialect)).error == ""
+        assert (bench.stored(), bench.fired()) == ([b""], ["answer-lost"])
+
+
+@shows("empty-file")
+def test_the_finish_of_an_empty_file_says_so() -> None:
+    """`bytes */0` in one dialect, `finalize` at 0 in the other, and no bytes in both."""
+    for dialect, line in (("content-range", "PUT bytes */0"), ("goog-upload", "POST finalize")):
+        with scripted(started(dialect), finished(dialect)) as server:  # type: ignore[arg-type]  # the two literals
+            assert Bench(server.url).send(job(b"", dialect)).error == ""  # type: ignore[arg-type]  # as above
+        assert (server.lines()[1], server.asked[1].headers["content-length"]) == (line, "0")
+
+
+@shows("final-error")
+@pytest.mark.parametrize("status", [400, 403, 500, 503])
+def test_final_with_an_error_is_the_end(status: int) -> None:
+    """The session is called over: the first error is reported, and no 200 that would follow is believed."""
+    with Emulator([fault("goog.upload", "final-error", status=status, nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, "goog-upload"))
+        assert isinstance(result.failure, Refused)
+        assert (bench.fired(), bench.count("goog"), bench.stored()) == (["final-error"], 3, [])
+        assert "The upload has been rejected." in result.error
+
+
+@shows("final-error")
+def test_final_at_the_start_is_a_refusal() -> None:
+    """A session that is over before it began was refused, whatever HTTP's status says."""
+    refused = says(200, b'{"error": {"message": "No such deployment."}}', "X-Goog-Upload-Status: final")
+    with scripted(refused) as server:
+        result = Bench(server.url).send(job(DATA, "goog-upload"))
+    assert isinstance(result.failure, Refused)
+    assert "No such deployment." in result.error
+
+
+@BOTH
+@shows("wrong-digest")
+def test_a_wrong_digest_fails_loudly_with_both(dialect: Dialect) -> None:
+    """What arrived is not what was sent: exit code 5, the server's digest and ours in the message."""
+    with Emulator([fault(STEPS[dialect]["final"], "wrong-digest")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, IntegrityError)
+        assert (result.failure.exit_code, bench.fired()) == (5, ["wrong-digest"])
+        assert result.resource["sha256"] in result.error or result.sha256 not in result.error
+        assert result.error.count("has ") >= 1
+
+
+@BOTH
+@shows("wrong-digest", "query-complete")
+def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(dialect: Dialect) -> None:
+    """The resource that the question brings is checked like any other."""
+    step = STEPS[dialect]
+    with Emulator([fault(step["final"], "answer-lost"), fault(step["query"], "wrong-digest")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, IntegrityError)
+        assert bench.fired() == ["answer-lost", "wrong-digest"]
+
+
+@BOTH
+@shows("empty-answer")
+def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
+    """The resource was lost on the way: asking returns it, and the upload is complete with it."""
+    with Emulator([fault(STEPS[dialect]["final"], "empty-body")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["empty-body"])
+        assert result.resource["sha256"] == result.sha256
+
+
+@BOTH
+@shows("empty-answer")
+@pytest.mark.parametrize("body", [b"", b"<html>done</html>", b"[]", b'{"id": '])
+def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> None:
+    """Asked again the server has no resource to show: a protocol error, not a success."""
+    with scripted(started(dialect), finished(dialect, body), finished(dialect, body), says(499)) as server:
+        result = Bench(server.url).send(job(DATA, dialect))
+    assert isinstance(result.failure, ProtocolError)
+    assert len(server.asked) == 4
+
+
+@BOTH
+@shows("empty-answer")
+def test_where_bodies_may_be_empty_an_empty_one_is_success(dialect: Dialect) -> None:
+    """The OTA service answers 200 without a body."""
+    with scripted(started(dialect), finished(dialect, b"")) as server:
+        result = Bench(server.url).send(job(DATA, dialect, empty_answer=True))
+    assert (result.error, len(server.asked)) == ("", 2)
+
+
+@BOTH
+def test_success_while_the_body_is_on_its_way_is_not_believed(dialect: Dialect) -> None:
+    """A 200 in the middle of the body can't be about the whole of it: the server is asked what it holds."""
+    early = says(200, b'{"id": "1"}', "X-Goog-Upload-Status: final")
+    with scripted(started(dialect), lambda peer: peer.sendall(early), says(404), says(400)) as server:
+        result = Bench(server.url).send(job(bytes(24 << 20), dialect))
+    assert result.error
+    assert server.lines()[2] in {f"PUT bytes */{24 << 20}", "POST query"}
+
+
+@BOTH
+def test_a_given_up_upload_is_cancelled_and_499_is_its_answer(dialect: Dialect) -> None:
+    """DELETE (or the command cancel) ends the session on the server, so that nothing can finish it."""
+    with Emulator([fault(STEPS[dialect]["put"], "range-beyond")]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        assert bench.send(job(DATA, dialect)).error
+        assert bench.count(STEPS[dialect]["cancel"]) == 1
+        assert bench.state()["sessions"][0]["state"] == "cancelled"
+
+
+@BOTH
+def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
+    """What ended the upload is the story, whatever happens to the good manners afterwards."""
+    step = STEPS[dialect]
+    with Emulator([fault(step["put"], "range-beyond"), fault(step["cancel"], "reset")]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        assert isinstance(bench.send(job(DATA, dialect)).failure, ProtocolError)
+        assert bench.fired() == ["range-beyond", "reset"]
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.situations.test_ends import journal
+from tests.transfer.harness import GRANULE, Bench, job
+from uploader.artifacts import from_path
+url, folder, dialect = sys.argv[1:]
+bench = Bench(url, chunk=GRANULE, journal=journal(Path(folder)))
+bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))
+"""
+
+
+def journal(folder: Path) -> FileJournal:
+    """The journal that a run and the next one share."""
+    return FileJournal(folder / "state", b"lasting secret", "tester@example.com", time.time, lambda _: None)
+
+
+@BOTH
+@shows("process-dies")
+def test_a_run_that_was_killed_is_continued_by_the_next(dialect: Dialect, tmp_path: Path) -> None:
+    """SIGKILL in the middle: the next run asks, sends what is missing, and makes the one object."""
+    artifact = on_disk(tmp_path, DATA)
+    with Emulator([fault(STEPS[dialect]["put"], "stall", nth=3, seconds=30)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE, journal=journal(tmp_path))
+        token = bench.login.token()
+        arguments = [emulator.url, str(tmp_path), dialect]
+        code = CHILD.replace("bench.send(", f"bench.login._token = {token!r}; bench.send(")
+        with subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT) as child:
+            while bench.fired() != ["stall"]:
+                assert child.poll() is None
+                time.sleep(0.01)
+            child.send_signal(signal.SIGKILL)
+        result = bench.send(job(artifact, dialect))
+        assert (result.error, bench.stored(), result.resumed_from) == ("", [DATA], 2 * GRANULE)
+        assert (bench.count(STEPS[dialect]["start"]), bench.state()["sessions"][0]["bytes_repeated"]) == (1, 0)
+        assert (result.bytes_uploaded, result.bytes_resent) == (len(DATA) - 2 * GRANULE, 0)
+        assert not list((tmp_path / "state").glob("*.sealed"))
+
+
+@BOTH
+@shows("process-dies")
+def test_a_changed_file_is_not_continued(dialect: Dialect, tmp_path: Path) -> None:
+    """The session of another build of the same name is left alone: a mixture of two would be worse than a fresh start."""
+    with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2, times=99)]) as emulator:
+        kept = journal(tmp_path)
+        first = Bench(emulator, chunk=GRANULE, journal=kept, max_retries=1)
+        assert isinstance(first.send(job(on_disk(tmp_path, DATA), dialect)).failure, TemporaryError)
+        emulator.world.faults = type(emulator.world.faults)()
+        other = data_of(len(DATA), seed=9)
+        second = Bench(emulator, journal=kept)
+        result = second.send(job(on_disk(tmp_path, other), dialect))
+        assert (result.error, second.stored(), result.resumed_from) == ("", [other], None)
+
+
+@BOTH
+@shows("process-dies")
+def test_a_temporary_failure_keeps_the_session_and_a_lasting_one_does_not(dialect: Dialect, tmp_path: Path) -> None:
+    """After exit code 75 the entry is there for the next run; after a refusal it is gone."""
+    for status, entries in ((503, 1), (400, 0)):
+        folder = tmp_path / str(status)
+        folder.mkdir()
+        with Emulator([fault(STEPS[dialect]["put"], "status", status=status, nth=2, times=99)]) as emulator:
+            bench = Bench(emulator, chunk=GRANULE, journal=journal(folder))
+            assert bench.send(job(on_disk(folder, DATA), dialect)).error
+            assert len(list((folder / "state").glob("*.sealed"))) == entries
