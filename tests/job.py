@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests import secret_watch
 from tests.outputs.platforms import file_commands
 from uploader.emulator import Emulator
 
@@ -111,16 +113,34 @@ class Running:
     def end(self) -> Ended:
         """Waits for the end and reads what was left."""
         assert self.child.stdout is not None
-        log = self.child.stdout.read().decode()
-        _, status, usage = os.wait4(self.child.pid, 0)
+        arguments = self._told("cmdline")
+        log, peak = b"", 0
+        for line in self.child.stdout:
+            log += line
+            peak = max(peak, self._high_water())
         self.child.stdout.close()
-        self.child.returncode = os.waitstatus_to_exitcode(status)
+        self.child.wait()
         results = self.job.workspace / "uploader-results.json"
+        written = secret_watch.files(self.job._private, results, self.job.workspace / "uploader.env")
+        leaks = secret_watch.leaks(self.job.emulator, {"the log": log, "the arguments": arguments, **dict(written)})
+        assert not leaks, leaks
         return Ended(
             code=self.child.returncode,
-            log=log,
+            log=log.decode(),
             outputs=file_commands(self.job._file("output").read_bytes()),
             summary=self.job._file("summary").read_text(),
             results=json.loads(results.read_text()) if results.exists() else [],
-            peak=usage.ru_maxrss * 1024,
+            peak=peak,
         )
+
+    def _high_water(self) -> int:
+        """The most memory in bytes so far. (ru_maxrss would begin with that of the process that started this one.)"""
+        found = re.search(rb"^VmHWM:\s+(\d+) kB", self._told("status"), re.MULTILINE)
+        return int(found[1]) * 1024 if found else 0
+
+    def _told(self, what: str) -> bytes:
+        """What the system tells of the process; nothing once it is gone."""
+        try:
+            return Path(f"/proc/{self.child.pid}/{what}").read_bytes()
+        except OSError:
+            return b""

@@ -210,8 +210,9 @@ class FileJournal:
         """The content of an entry; None when it is gone, or is none that this account sealed."""
         sealed = b""
         with self._tolerant(), suppress(FileNotFoundError):
-            with open(os.open(self._path(name), os.O_RDONLY | _OWN_FILE), "rb") as file:
-                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            descriptor = os.open(self._path(name), os.O_RDONLY | _OWN_FILE)
+            with open(descriptor, "rb") as file:
+                if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     sealed = file.read(_LARGEST)
         return self._open(sealed, name) if sealed else None
 

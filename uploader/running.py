@@ -30,7 +30,7 @@ def prepare(plan: Plan, speak: Voice, stop: Stop, stack: ExitStack) -> Driver:
     stop.when_set(transport.abort)
     login = credentials.load(asked, plan.prepared.scopes, sleep=_sleep(stop), source=source, on_secret=speak.mask)
     speak.info(f"Acting as {login.account}.")
-    if asked.dry_run:
+    if asked.dry_run and plan.prepared.scopes:  # none: this job has nothing to do, and a token for nothing is refused
         login.token()
     settings = Settings(
         root=asked.api_endpoint,

@@ -165,7 +165,12 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     ),
     "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "needs the size"),
     "method simple with metadata": ({**DRIVE, "upload-protocol": "simple"}, BIN, "upload-protocol", "metadata"),
-    "method stream in one request": ({**STORAGE, "files": "-", "upload-protocol": "simple"}, BIN, "upload-protocol", "stream"),
+    "method stream in one request": (
+        {**STORAGE, "files": "-", "upload-protocol": "simple"},
+        BIN,
+        "upload-protocol",
+        "stream",
+    ),
     "method one name for two": ({**DRIVE, "files": "*/*", "metadata": '{"name": "x"}'}, two, "metadata", "one `name`"),
     "method two to one place": (
         {**STORAGE, "files": "*/*", "params": "{bucket: b, name: x}"},

@@ -15,7 +15,7 @@ from uploader.artifacts import Artifact, from_path
 from uploader.emulator import Emulator
 from uploader.emulator.oauth import CLOUD, Token
 from uploader.errors import UploaderError
-from uploader.journal import Journal, NoJournal
+from uploader.journal import Entry, Journal, NoJournal
 from uploader.results import FileResult
 from uploader.services.base import Dialect, Endpoint, Flow, Outcome, Upload
 from uploader.transfer.driver import Driver
@@ -74,6 +74,22 @@ class FakeLogin:
             return f"token-{self.renewals}"
         token = Token("tester@example.com", "", (CLOUD,), float("inf"))
         return self._emulator.world.authority.issue(token)
+
+
+class MemoryJournal(NoJournal):
+    """A journal that two runs of a test share."""
+
+    def __init__(self) -> None:
+        self.entries: dict[Artifact, Entry] = {}
+
+    def find(self, job: Upload) -> Entry | None:
+        return self.entries.get(job.artifact)
+
+    def save(self, job: Upload, entry: Entry) -> None:
+        self.entries[job.artifact] = entry
+
+    def drop(self, job: Upload) -> None:
+        self.entries.pop(job.artifact, None)
 
 
 class Line:

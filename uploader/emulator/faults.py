@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,10 @@ _COMMON = {"on", "do", "nth", "times"}
 
 @dataclass(slots=True)
 class Fault:
-    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests it has matched."""
+    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests it has matched.
+
+    A request is given a copy of its own, whose `source` is the one in the queue: several may be due at the same time.
+    """
 
     on: str
     kind: Kind
@@ -34,6 +37,7 @@ class Fault:
     left: int
     seen: int = 0
     fired: bool = False
+    source: Fault | None = None
 
     def spec(self) -> dict[str, Json]:
         """The fault as it was asked for."""
@@ -72,8 +76,8 @@ class Faults:
                     due = fault
             if due is not None:
                 due.left -= 1
-                due.fired = False
-        return due
+                return replace(due, source=due)
+        return None
 
     def fire(self, fault: Fault, exchange: Exchange, **detail: Json) -> None:
         """Writes the receipt: the fault really happened, to this request."""
@@ -86,8 +90,8 @@ class Faults:
     def settle(self, fault: Fault) -> None:
         """Puts a fault back that was due but found nothing to break in its request."""
         with self._lock:
-            if not fault.fired:
-                fault.left += 1
+            if not fault.fired and fault.source is not None:
+                fault.source.left += 1
 
     def before(self, fault: Fault, exchange: Exchange) -> None:
         """Gives the fault its chance before the request is carried out; may raise `Cut`."""

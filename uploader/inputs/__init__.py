@@ -21,6 +21,11 @@ __all__ = ["TARGETS", "Field", "Inputs", "Platform", "read", "table", "usage"]
 ENV_FILE = "UPLOADER_ENV_FILE"
 LARGEST_ENV_FILE = 1 << 20  # characters
 ENV_FILE_ACCEPTED = "UTF-8 text of NAME=value lines, at most 1 MiB."
+OUTPUTS = (
+    *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "DOWNLOAD_URL", "DOWNLOAD_URLS"),
+    *("MESSAGE_ID", "THREAD_ID", "DRAFT_ID", "BYTES_UPLOADED", "BYTES_RESENT", "ATTEMPTS", "RESUMED", "RESULTS_FILE"),
+    *("CERTIFICATE_FINGERPRINT", "SHA256"),
+)
 HEADINGS = {
     "target": "Every target",
     "upload-protocol": "The transfer",
@@ -177,6 +182,8 @@ def _strangers(
 ) -> None:
     """Names that are not ours: another tool's, or misspelt ones."""
     known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in table() for name in field.variables)}
+    if platform.kind == "gitlab":  # what an earlier job of ours reported is in the environment of this one
+        known.update(f"UPLOADER_{name}" for name in OUTPUTS)
     unknown = [name for name in own if name not in known]
     neighbours = [name for name in environ if name.startswith("SUPPLY_") or name == "ANDROID_PUBLISHER_CREDENTIALS"]
     if unknown or neighbours:

@@ -1,0 +1,221 @@
+"""The documented protocols, sentence by sentence: what goes over the wire in each of them, as the server saw it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.transfer.harness import DIALECTS, GRANULE, Bench, Emulator, data_of, fault, job
+from tests.transfer.scripted import finished, says, scripted, started, stored
+from uploader.protocol.media import JSON_TYPE
+from uploader.services.base import Dialect
+
+DATA = data_of(2 * GRANULE + 500)
+DONE = says(200, b'{"id": "1"}')
+METHODS = pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+
+
+@METHODS
+def test_simple_is_one_request_with_the_file_as_its_body(method: str) -> None:
+    """`uploadType=media`: the method, the media type, the length, the bytes."""
+    with scripted(DONE) as server:
+        result = Bench(server.url, protocol="simple").send(job(DATA, media_type="image/png", http_method=method))
+    asked = server.asked[0]
+    assert (result.error, asked.line) == ("", f"{method} /upload/things/v1/items?uploadType=media HTTP/1.1")
+    assert (asked.headers["content-type"], asked.headers["content-length"]) == ("image/png", str(len(DATA)))
+    assert asked.body == DATA
+    assert "transfer-encoding" not in asked.headers
+
+
+@METHODS
+def test_multipart_is_metadata_then_media(method: str) -> None:
+    """Exactly two parts in this order, each with its type; the length is that of the whole body."""
+    with scripted(DONE) as server:
+        bench = Bench(server.url, protocol="multipart")
+        result = bench.send(job(DATA, metadata={"name": "a"}, media_type="image/png", http_method=method))
+    asked = server.asked[0]
+    kind, _, boundary = asked.headers["content-type"].partition("; boundary=")
+    assert (result.error, kind) == ("", "multipart/related")
+    assert asked.line == f"{method} /upload/things/v1/items?uploadType=multipart HTTP/1.1"
+    assert boundary.isalnum()
+    assert asked.headers["content-length"] == str(len(asked.body))
+    before, metadata, media, after = asked.body.split(f"--{boundary}".encode())
+    assert (before, after) == (b"", b"--\r\n")
+    assert metadata == f'\r\nContent-Type: {JSON_TYPE}\r\n\r\n{{"name":"a"}}\r\n'.encode()
+    assert media == b"\r\nContent-Type: image/png\r\n\r\n" + DATA + b"\r\n"
+
+
+def test_two_multipart_requests_have_different_boundaries() -> None:
+    """A boundary that could be foreseen could be put into a file."""
+    with scripted(says(429), DONE) as server:
+        assert Bench(server.url, protocol="multipart").send(job(DATA)).error == ""
+    first, second = (asked.headers["content-type"] for asked in server.asked)
+    assert first != second
+
+
+def test_multipart_of_dialect_b_is_named_in_a_header() -> None:
+    """`X-Goog-Upload-Protocol: multipart`; 200 without a body is success where the service says so."""
+    with scripted(says(200)) as server:
+        metadata = {"deployment": "id", "package_title": "title"}
+        bench = Bench(server.url, protocol="multipart")
+        result = bench.send(
+            job(DATA, "goog-upload", metadata=metadata, media_type="application/zip", empty_answer=True)
+        )
+    asked = server.asked[0]
+    assert (result.error, asked.headers["x-goog-upload-protocol"]) == ("", "multipart")
+    assert b'{"deployment":"id","package_title":"title"}\r\n' in asked.body
+    assert "uploadType" not in asked.line
+
+
+@pytest.mark.parametrize("protocol", ["simple", "multipart"])
+@pytest.mark.parametrize("size", [0, 1, GRANULE, 3 * GRANULE + 7])
+def test_one_request_is_stored_identical(protocol: str, size: int) -> None:
+    """Every edge of a size, in one request, is stored as it was."""
+    data = data_of(size)
+    with Emulator() as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(data, metadata={"name": "x"} if protocol == "multipart" else None))
+        assert (result.error, bench.stored(), bench.count(protocol)) == ("", [data], 1)
+
+
+def test_a_file_that_holds_line_ends_and_dashes_is_stored_identical() -> None:
+    """Nothing in a file can be taken for a boundary."""
+    data = b"\r\n--\r\n--boundary--\r\n\r\n" * 100
+    with Emulator() as emulator:
+        bench = Bench(emulator, protocol="multipart")
+        assert bench.send(job(data, metadata={"name": "x"})).error == ""
+        assert bench.stored() == [data]
+
+
+@METHODS
+def test_dialect_a_starts_with_the_type_and_the_length(method: str) -> None:
+    """The start: `uploadType=resumable`, the two X-Upload headers, the metadata as the body or nothing at all."""
+    for metadata in (None, {"name": "x"}):
+        with scripted(started("content-range"), finished("content-range")) as server:
+            upload = job(DATA, metadata=metadata, media_type="image/png", http_method=method)
+            assert Bench(server.url).send(upload).error == ""
+        asked = server.asked[0]
+        assert asked.line == f"{method} /upload/things/v1/items?uploadType=resumable HTTP/1.1"
+        assert asked.headers["x-upload-content-type"] == "image/png"
+        assert asked.headers["x-upload-content-length"] == str(len(DATA))
+        assert asked.headers.get("content-type") == (JSON_TYPE if metadata else None)
+        assert asked.body == (json.dumps(metadata, separators=(",", ":")).encode() if metadata else b"")
+        assert asked.headers["content-length"] == str(len(asked.body))
+
+
+def test_dialect_a_sends_the_whole_file_in_one_put() -> None:
+    """The preferred way: PUT to the session, the length, the bytes; 200 and 201 are both success."""
+    for status in (200, 201):
+        with scripted(started("content-range"), says(status, b'{"id": "1"}')) as server:
+            assert Bench(server.url).send(job(DATA)).error == ""
+        asked = server.asked[1]
+        assert (asked.method, asked.target) == ("PUT", "/session?upload_id=1")
+        assert (asked.headers["content-length"], asked.body) == (str(len(DATA)), DATA)
+
+
+def test_dialect_a_sends_chunks_with_their_place() -> None:
+    """Each PUT names its bytes and the total; the next one begins at the Range's upper value plus one."""
+    a: Dialect = "content-range"
+    with scripted(
+        started(a), stored(a, GRANULE), stored(a, GRANULE + 43), stored(a, 2 * GRANULE + 43), finished(a)
+    ) as server:
+        assert Bench(server.url, chunk=GRANULE).send(job(DATA)).error == ""
+    total = len(DATA)
+    assert server.lines()[1:] == [
+        f"PUT bytes 0-{GRANULE - 1}/{total}",
+        f"PUT bytes {GRANULE}-{2 * GRANULE - 1}/{total}",
+        f"PUT bytes {GRANULE + 43}-{2 * GRANULE + 42}/{total}",
+        f"PUT bytes {2 * GRANULE + 43}-{total - 1}/{total}",
+    ]
+
+
+def test_dialect_a_asks_with_an_empty_put() -> None:
+    """After a 5xx: no body, `Content-Length: 0`, `bytes */total`; then the rest from byte 43."""
+    a: Dialect = "content-range"
+    with scripted(started(a), says(503), says(308, b"", "Range: 0-42"), finished(a)) as server:
+        assert Bench(server.url).send(job(DATA)).error == ""
+    question = server.asked[2]
+    assert (question.method, question.body, question.headers["content-length"]) == ("PUT", b"", "0")
+    assert question.headers["content-range"] == f"bytes */{len(DATA)}"
+    assert server.lines()[3] == f"PUT bytes 43-{len(DATA) - 1}/{len(DATA)}"
+    assert server.asked[3].body == DATA[43:]
+
+
+def test_dialect_b_is_posts_with_commands() -> None:
+    """start, upload, upload-and-finalize: every command a POST, the offset with every one that has bytes."""
+    b: Dialect = "goog-upload"
+    with scripted(started(b), stored(b, GRANULE), stored(b, 2 * GRANULE), finished(b)) as server:
+        upload = job(DATA, b, metadata={"package_title": "t"}, media_type="application/zip")
+        assert Bench(server.url, chunk=GRANULE).send(upload).error == ""
+    assert server.lines() == ["POST start", "POST upload", "POST upload", "POST upload, finalize"]
+    start = server.asked[0].headers
+    assert start["x-goog-upload-protocol"] == "resumable"
+    assert start["x-goog-upload-header-content-type"] == "application/zip"
+    assert start["x-goog-upload-header-content-length"] == str(len(DATA))
+    assert start["content-type"] == JSON_TYPE
+    assert server.asked[0].body == b'{"package_title":"t"}'
+    assert [one.headers["x-goog-upload-offset"] for one in server.asked[1:]] == ["0", str(GRANULE), str(2 * GRANULE)]
+
+
+def test_dialect_b_finalises_with_the_upload() -> None:
+    """Google recommends finalize with every upload: the whole file is one command."""
+    with scripted(started("goog-upload"), finished("goog-upload")) as server:
+        assert Bench(server.url).send(job(DATA, "goog-upload")).error == ""
+    assert server.lines() == ["POST start", "POST upload, finalize"]
+
+
+def test_dialect_b_asks_and_resumes() -> None:
+    """After a 5xx: `query`, then `upload, finalize` at the bytes received."""
+    b: Dialect = "goog-upload"
+    with scripted(started(b), says(503), stored(b, 43), finished(b)) as server:
+        assert Bench(server.url).send(job(DATA, b)).error == ""
+    assert server.lines()[2:] == ["POST query", "POST upload, finalize"]
+    assert server.asked[3].headers["x-goog-upload-offset"] == "43"
+    assert server.asked[3].body == DATA[43:]
+
+
+@pytest.mark.parametrize("spelling", ["active", "Active", "ACTIVE"])
+def test_dialect_b_reads_the_status_in_any_case(spelling: str) -> None:
+    """Header values and names are the same in any case."""
+    b: Dialect = "goog-upload"
+    answer = says(200, b"", f"x-goog-upload-STATUS: {spelling}", f"X-GOOG-UPLOAD-SIZE-RECEIVED: {GRANULE}")
+    with scripted(started(b), answer, finished(b)) as server:
+        assert Bench(server.url, chunk=2 * GRANULE).send(job(DATA, b)).error == ""
+    assert server.lines() == ["POST start", "POST upload", "POST upload, finalize"]
+
+
+@pytest.mark.parametrize("scheme", [True, False])
+def test_dialect_b_takes_the_session_address_with_and_without_a_scheme(scheme: bool) -> None:
+    """The documents show it without one."""
+    with Emulator(config={"upload_url_scheme": scheme}) as emulator:
+        bench = Bench(emulator)
+        assert bench.send(job(DATA, "goog-upload")).error == ""
+        assert bench.stored() == [DATA]
+
+
+def test_dialect_b_takes_the_control_url_too() -> None:
+    """An older name of the same header."""
+    with Emulator([fault("goog.start", "drop-header", name="X-Goog-Upload-URL")]) as emulator:
+        bench = Bench(emulator)
+        assert bench.send(job(DATA, "goog-upload")).error == ""
+        assert (bench.stored(), bench.fired()) == ([DATA], ["drop-header"])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_token_goes_with_every_request_of_a_session(dialect: Dialect) -> None:
+    """Start, bytes, question: each bears the token, as from Google's own clients."""
+    with scripted(started(dialect), says(503), stored(dialect, 5), finished(dialect)) as server:
+        assert Bench(server.url).send(job(DATA, dialect)).error == ""
+    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer token-0"] * 4
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_documented_waits_have_their_milliseconds(dialect: Dialect) -> None:
+    """2^n seconds plus up to a second, drawn anew each time."""
+    with Emulator([fault("any", "status", status=500, times=3)]) as emulator:
+        bench = Bench(emulator)
+        draws = iter([0.0, 0.5, 0.999])
+        bench.wire.patience.clock.fraction = lambda: next(draws)
+        assert bench.send(job(DATA, dialect)).error == ""
+        assert bench.naps == [pytest.approx(1.0), pytest.approx(2.5), pytest.approx(4.999)]

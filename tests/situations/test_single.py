@@ -1,0 +1,159 @@
+"""Situations of uploads in one request: what was sent when, and that a mail never goes twice."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from tests.situations.rows import shows
+from tests.transfer.harness import GRANULE, Bench, Emulator, data_of, fault, job
+from tests.transfer.scripted import says, scripted
+from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused
+from uploader.transfer.upload import SMALL, protocol_for
+
+DATA = data_of(2 * GRANULE)
+ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])
+
+
+@shows("single-answer-lost")
+@ONE_REQUEST
+@pytest.mark.parametrize(
+    "trouble",
+    [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}, {"do": "reset", "after": "end"}],
+    ids=str,
+)
+def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[str, Any]) -> None:
+    """The method has an effect and the answer is lost: exit code 4, one request, and words that say so."""
+    with Emulator([{"on": protocol, **trouble}]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(DATA))
+        assert isinstance(result.failure, AnswerLost)
+        assert (result.failure.exit_code, bench.fired(), bench.count("upload"), bench.naps) == (
+            4,
+            [trouble["do"]],
+            1,
+            [],
+        )
+        assert "resumable" in result.error
+
+
+@shows("single-answer-lost")
+@ONE_REQUEST
+@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status", "status": 503}], ids=str)
+def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
+    """Where the same request twice leaves one effect, it is tried again after a wait."""
+    with Emulator([{"on": protocol, **trouble}]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(DATA, repeatable=True))
+        assert (result.error, bench.naps, result.attempts, bench.fired()) == ("", [1.0], 2, [trouble["do"]])
+        assert bench.stored()[-1] == DATA
+
+
+@shows("single-answer-lost")
+@ONE_REQUEST
+@pytest.mark.parametrize("status", [408, 429])
+def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) -> None:
+    """408 and 429 come before anything is carried out, so nothing happens twice."""
+    with Emulator([fault(protocol, "status", status=status, after="end")]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
+
+
+@shows("single-answer-lost")
+@ONE_REQUEST
+def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> None:
+    """An error that comes while 24 MiB are on their way is about a request that the server does not have."""
+    data = os.urandom(24 << 20)
+    with Emulator([fault(protocol, "status", status=503, after=GRANULE)]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(data))
+        assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == ("", True, ["status"], [1.0])
+
+
+@shows("single-answer-lost")
+def test_auto_sends_a_method_with_an_effect_resumable() -> None:
+    """A mail of any size has a session to ask, so its lost answer is no riddle."""
+    with Emulator([fault("resumable.final", "answer-lost")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(b"From: a@example.com\r\n\r\nHello", media_type="message/rfc822"))
+        assert (result.error, len(bench.stored()), bench.fired()) == ("", 1, ["answer-lost"])
+
+
+@pytest.mark.parametrize("repeatable", [False, True])
+@pytest.mark.parametrize("size", [None, 0, SMALL, SMALL + 1])
+@pytest.mark.parametrize("metadata", [False, True])
+def test_auto_saves_the_round_trip_only_where_it_is_safe(repeatable: bool, size: int | None, metadata: bool) -> None:
+    """One request up to 1 MiB where a repeat replaces; resumable everywhere else; a stream always."""
+    endpoint = job(b"", repeatable=repeatable).endpoint
+    expected = "resumable"
+    if repeatable and size is not None and size <= SMALL:
+        expected = "multipart" if metadata else "simple"
+    assert protocol_for(endpoint, size, "auto", has_metadata=metadata) == expected
+
+
+def test_a_method_without_resumable_is_sent_in_one_request() -> None:
+    """Some methods have no sessions."""
+    endpoint = job(b"", resumable=False).endpoint
+    assert protocol_for(endpoint, 1 << 30, "auto", has_metadata=False) == "simple"
+    assert protocol_for(endpoint, 1 << 30, "auto", has_metadata=True) == "multipart"
+
+
+@ONE_REQUEST
+def test_an_expired_token_is_renewed_once(protocol: str) -> None:
+    """A 401 was turned away, so the request may be sent again with a fresh token."""
+    with Emulator([fault(protocol, "token-expired", after="end")]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(DATA))
+        assert (result.error, bench.stored(), bench.login.renewals, bench.naps) == ("", [DATA], 1, [])
+
+
+@ONE_REQUEST
+@pytest.mark.parametrize("status", [400, 403, 404, 413])
+def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
+    """No repeat, and the service's own message."""
+    with Emulator([fault(protocol, "status", status=status, message="Too much.")]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(DATA))
+        assert isinstance(result.failure, Refused)
+        assert "Too much." in result.error
+        assert bench.count("upload") == 1
+
+
+@ONE_REQUEST
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(protocol: str, status: int) -> None:
+    """Neither the token nor the file goes where a redirect points."""
+    with Emulator([fault(protocol, "redirect", status=status)]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        result = bench.send(job(DATA))
+        assert result.failure is not None
+        assert (result.failure.exit_code, bench.count("any")) == (4, 1)  # type: ignore[attr-defined]  # an UploaderError
+
+
+@shows("wrong-digest")
+@ONE_REQUEST
+def test_a_wrong_digest_is_found(protocol: str) -> None:
+    """The check of what arrived is the same for every protocol."""
+    with Emulator([fault(protocol, "wrong-digest")]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        assert isinstance(bench.send(job(DATA)).failure, IntegrityError)
+        assert bench.fired() == ["wrong-digest"]
+
+
+@shows("empty-answer")
+@ONE_REQUEST
+def test_success_without_a_resource_is_none(protocol: str) -> None:
+    """A page or nothing in place of the resource is no success."""
+    with Emulator([fault(protocol, "html", status=200)]) as emulator:
+        bench = Bench(emulator, protocol=protocol)
+        assert isinstance(bench.send(job(DATA)).failure, ProtocolError)
+
+
+def test_success_while_the_body_is_on_its_way_is_not_believed() -> None:
+    """A 200 that comes before the file was sent can't be about the file."""
+    with scripted(lambda peer: peer.sendall(says(200, b'{"id": "1"}'))) as server:
+        result = Bench(server.url, protocol="simple").send(job(bytes(24 << 20)))
+    assert isinstance(result.failure, ProtocolError)

@@ -1,0 +1,187 @@
+"""Situations of the bytes themselves: streams whose end nobody knows, and files that change while they are sent."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.situations.rows import shows
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job, on_disk
+from tests.transfer.scripted import finished, scripted, started, stored
+from uploader.artifacts import Artifact
+from uploader.errors import IntegrityError, TemporaryError
+from uploader.services.base import Dialect
+
+pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
+DATA = data_of(4 * GRANULE + 5)
+
+
+@contextmanager
+def pipe(folder: Path, data: bytes) -> Iterator[Artifact]:
+    """A named pipe out of which `data` comes."""
+    path = folder / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=_fill, args=(path, data))
+    writer.start()
+    try:
+        yield Artifact("pipe", path, None)
+    finally:
+        writer.join()
+
+
+def _fill(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        try:
+            file.write(data)
+        except BrokenPipeError:
+            return
+
+
+@shows("size-unknown")
+@pytest.mark.parametrize("size", [0, 1, GRANULE, 2 * GRANULE, 4 * GRANULE + 5])
+@pytest.mark.parametrize("chunk", [None, GRANULE])
+def test_a_stream_of_unknown_size_arrives_whole(dialect: Dialect, size: int, chunk: int | None, tmp_path: Path) -> None:
+    """Whatever its length, also nothing at all and exactly one chunk, it is stored once and identical."""
+    data = data_of(size)
+    with Emulator() as emulator, pipe(tmp_path, data) as stream:
+        bench = Bench(emulator, chunk=chunk)
+        result = bench.send(job(stream, dialect))
+        assert (result.error, bench.stored(), result.bytes) == ("", [data], size)
+        assert result.resource["sha256"] == result.sha256
+
+
+@shows("size-unknown")
+def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: Path) -> None:
+    """No length at the start, `*` for the total until the end is seen, and then the total."""
+    answers = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
+    with scripted(*answers) as server, pipe(tmp_path, data_of(GRANULE + 5)) as stream:
+        assert Bench(server.url, chunk=GRANULE).send(job(stream, dialect)).error == ""
+    assert not {"x-upload-content-length", "x-goog-upload-header-content-length"} & server.asked[0].headers.keys()
+    assert server.lines()[1:] == (
+        [f"PUT bytes 0-{GRANULE - 1}/*", f"PUT bytes {GRANULE}-{GRANULE + 4}/{GRANULE + 5}"]
+        if dialect == "content-range"
+        else ["POST upload", "POST upload, finalize"]
+    )
+
+
+@shows("size-unknown")
+@pytest.mark.parametrize("nth", [1, 3, 5])
+def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path: Path) -> None:
+    """What the server has not confirmed is still held: it is sent again from the server's offset."""
+    broken = fault(STEPS[dialect]["put"], "reset", after="end", stored=43, nth=nth)
+    with Emulator([broken]) as emulator, pipe(tmp_path, DATA) as stream:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(stream, dialect))
+        assert bench.fired() == ["reset"]
+        assert (result.error, bench.stored()) == ("", [DATA])
+
+
+@shows("size-unknown")
+def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Path) -> None:
+    """`*/*`: a question with the total could finish an upload, and so is asked even when the end was seen."""
+    answers = [started(dialect), lambda _: None, stored(dialect, 5), finished(dialect)]
+    with scripted(*answers) as server, pipe(tmp_path, b"0123456789") as stream:
+        assert Bench(server.url).send(job(stream, dialect)).error == ""
+    assert server.lines()[2] == ("PUT bytes */*" if dialect == "content-range" else "POST query")
+    assert server.asked[3].body == b"56789"
+
+
+@shows("size-unknown")
+def test_a_stream_whose_last_answer_is_lost_is_not_sent_again(dialect: Dialect, tmp_path: Path) -> None:
+    """Everything was stored: the question brings the resource."""
+    with Emulator([fault(STEPS[dialect]["final"], "answer-lost")]) as emulator, pipe(tmp_path, DATA) as stream:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(stream, dialect))
+        assert (result.error, bench.stored(), result.bytes_resent) == ("", [DATA], 0)
+        assert bench.fired() == ["answer-lost"]
+
+
+@shows("size-unknown")
+def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(dialect: Dialect, tmp_path: Path) -> None:
+    """The session was lost after bytes had left the pipe: nobody has them any more, and people are told."""
+    with Emulator([fault(STEPS[dialect]["put"], "session-lost", nth=3)]) as emulator, pipe(tmp_path, DATA) as stream:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(stream, dialect))
+        assert isinstance(result.failure, TemporaryError)
+        assert "second time" in result.error
+        assert bench.stored() == []
+
+
+def _shrink(path: Path) -> None:
+    os.truncate(path, 3 * GRANULE)
+
+
+def _grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"more")
+
+
+def _rewrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(3 * GRANULE)
+        file.write(b"other bytes")
+    later = path.stat().st_mtime_ns + 10_000_000
+    os.utime(path, ns=(later, later))
+
+
+def _replace(path: Path) -> None:
+    other = path.with_suffix(".new")
+    other.write_bytes(data_of(len(DATA), seed=9))
+    other.replace(path)
+
+
+def _delete(path: Path) -> None:
+    path.unlink()
+
+
+CHANGES = [_shrink, _grow, _rewrite, _replace, _delete]
+
+
+@shows("file-changes")
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+@pytest.mark.parametrize("chunk", [None, GRANULE])
+def test_a_file_that_changes_is_never_finished(
+    dialect: Dialect, change: Callable[[Path], None], chunk: int | None, tmp_path: Path
+) -> None:
+    """Shorter, longer, rewritten, replaced or gone in mid-upload: exit code 5, no object, the session cancelled."""
+    artifact = on_disk(tmp_path, DATA)
+    changes = [lambda: change(artifact.path)]
+    with Emulator() as emulator:
+        bench = Bench(emulator, chunk=chunk)
+        bench.voice.hook = lambda _: changes.pop()() if changes else None
+        result = bench.send(job(artifact, dialect))
+        assert isinstance(result.failure, IntegrityError)
+        assert (result.failure.exit_code, bench.stored(), bench.naps) == (5, [], [])
+        assert bench.state()["sessions"][0]["state"] == "cancelled"
+        assert "app.bin changed during the upload" in result.error
+
+
+@shows("file-changes")
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+def test_a_file_that_changed_before_its_upload_is_not_sent(
+    dialect: Dialect, change: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """What was found and checked is what is sent; another file is not."""
+    artifact = on_disk(tmp_path, DATA)
+    change(artifact.path)
+    with Emulator() as emulator:
+        bench = Bench(emulator)
+        assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
+        assert (bench.stored(), bench.state()["bytes_received"]) == ([], 0)
+
+
+@shows("file-changes")
+def test_a_file_that_shrinks_during_a_wait_is_noticed(dialect: Dialect, tmp_path: Path) -> None:
+    """Between two attempts nothing is read; the first look afterwards sees the change."""
+    artifact = on_disk(tmp_path, DATA)
+    with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        nap = bench.time.sleep
+        bench.wire.patience.clock.sleep = lambda seconds: (nap(seconds), _shrink(artifact.path))[0]
+        assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
+        assert (bench.naps, bench.stored()) == ([1.0], [])

@@ -1,0 +1,141 @@
+"""The component as GitLab runs it: typed inputs, a dotenv report that later jobs read, a retry that goes on."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import make_component
+from tests.runner import gitlab
+from tests.runner.github import action
+from tests.runner.gitlab import Project
+from uploader import inputs
+from uploader.emulator import Emulator, specimens
+
+EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {"shell": gitlab.shell, "containers": gitlab.containers}
+
+
+@pytest.fixture(params=EXECUTORS)
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    """A repository with a bundle, for each executor that this machine has."""
+    gitlab.tool()
+    executor = EXECUTORS[request.param]()
+    folder = tmp_path / "app"
+    (folder / "wear").mkdir(parents=True)
+    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    specimens.make_bundle(folder / "wear" / "app.aab", "com.example.app", 8, "1.4.2")
+    return Project(folder, executor)
+
+
+def included(**changes: Any) -> dict[str, object]:
+    """The component with these inputs, by their names with underscores."""
+    given = {"image": os.environ.get("UPLOADER_TEST_IMAGE", "none"), "target": "play", "files": "*.aab"}
+    given |= {name.replace("_", "-"): value for name, value in {"tracks": "internal", **changes}.items()}
+    return {"local": "templates/upload.yml", "inputs": given}
+
+
+def encoded(google: Emulator) -> str:
+    """A key as a masked variable can hold it."""
+    return base64.b64encode(json.dumps(google.key).encode()).decode()
+
+
+def words(log: str) -> str:
+    """The log without the colours and the columns in front."""
+    return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", log)
+
+
+def later(line: str, stage: str = ".post", **more: Any) -> dict[str, Any]:
+    """A job that prints a line of variables, in a shell of its own."""
+    image = os.environ.get("UPLOADER_TEST_IMAGE", "none")
+    return {"stage": stage, "image": {"name": image, "entrypoint": [""]}, "script": [f'echo "{line}"'], **more}
+
+
+def test_the_component_is_made_from_the_table() -> None:
+    """Each input of the code is one of the component, with the same default; secrets are left to masked variables."""
+    text = make_component.COMPONENT.read_text(encoding="utf-8")
+    assert text == make_component.component(), "run scripts/make_component.py"
+    assert "credentials:" not in text
+    assert "state-key:" not in text
+
+
+def test_a_later_job_reads_the_outputs(project: Project) -> None:
+    """The dotenv report brings ids and counters into the next job's environment, and no secret into any log."""
+    with Emulator() as google:
+        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url)]}
+        configuration["tell"] = later("code=$UPLOADER_VERSION_CODE edit=$UPLOADER_EDIT_ID done=$UPLOADER_COMMITTED")
+        pipeline = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
+        assert pipeline.code == 0, pipeline.log
+        (edit,) = google.state()["edits"]["committed"]
+        assert f"code=7 edit={edit['id']} done=true" in words(pipeline.log)
+        assert not [token for token in google.world.authority.tokens if token in pipeline.log]
+    assert "com.example.app 7 is committed on internal." in words(pipeline.log)
+    assert "::" not in words(pipeline.log).replace("https::", "")
+
+
+def test_a_temporary_failure_is_retried_and_goes_on(project: Project) -> None:
+    """Exit code 75 runs the job again, and the second attempt sends only what the first one could not."""
+    cut = {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "after": 600_000}
+    with Emulator([cut]) as google:
+        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url, max_retries=0)]}
+        configuration["tell"] = later("resumed=$UPLOADER_RESUMED bytes=$UPLOADER_BYTES_UPLOADED")
+        pipeline = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
+        (stored,) = google.state()["objects"]
+    assert pipeline.code == 0, pipeline.log
+    assert stored["size"] == 1_000_000
+    (count,) = re.findall(r"resumed=true bytes=(\d+)", words(pipeline.log))
+    assert int(count) <= 400_000
+
+
+def test_two_jobs_share_an_edit(project: Project) -> None:
+    """The second job finds the first one's outputs in its environment: one is its input, none is a mistake."""
+    with Emulator() as google:
+        first = included(job_name="open", stage="build", commit=False, api_endpoint=google.url)
+        second = included(
+            job_name="commit", files="wear/*.aab", tracks="wear:internal", existing_edit_id="$UPLOADER_EDIT_ID",
+            api_endpoint=google.url,
+        )  # fmt: skip
+        pipeline = project.start({"include": [first, second]}, UPLOADER_CREDENTIALS=encoded(google))
+        state = google.state()
+    assert pipeline.code == 0, pipeline.log
+    (edit,) = state["edits"]["committed"]
+    assert {name for name, track in edit["tracks"].items() if track} == {"internal", "wear:internal"}
+    assert not state["edits"]["open"]
+
+
+def test_a_keyless_job_takes_gitlabs_token(project: Project) -> None:
+    """The token of `id_tokens` is exchanged; the runner of these tests has none of its own, so it is given."""
+    with Emulator() as google:
+        login = {"workload_identity_provider": google.provider, "service_account": google.service_account}
+        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url, **login)]}
+        pipeline = project.start(configuration, UPLOADER_ID_TOKEN=google.id_token())
+        assert google.state()["requests"]["sts.token"] == 1
+    assert pipeline.code == 0, pipeline.log
+    assert "eyJ" not in pipeline.log
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"dry_run": "maybe"}, {"status": "done"}, {"concurrency": "four"}, {"target": 4}], ids=str
+)
+def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """The inputs are typed, so GitLab refuses the pipeline itself."""
+    gitlab.tool()
+    pipeline = Project(tmp_path, gitlab.shell()).start({"include": [included(**wrong)]})
+    assert pipeline.code != 0
+    assert next(iter(wrong)).replace("_", "-") in words(pipeline.log)
+    assert "starting" not in pipeline.log
+
+
+def test_every_output_of_an_earlier_job_is_known() -> None:
+    """An output in the environment is no misspelt input; `draft-id` alone is both."""
+    names = {f"UPLOADER_{name.upper().replace('-', '_')}" for name in action()["outputs"]}
+    given = {"GITLAB_CI": "true", "UPLOADER_TARGET": "play", **dict.fromkeys(names, "1")}
+    read, problems = inputs.read(given, ())
+    assert (problems, read.warnings) == ((), ())
+    assert read.draft_id == "1"

@@ -1,0 +1,260 @@
+"""Runs that are told to stop, or are not even told: how they end, what they leave, and how the next one goes on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.job import Ended, Job, Running
+from tests.transfer.harness import GRANULE, KIB, data_of
+from uploader.emulator import Emulator, specimens
+from uploader.errors import Interrupted
+from uploader.transfer.beside import beside
+from uploader.transfer.waiting import Stop
+
+MIB = 1024 * KIB
+SIZE = 5 * MIB + 4321  # bytes
+QUICK = 2.0  # seconds between a signal and the end
+PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
+DRIVE = {"target": "drive.files.create", "files": "*.bin"}
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """A running emulator without faults; tests queue their own."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def job(tmp_path: Path, emulator: Emulator) -> Job:
+    """A job whose workspace holds one bundle, and four files for a method that adds an object each time."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    for number in range(4):
+        (workspace / f"{number}.bin").write_bytes(data_of(MIB + number, number + 1))
+    return Job(workspace, emulator)
+
+
+def stopped(running: Running, number: signal.Signals) -> Ended:
+    """How the run ended after the signal and another one on its heels; it must not have taken long."""
+    time.sleep(0.1)  # from the server's view of a moment to the client's
+    began = time.monotonic()
+    running.send(number)
+    time.sleep(0.05)
+    running.send(number)
+    ended = running.end()
+    assert time.monotonic() - began < QUICK, ended.log
+    assert ended.code == SIGNALS[number], ended.log
+    assert "Traceback" not in ended.log
+    return ended
+
+
+def stored(job: Job) -> list[bytes]:
+    return sorted(Path(one["file"]).read_bytes() for one in job.emulator.state()["objects"])
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A point of a Play run at which the server holds it up. `opened`: the edit is known by then."""
+
+    on: str
+    do: str
+    options: dict[str, Any] = field(default_factory=dict)
+    opened: bool = True
+    resumed: bool = False
+
+
+MOMENTS = {
+    "the token is fetched": Moment("oauth.token", "stall", {"seconds": 30}, opened=False),
+    "the edit is opened": Moment("play.edits.insert", "stall", {"seconds": 30}, opened=False),
+    "the session is opened": Moment("resumable.start", "stall", {"seconds": 30}),
+    "the body is on its way": Moment("resumable.put", "stall", {"after": 2 * MIB, "seconds": 30}, resumed=True),
+    "the body drips away": Moment("resumable.put", "slow-drip", {"seconds": 5}, resumed=True),
+    "the last answer is waited for": Moment("resumable.final", "slow-answer", {"seconds": 30}, resumed=True),
+    "a backoff is slept": Moment("resumable.put", "status", {"status": 503, "retry_after": 200}, resumed=True),
+    "the release is written": Moment("play.tracks.update", "stall", {"seconds": 30}),
+    "the commit is under way": Moment("play.edits.commit", "stall", {"seconds": 30}),
+    "the commit is done and unheard of": Moment("play.edits.commit", "slow-answer", {"seconds": 30}),
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> None:
+    """The run ends in two seconds with the signal's code and what it knows; the next one goes on, nothing is doubled."""
+    moment = MOMENTS[name]
+    job.emulator.add_fault(moment.on, moment.do, **moment.options)
+    ended = stopped(job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])), number)
+    assert [result["path"] for result in ended.results] == ["app.aab"]
+    assert bool(ended.outputs.get("edit-id")) == moment.opened
+    assert ended.outputs["results-file"]
+    assert not job.emulator.state()["edits"]["deleted"]
+    again = job.run(PLAY)
+    state = job.emulator.state()
+    assert again.code == 0, again.log
+    assert again.outputs["resumed"] == str(moment.resumed).lower()
+    assert stored(job) == [(job.workspace / "app.aab").read_bytes()]
+    assert len(state["edits"]["committed"]) == 1
+    assert len(state["edits"]["open"]) <= (not moment.opened)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_all_threads_of_a_batch(job: Job, number: signal.Signals) -> None:
+    """Four uploads side by side stop together, each is kept, and the next run finishes each exactly once."""
+    job.emulator.add_fault("resumable.put", "stall", after=512 * KIB, seconds=30, times=3, nth=2)
+    running = job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 3)
+    ended = stopped(running, number)
+    assert sum(bool(result["id"]) for result in ended.results) == 1
+    assert len(ended.results) == 4
+    again = job.run(DRIVE)
+    assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
+    assert stored(job) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
+    assert len(again.outputs["ids"].split(",")) == 4
+
+
+def test_a_signal_is_heard_while_a_connection_is_not_made(job: Job) -> None:
+    """A server whose queue is full answers no connect; the run ends in time all the same."""
+    with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        first.connect(deaf.getsockname())
+        second.setblocking(False)
+        second.connect_ex(deaf.getsockname())
+        running = job.start({**DRIVE, "api-endpoint": f"http://127.0.0.1:{deaf.getsockname()[1]}"})
+        running.when(lambda state: state["requests"].get("oauth.token", 0) == 1)
+        assert len(stopped(running, signal.SIGTERM).results) == 4
+
+
+def test_a_signal_is_heard_while_a_pipe_has_no_writer(job: Job) -> None:
+    """Opening a named pipe waits for whoever writes into it, and can't be interrupted; the run ends in time."""
+    os.mkfifo(job.workspace / "pipe")
+    running = job.start({**DRIVE, "files": "pipe"})
+    running.when(lambda state: state["requests"].get("oauth.token", 0) == 0)
+    time.sleep(1)
+    assert stopped(running, signal.SIGINT).code == 130
+
+
+def test_a_signal_after_the_end_changes_nothing(job: Job) -> None:
+    """Signals that rain on a run all the time end it once, properly, whenever the first one comes."""
+    for delay in (0.35, 0.5, 0.65, 0.8):
+        running = job.start({**PLAY, "on-version-conflict": "reuse"})
+        time.sleep(delay)
+        while running.child.poll() is None:
+            running.child.send_signal(signal.SIGTERM)
+            time.sleep(0.002)
+        ended = running.end()
+        assert ended.code in (0, 143), ended.log
+        assert "Traceback" not in ended.log
+    assert job.run(PLAY).code == 0
+    assert stored(job) == [(job.workspace / "app.aab").read_bytes()]
+
+
+def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
+    """Where one request was asked for nothing can be resumed: the log says that it may have arrived."""
+    (job.workspace / "mail.eml").write_bytes(b"From: a@example.com\r\nTo: b@example.com\r\nSubject: c\r\n\r\nd\r\n")
+    job.emulator.add_fault("simple", "slow-answer", seconds=30)
+    mail = {"target": "gmail", "message-file": "mail.eml", "impersonate-user": "a@example.com"}
+    running = job.start({**mail, "upload-protocol": "simple"}).when(lambda state: bool(state["faults"]["fired"]))
+    assert "look whether it is there already" in stopped(running, signal.SIGTERM).log
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
+    """kill -9 at 25 random moments: each costs at most one granule that has to be sent again, nothing is doubled."""
+    chance = random.Random(seed)
+    kills = 0
+    for release in range(25):
+        with Emulator(config={"read_rate": 4 * MIB}) as emulator:
+            job = Job(tmp_path / f"{release}", emulator)
+            job.workspace.mkdir()
+            content = data_of(3 * MIB + 5, release + 1)
+            (job.workspace / "0.bin").write_bytes(content)
+            before = kills
+            while kills - before < 6 and kills < 25:
+                running = job.start(DRIVE)
+                time.sleep(chance.uniform(0.25, 1.3))
+                ended = running.send(signal.SIGKILL).end()
+                if ended.code == 0:
+                    break
+                kills += 1
+            else:
+                assert job.run(DRIVE).code == 0
+            state = emulator.state()
+            assert stored(job) == [content]
+            sessions = state["sessions"]
+            assert sum(one["bytes_received"] for one in sessions) <= len(content) + (kills - before) * GRANULE
+            assert sum(one["bytes_repeated"] for one in sessions) == 0
+        if kills == 25:
+            return
+    pytest.fail("the runs ended before they could be killed")
+
+
+def test_a_run_that_can_not_end_is_left_behind() -> None:
+    """Work that hears nothing (a name that is resolved) does not keep the process from ending in time."""
+    stop, forever = Stop(), threading.Event()
+    threading.Timer(0.05, stop.set, (signal.SIGTERM,)).start()
+    began = time.monotonic()
+    with pytest.raises(Interrupted) as caught:
+        beside(forever.wait, stop, goodbye=0.1)
+    forever.set()
+    assert caught.value.code == 143
+    assert time.monotonic() - began < 1
+
+
+def test_the_end_of_the_work_comes_through() -> None:
+    """What the work returns or raises comes back to the main thread, with a stop that came too late, too."""
+    stop = Stop()
+    assert beside(lambda: 42, stop) == 42
+    with pytest.raises(ZeroDivisionError):
+        beside(lambda: 1 // 0, stop)
+    stop.set(signal.SIGINT)
+    assert beside(lambda: 43, stop) == 43
+
+
+def test_a_stop_within_a_stop() -> None:
+    """A signal that interrupts the handling of another does nothing; the first one gives the exit code."""
+    stop = Stop()
+    heard: list[str] = []
+    stop.when_set(lambda: (stop.set(signal.SIGTERM), heard.append("told"))[1])
+    stop.set(signal.SIGINT)
+    stop.set(signal.SIGTERM)
+    assert heard == ["told"]
+    with pytest.raises(Interrupted) as caught:
+        stop.check()
+    assert caught.value.code == 130
+
+
+def test_every_sleeper_wakes() -> None:
+    """A stop ends the sleeps of all threads, and later ones at once."""
+    stop = Stop()
+    threads = [threading.Thread(target=stop.sleep, args=(60.0,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    began = time.monotonic()
+    stop.set(signal.SIGINT)
+    for thread in threads:
+        thread.join()
+    stop.sleep(60.0)
+    assert time.monotonic() - began < 1
+
+
+def test_a_sleep_without_a_stop_lasts() -> None:
+    """A sleep that nothing ends takes its time; a negative one takes none."""
+    stop = Stop()
+    began = time.monotonic()
+    stop.sleep(-5.0)
+    stop.sleep(0.02)
+    assert 0.02 <= time.monotonic() - began < 1
