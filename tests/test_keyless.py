@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.runner.github import Runner
-from tests.runner.machines import MakeRunner, engine, google, machine
-from tests.test_github_runner import assert_nothing_secret, bundle
+from tests.runner.machines import MakeRunner, engine, google, leaks, machine
+from tests.test_github_runner import bundle
 from uploader.emulator import Emulator
 
 __all__ = ["engine", "google", "machine"]  # fixtures
@@ -62,16 +61,7 @@ def test_a_slow_upload_outlives_three_tokens(machine: MakeRunner) -> None:
         assert step.outputs["bytes-resent"] == "0"
         assert step.outputs["attempts"] == str(-(-7_000_000 // 524_288))
         assert {token["email"] for token in google.state()["tokens"] if token["scopes"]} >= {google.service_account}
-        assert_nothing_secret(runner, step.said(), step.log, google)
-        assert_no_token(runner, step.said(), step.log)
-
-
-def assert_no_token(runner: Runner, *texts: str) -> None:
-    """No text and no file has anything of the shape of Google's or GitHub's tokens."""
-    files = [path for path in runner.folder.rglob("*") if path.is_file() and path.suffix != ".aab"]
-    for text in (*(text.encode() for text in texts), *(path.read_bytes() for path in files)):
-        assert b"ya29." not in text
-        assert b"eyJ" not in text
+        assert leaks(runner, google, step) == []
 
 
 def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(machine: MakeRunner, google: Emulator) -> None:
@@ -94,7 +84,7 @@ def test_with_a_state_key_the_next_run_goes_on(machine: MakeRunner) -> None:
         assert first.code == 75, first.log
         again = runner.step(inputs)
         assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
-        assert_nothing_secret(runner, first.said() + again.said(), first.log + again.log, google)
+        assert leaks(runner, google, first, again) == []
 
 
 def test_a_job_without_the_permission_is_told_what_to_write(machine: MakeRunner, google: Emulator) -> None:
@@ -136,7 +126,7 @@ def test_acting_for_a_user_signs_through_iam(machine: MakeRunner, google: Emulat
     assert asked(google, SIGN, ACT_AS) == [1, 0]
     assert len(google.state()["messages"]) == 1
     assert google.state()["tokens"][-1]["subject"] == "release@example.com"
-    assert_no_token(runner, step.said(), step.log)
+    assert leaks(runner, google, step) == []
 
 
 def external_account(google: Emulator) -> dict[str, Any]:
@@ -168,5 +158,4 @@ def test_the_file_of_the_auth_action_works_as_it_comes(machine: MakeRunner, goog
     assert (step.code, step.outputs.get("committed")) == (0, "true"), step.log
     assert asked(google, OIDC, STS, ACT_AS) == [1, 1, 1]
     path.unlink()
-    assert_nothing_secret(runner, step.said(), step.log, google)
-    assert_no_token(runner, step.said(), step.log)
+    assert leaks(runner, google, step) == []

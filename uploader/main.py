@@ -13,7 +13,7 @@ from uploader import __version__, inputs
 from uploader.errors import Interrupted, UploaderError
 from uploader.outputs import Voice, voice
 from uploader.results import FileResult, counters
-from uploader.transfer.beside import beside, heed
+from uploader.transfer.beside import beside, heed, ignore
 from uploader.transfer.waiting import Stop
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def main() -> int:
     """Runs the program as the environment and the command line say, and returns its exit code."""
     stop = Stop()
     heed(stop)
-    return run(os.environ, sys.argv[1:], stop)
+    code = run(os.environ, sys.argv[1:], stop)
+    ignore()
+    return code
 
 
 def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = None) -> int:
@@ -109,9 +111,16 @@ class Run:
             self._speak.write_summary(self._page(results, outputs))
         if self._error is None:
             self._speak.info(self._headline())
-            return 0
-        self._speak.error(self._error)
-        return self._error.code if isinstance(self._error, Interrupted) else self._error.exit_code
+        else:
+            self._speak.error(self._error)
+        if self._driver:
+            self._driver.settle(ok=self._error is None)
+        return self._code()
+
+    def _code(self) -> int:
+        if isinstance(self._error, Interrupted):
+            return self._error.code
+        return self._error.exit_code if self._error else 0
 
     def _results(self) -> list[FileResult]:
         """One record for each upload, and one for each file that the run did not come to."""

@@ -153,5 +153,6 @@ def test_a_draft_is_sent_once_even_when_the_answer_is_lost(tmp_path: Path) -> No
     call = [{"on": "gmail.users.drafts.send", "do": "answer-lost"}]
     seen = visit(bare, tmp_path / "workspace", call, files="")
     assert seen.ended.code == 4
+    assert seen.requests["gmail.users.drafts.send"] == 1
     assert len(seen.state["messages"]) == 1
     assert seen.state["drafts"] == []

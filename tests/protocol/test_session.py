@@ -121,6 +121,15 @@ def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
     assert session.move() == Send(Span(GRANULE + 5, GRANULE + 5), final=True)
 
 
+@pytest.mark.parametrize("event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"])
+def test_after_anything_doubtful_the_offset_is_asked(event: Event) -> None:
+    """Whatever was sent, and however often the answer is in doubt, the next move is the question."""
+    session = sent(begun(10 * GRANULE, GRANULE))
+    for _ in range(3):
+        session = session.after(event)
+        assert session.move() == Ask()
+
+
 def test_an_empty_file_is_started_and_finished() -> None:
     """Nothing to send is one final move without bytes."""
     assert begun(0).move() == Send(Span(0, 0), final=True)

@@ -48,10 +48,6 @@ class Step:
         """What other jobs get: an output that holds anything masked is left out."""
         return {name: value for name, value in self.outputs.items() if self.masks.hide(value) == value}
 
-    def said(self) -> str:
-        """What was printed, but for the lines whose purpose it is to name a secret."""
-        return "\n".join(line for line in self.raw.splitlines() if not line.startswith("::add-mask::"))
-
 
 def read_step(code: int, raw: bytes, files: Mapping[str, Path], secrets: Sequence[str], *, debug: bool) -> Step:
     """Reads all that a step left. Raises ValueError where the runner would fail the step for a malformed file."""

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests import secret_watch
 from tests.container.conftest import HOW
 from tests.runner.github import Container, Engine, Process, Runner
+from tests.runner.log import Step
 from uploader.emulator import Emulator
 
 MakeRunner = Callable[..., Runner]
@@ -41,6 +43,13 @@ def machine(engine: Engine, tmp_path: Path) -> MakeRunner:
         return Runner(tmp_path / "runner", engine, **job)
 
     return make
+
+
+def leaks(runner: Runner, google: Emulator, *steps: Step) -> list[str]:
+    """The secrets in all that these steps printed, in what the page shows of it, and in every file of the machine."""
+    said = {f"the output of step {number}": step.raw.encode() for number, step in enumerate(steps, 1)}
+    shown = {f"the log of step {number}": step.log.encode() for number, step in enumerate(steps, 1)}
+    return secret_watch.leaks(google, {**said, **shown, **dict(secret_watch.files(runner.folder))})
 
 
 @pytest.fixture

@@ -268,7 +268,7 @@ def test_a_run_that_was_killed_is_continued_by_the_next(dialect: Dialect, tmp_pa
 @BOTH
 @shows("process-dies")
 def test_a_changed_file_is_not_continued(dialect: Dialect, tmp_path: Path) -> None:
-    """The session of another build of the same name is left alone: a mixture of two would be worse than a fresh start."""
+    """The session of another build of the same name is left alone: a mixture would be worse than a fresh start."""
     with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2, times=99)]) as emulator:
         kept = journal(tmp_path)
         first = Bench(emulator, chunk=GRANULE, journal=kept, max_retries=1)

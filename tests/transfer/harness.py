@@ -13,7 +13,6 @@ from typing import Any
 
 from uploader.artifacts import Artifact, from_path
 from uploader.emulator import Emulator
-from uploader.emulator.oauth import CLOUD, Token
 from uploader.errors import UploaderError
 from uploader.journal import Entry, Journal, NoJournal
 from uploader.results import FileResult
@@ -26,6 +25,7 @@ from uploader.transport import Requests, Transport
 EPOCH = 1_800_000_000.0  # seconds: what the wall clock of a test starts at
 KIB = 1024
 GRANULE = 256 * KIB
+CLOUD = "https://www.googleapis.com/auth/cloud-platform"
 DIALECTS: tuple[Dialect, ...] = ("content-range", "goog-upload")
 ITEMS = Endpoint(
     id="things.items.insert",
@@ -70,10 +70,7 @@ class FakeLogin:
         self._token = self._fresh()
 
     def _fresh(self) -> str:
-        if self._emulator is None:
-            return f"token-{self.renewals}"
-        token = Token("tester@example.com", "", (CLOUD,), float("inf"))
-        return self._emulator.world.authority.issue(token)
+        return self._emulator.token(CLOUD) if self._emulator else f"token-{self.renewals}"
 
 
 class MemoryJournal(NoJournal):

@@ -66,7 +66,7 @@ def faults(dialect: Dialect) -> st.SearchStrategy[list[dict[str, Any]]]:
 
 
 def check(bench: Bench, data: bytes, failure: BaseException | None, resent: int, chunk: int) -> None:
-    """One object at most and never a wrong one; what is sent again and how often is bounded by the faults that fired."""
+    """One object at most and never a wrong one; what is sent again is bounded by the faults that fired."""
     stored, fired = bench.stored(), len(bench.fired())
     assert len(stored) <= 1, "two objects were made"
     assert all(one == data for one in stored), "something else than the file was finalised"
@@ -83,7 +83,7 @@ def check(bench: Bench, data: bytes, failure: BaseException | None, resent: int,
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_any_schedule_of_faults_ends_whole_or_in_an_honest_failure(dialect: Dialect) -> None:
-    """250 random schedules; after a temporary failure the next run finishes the same upload, without a second object."""
+    """250 random schedules; after a temporary failure the next run finishes the upload, without a second object."""
 
     @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
     @given(schedule=faults(dialect), size=SIZES, chunk=CHUNKS, granularity=GRANULARITIES)

@@ -1,4 +1,4 @@
-"""This program against a server that nobody here wrote: gcp-storage-emulator, as Cloud Storage's `objects.insert`.
+"""The program against a server that nobody here wrote: gcp-storage-emulator, as Cloud Storage's `objects.insert`.
 
 Only the token comes from the emulator of this project, since that server asks for none.
 """

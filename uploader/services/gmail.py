@@ -134,8 +134,9 @@ def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail
         yield Remember(key, None)
         _explain(error, inputs)
         raise
+    outcome = yield from _told(inputs, action, dict(result.resource))
     yield Remember(key, None)
-    return (yield from _told(inputs, action, dict(result.resource)))
+    return outcome
 
 
 def _send_draft(inputs: Inputs, action: _Action) -> Flow:

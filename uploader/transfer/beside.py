@@ -37,6 +37,12 @@ def heed(stop: Stop) -> None:
         signal.signal(number, lambda number, _: stop.set(number))
 
 
+def ignore() -> None:
+    """From now on neither signal changes anything: the end is told, and that of the interpreter must not alter it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def beside(work: Callable[[], T], stop: Stop, goodbye: float = LONGEST_GOODBYE) -> T:
     """What `work` returns or raises. Raises `Interrupted` when it goes on for `goodbye` seconds after the stop."""
     heard: queue.SimpleQueue[_Ending[T] | None] = queue.SimpleQueue()  # its `put` may be called in a signal handler

@@ -79,7 +79,8 @@ class Driver:
         self._voice = voice
         self._threads = min(settings.concurrency, limit or settings.concurrency)
         self._paces: dict[str, Pace] = {}
-        self._finished: list[Upload] = []  # their sessions are kept until the whole run is: it may have to be repeated
+        self._finished: list[Upload] = []
+        self._forgotten: set[str] = set()
         self.record = Record()
 
     def run(self, flow: Flow) -> Outcome:
@@ -92,8 +93,6 @@ class Driver:
             except StopIteration as end:
                 outcome: Outcome = end.value
                 self.record.outputs.update(outcome.outputs)
-                for job in self._finished:
-                    self._journal.drop(job)
                 return outcome
             answer, failure = None, None
             try:
@@ -114,15 +113,33 @@ class Driver:
             case Reused():
                 return self.record.results.append(step.result)
             case Recall():
-                return self._journal.recall(step.name)
+                return None if step.name in self._forgotten else self._journal.recall(step.name)
             case Remember():
-                return self._journal.remember(step.name, step.value)
+                return self._remember(step)
             case Publish():
                 return self.record.outputs.update(step.outputs)
             case Note():
                 return getattr(self._voice, step.level)(step.text)
             case Pause():
                 return self._pause(step)
+
+    def _remember(self, step: Remember) -> None:
+        if step.value is None:
+            self._forgotten.add(step.name)
+        else:
+            self._forgotten.discard(step.name)
+            self._journal.remember(step.name, step.value)
+
+    def settle(self, *, ok: bool) -> None:
+        """Clears the journal of what this run has done with, once its end is told.
+
+        Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
+        finished uploads stay for the next run, which would add them a second time.
+        """
+        for name in self._forgotten:
+            self._journal.remember(name, None)
+        for job in self._finished if ok else ():
+            self._journal.drop(job)
 
     def _pause(self, step: Pause) -> None:
         pace = self._paces.get(step.why) if step.attempt else None

@@ -1,0 +1,236 @@
+"""Files that change while they are sent: never finished on the server, exit 5; and digests that go on over a resume."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.job import Job
+from tests.transfer.harness import DIALECTS, KIB, STEPS, Bench, data_of, job, on_disk
+from uploader.emulator import Emulator
+from uploader.errors import IntegrityError
+from uploader.protocol.messages import Span
+from uploader.services.base import Dialect
+from uploader.transfer.source import BLOCK, Source
+
+MIB = 1024 * KIB
+SIZE = 5 * MIB + 99  # bytes: enough for the digest to run in a thread of its own
+
+
+def grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"one more line\n")
+
+
+def shrink(path: Path) -> None:
+    os.truncate(path, SIZE // 2)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def replace_by_rename(path: Path) -> None:
+    new = path.with_suffix(".new")
+    new.write_bytes(data_of(SIZE, 9))
+    os.utime(new, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    new.replace(path)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def rewrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(data_of(SIZE, 9))
+
+
+def rewrite_secretly(path: Path) -> None:
+    """In place, with the same size, and with mtime set back."""
+    before = path.stat()
+    rewrite(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def rewrite_one_byte_secretly(path: Path) -> None:
+    """The first byte alone: it was sent long ago."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"\xff")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES = (
+    grow,
+    shrink,
+    empty,
+    replace_by_rename,
+    remove,
+    rewrite,
+    rewrite_secretly,
+    rewrite_one_byte_secretly,
+)
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """A running emulator without faults; tests queue their own."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+class Meddling(Bench):
+    """A run in which something happens to the file once the server's answer to a chunk was counted."""
+
+    def change_at(self, offset: int, change: Callable[[], object]) -> None:
+        """Calls `change` when the upload stands at `offset` or beyond, once."""
+        progress, pending = self.voice.progress, [change]
+
+        class Line:
+            def to(self, reached: int) -> None:
+                if reached >= offset and pending:
+                    pending.pop()()
+
+            def done(self, ok: bool) -> None:
+                del ok
+
+        def wrapped(label: str, total: int | None, start: int = 0) -> Line:
+            progress(label, total, start)
+            return Line()
+
+        self.voice.progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("chunk", [None, MIB], ids=["one request", "chunks"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_change_while_it_is_sent(
+    tmp_path: Path, emulator: Emulator, change: Callable[[Path], None], chunk: int | None, dialect: Dialect
+) -> None:
+    """Whatever happens to the file after its first half was sent: exit 5, no object, the session ended."""
+    artifact = on_disk(tmp_path, data_of(SIZE))
+    bench = Meddling(emulator, chunk=chunk)
+    bench.change_at(SIZE // 2, lambda: change(artifact.path))
+    result = bench.send(job(artifact, dialect))
+    assert isinstance(result.failure, IntegrityError)
+    assert result.failure.exit_code == 5
+    assert "changed during the upload" in result.error
+    assert not bench.stored()
+    assert not [session for session in bench.state()["sessions"] if session["state"] == "open"]
+    assert bench.count(STEPS[dialect]["query"]) == 0
+
+
+def rewrite_same(path: Path) -> None:
+    before = path.stat()
+    path.open("r+b").close()
+    with path.open("r+b") as file:
+        file.write(data_of(SIZE))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+HARMLESS: dict[str, Callable[[Path], object]] = {
+    "mode": lambda path: path.chmod(0o600),
+    "another link": lambda path: path.with_suffix(".link").hardlink_to(path),
+    "read": lambda path: path.read_bytes(),
+    "written as it was": rewrite_same,
+}
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_what_leaves_the_bytes_alone_is_no_change(tmp_path: Path, emulator: Emulator, what: str) -> None:
+    """A new mode or link moves the file's ctime, too: the content is read once more and the upload goes through."""
+    artifact = on_disk(tmp_path, data_of(SIZE))
+    bench = Meddling(emulator, chunk=MIB)
+    bench.change_at(SIZE // 2, lambda: HARMLESS[what](artifact.path))
+    assert not bench.send(job(artifact)).error
+    assert bench.stored() == [data_of(SIZE)]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_change_before_bytes_are_sent_again(
+    tmp_path: Path, emulator: Emulator, change: Callable[[Path], None]
+) -> None:
+    """What the server lost has to be read again: from a file that changed meanwhile nothing is sent."""
+    artifact = on_disk(tmp_path, data_of(SIZE))
+    emulator.add_fault("resumable.put", "reset", after=3 * MIB, stored=MIB)
+    bench = Bench(emulator)
+    sleep = bench.time.sleep
+
+    def meddle(seconds: float) -> None:
+        change(artifact.path)
+        sleep(seconds)
+
+    bench.wire.patience.clock.sleep = meddle
+    result = bench.send(job(artifact))
+    assert isinstance(result.failure, IntegrityError)
+    assert not bench.stored()
+
+
+def test_a_file_that_changes_under_a_running_job(tmp_path: Path, emulator: Emulator) -> None:
+    """Through the entrypoint: exit 5, one error line with a cure, nothing stored, the journal empty."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    path = workspace / "app.bin"
+    path.write_bytes(data_of(SIZE))
+    place = Job(workspace, emulator)
+    emulator.add_fault("resumable.put", "stall", nth=3, seconds=1)
+    running = place.start({"target": "drive.files.create", "files": "app.bin", "chunk-size": "1MiB"})
+    running.when(lambda state: bool(state["faults"]["fired"]))
+    rewrite_secretly(path)
+    ended = running.end()
+    assert ended.code == 5, ended.log
+    assert "Let the build finish before this step." in ended.log
+    assert not emulator.state()["objects"]
+    assert not list((tmp_path / "workspace.private" / "uploader").iterdir())
+
+
+def test_what_arrived_is_held_against_what_was_sent(tmp_path: Path, emulator: Emulator) -> None:
+    """A service that states another digest than that of the bytes that went out is not believed."""
+    emulator.add_fault("resumable.final", "wrong-digest")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "app.bin").write_bytes(data_of(SIZE))
+    inputs = {"target": "storage.objects.insert", "files": "app.bin", "params": "bucket: b", "chunk-size": "1MiB"}
+    ended = Job(workspace, emulator).run(inputs)
+    assert ended.code == 5, ended.log
+    assert "arrived damaged" in ended.log
+
+
+@pytest.mark.parametrize("size", [1, BLOCK, 3 * BLOCK + 1, SIZE])
+@pytest.mark.parametrize("done", [0.0, 0.3, 1.0])
+def test_the_digest_goes_on_over_a_resume(tmp_path: Path, size: int, done: float) -> None:
+    """Whatever an earlier run has sent, the digest is that of the whole content, each byte counted once."""
+    content = data_of(size)
+    start = int(size * done)
+    with Source(on_disk(tmp_path, content)) as source:
+        sent = b"".join(source.blocks(Span(start, size)))
+        assert sent == content[start:]
+        assert source.digests() == {"sha256": hashlib.sha256(content).hexdigest()}
+
+
+def test_the_digest_counts_what_was_read_first(tmp_path: Path) -> None:
+    """Spans that overlap, repeat and leave gaps give one digest of the whole."""
+    content = data_of(SIZE)
+    with Source(on_disk(tmp_path, content)) as source:
+        for start, stop in ((0, MIB), (MIB // 2, 2 * MIB), (3 * MIB, 4 * MIB), (0, BLOCK), (2 * MIB, SIZE)):
+            assert b"".join(source.blocks(Span(start, stop))) == content[start:stop]
+        assert source.digests()["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_the_sample_sees_both_ends(tmp_path: Path) -> None:
+    """Another byte in the first or in the last 512 KiB makes another sample; what lies between is not read."""
+
+    def sample(content: bytes) -> str:
+        with Source(on_disk(tmp_path, content)) as source:
+            return source.sample()
+
+    content = data_of(SIZE)
+    assert sample(content) == sample(content)
+    assert sample(b"\xff" + content[1:]) != sample(content)
+    assert sample(content[:-1] + b"\xff") != sample(content)
+    assert sample(b"") == hashlib.sha256(b"").hexdigest()
