@@ -12,7 +12,7 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 	$(VENV)/python examples/demo.py
 
 test: .venv/dev  ## every test
-	$(VENV)/python -m pytest
+	$(VENV)/python -m pytest -n auto --dist worksteal
 
 lint: .venv/dev  ## style and common mistakes
 	$(VENV)/ruff check .

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from benchmarks.ground import ROOT, Ground
@@ -22,10 +22,11 @@ Command = tuple[list[str], dict[str, str]]  # what to run, and what to add to it
 
 @dataclass(frozen=True)
 class Contestant:
-    """A name, and what makes the command that sends a file over a scheme."""
+    """A name, what makes the command that sends a file over a scheme, and the schemes that it can be sent over."""
 
     name: str
     command: Callable[[Ground, str, Path], Command]
+    schemes: tuple[str, ...] = ("https", "http")
 
 
 def ours(ground: Ground, scheme: str, files: str, **inputs: str) -> Command:
@@ -75,8 +76,10 @@ def contestants(ground: Ground) -> tuple[Contestant, ...]:
     """This program, curl, and every peer that is installed here or can be, the first two first."""
     found = [Contestant(OURS, _ours), Contestant(CURL, _curl)]
     for module, name, script, options in _LIBRARIES:
-        if importlib.util.find_spec(module):
-            found.append(Contestant(name, partial(_python, script, options=options)))
+        if _installed(module):
+            # google-api-python-client speaks TLS whatever the scheme of its endpoint.
+            schemes = ("https",) if module == "googleapiclient" else ("https", "http")
+            found.append(Contestant(name, partial(_python, script, options=options), schemes))
     if _node_installed(ground):
         found.append(Contestant("@googleapis/androidpublisher (node)", _node))
     if shutil.which("rclone"):
@@ -93,6 +96,14 @@ _LIBRARIES = (
 )
 
 
+def _installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a parent of it is missing
+        return False
+
+
+@lru_cache(maxsize=1)
 def _node_installed(ground: Ground) -> bool:
     """Installs the node client from the package index, where there is a node."""
     if not (shutil.which("node") and shutil.which("npm")):

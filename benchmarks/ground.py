@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = 1 << 20  # bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ground:
     """The place of one run. `stated` are the digests that the sink states, by size in bytes."""
 

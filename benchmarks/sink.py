@@ -114,6 +114,8 @@ class Server:
         if url.path == "/token":
             peer.text(head)
             self._say(peer, 200, {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"})
+        elif head.method == "GET":  # some look first whether the object is there
+            self._say(peer, 404, {"error": {"code": 404, "message": "not found"}})
         elif url.path.startswith("/session/"):
             self._session(peer, head, url.path)
         elif query.get("uploadType") == ["resumable"]:

@@ -1,6 +1,6 @@
-"""Draws a terminal that scrolls and a page of the job summary's Markdown as SVG, with nothing but the standard library.
+"""Draws a terminal that scrolls, and a page of the job summary's Markdown, as SVG by the standard library alone.
 
-The Markdown is what `uploader/outputs/summary.py` writes and no more: headings, a line of text, links, tables, quotes, a
+The Markdown is what `uploader/outputs/summary.py` writes and no more: headings, lines of text, links, tables, quotes, a
 Gantt chart, folded details. What it was drawn from is kept in the picture, in `<metadata>`.
 """
 

@@ -32,15 +32,14 @@ def record() -> list[tuple[float, str]]:
     began = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment) as demo:
         assert demo.stdout is not None
-        for line in demo.stdout:
-            lines.append((time.monotonic() - began, line.rstrip()))
+        lines.extend((time.monotonic() - began, line.rstrip()) for line in demo.stdout)
     if demo.returncode:
         raise subprocess.CalledProcessError(demo.returncode, command, "\n".join(line for _, line in lines))
     return lines
 
 
 def without_summaries(lines: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
-    """The recording without the Markdown of the summaries, which have a picture of their own; never too quick to read."""
+    """The recording without the summaries' Markdown, which has a picture of its own, and slow enough to be read."""
     kept: list[tuple[float, str]] = []
     hidden, later = False, 0.0
     for at, line in lines:

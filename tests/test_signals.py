@@ -176,8 +176,8 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     """SIGKILL at 25 random moments: each costs at most one granule that has to be sent again, nothing is doubled."""
     chance = random.Random(seed)
     kills = 0
-    for release in range(25):
-        with Emulator(config={"read_rate": 6 * MIB}) as emulator:
+    for release in range(60):
+        with Emulator(config={"read_rate": 4 * MIB}) as emulator:
             job = Job(tmp_path / f"{release}", emulator)
             job.workspace.mkdir()
             content = data_of(2 * MIB + 5, release + 1)

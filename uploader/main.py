@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -37,10 +38,7 @@ def main() -> int:
 
 
 def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = None) -> int:
-    """One whole run, until its end or `stop`.
-
-    No exception leaves it, unless RUNNER_DEBUG=1 asks for the traceback of a fault of our own.
-    """
+    """One whole run, until its end or `stop`. No exception leaves it; RUNNER_DEBUG=1 shows where a fault of ours is."""
     asked, problems = inputs.read(environ, argv)
     if asked.show:
         sys.stdout.write(f"uploader {__version__}\n" if asked.show == "version" else inputs.usage() + "\n")
@@ -53,10 +51,10 @@ def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = Non
         told.begin(problems)
     except UploaderError as error:
         told.failed(error)
-    except Exception as error:  # the last border: a traceback never reaches a user
+    except Exception as error:  # noqa: BLE001  # the last border: a traceback never reaches a user
         told.failed(_fault(error))
-        if asked.platform.debug:
-            raise
+        if asked.platform.debug:  # and where it was asked for it passes the redactor
+            speak.info("".join(traceback.format_exception(error)))
     return told.finish()
 
 

@@ -26,11 +26,9 @@ from urllib3.exceptions import HTTPError
 
 from uploader import __version__
 from uploader.errors import ServiceError
-from uploader.protocol.messages import ConnectionBroke, Headers, Request, Response
+from uploader.protocol.messages import Block, ConnectionBroke, Headers, Request, Response
 
 LARGEST_ANSWER = 4 * 1024 * 1024  # bytes; no resource that these methods return comes near it
-_BLOCK = 256 * 1024  # bytes handed to a plain socket at once; it takes what it can and says how much
-_TLS_BLOCK = 64 * 1024  # bytes; a TLS write can't be seen to move until it is whole, so it is kept shorter
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Limits:
 class Transport(Protocol):
     """What the transfer needs from a network: one request out, one response back."""
 
-    def send(self, request: Request, blocks: Iterable[bytes], token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         """Sends `request` with `blocks` (as many bytes as its body says) and returns the answer.
 
         Raises `ConnectionBroke` when there is none; what reading the blocks raises comes through as it is.
@@ -67,7 +65,7 @@ class Requests:
             self._session.mount(scheme, adapter)
         self._under_way: set[_Outgoing] = set()
 
-    def send(self, request: Request, blocks: Iterable[bytes], token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
         outgoing = _Outgoing(blocks, limits)
         self._under_way.add(outgoing)
@@ -120,14 +118,14 @@ class _Bearer(requests.auth.AuthBase):
 class _Outgoing:
     """One request on its way: its blocks and limits going down to the connection, what became of it coming back."""
 
-    def __init__(self, blocks: Iterable[bytes], limits: Limits) -> None:
+    def __init__(self, blocks: Iterable[Block], limits: Limits) -> None:
         self._blocks = blocks
         self.limits = limits
         self.sent_whole = False
         self.aborted = False
         self.connection: _Careful | None = None
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[Block]:
         return iter(self._blocks)
 
     def abort(self) -> None:
@@ -158,20 +156,29 @@ class _Careful(HTTPConnection):
         if self.sock is None:
             self.connect()
         view = memoryview(data)
-        step = _TLS_BLOCK if isinstance(self.sock, ssl.SSLSocket) else _BLOCK
         while view:
             if self._outgoing.aborted:
                 raise ConnectionAbortedError("the run was asked to end while connecting")
-            if self._has_answer():
-                self._out_of_step = True
-                raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
-            self.sock.settimeout(self._outgoing.limits.stall)
-            view = view[self.sock.send(view[:step]) :]
+            self._await_room()
+            try:
+                view = view[self.sock.send(view) :]
+            except (ssl.SSLWantWriteError, BlockingIOError):
+                continue  # TLS took a part, and goes on from there when it is given the same bytes again
+
+    def _await_room(self) -> None:
+        """Waits until bytes can move, which is seen even in the middle of a large TLS write, or the answer begins."""
+        stall = self._outgoing.limits.stall
+        readable, writable, _ = select.select([self.sock], [self.sock], [], stall)
+        if readable and self._has_answer():
+            self._out_of_step = True
+            raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
+        if not (readable or writable):
+            raise TimeoutError("no byte moved")
+        # Only TLS inside a proxy's own TLS is no real socket: it has to wait for room by itself.
+        self.sock.settimeout(0 if isinstance(self.sock, socket.socket) else stall)
 
     def _has_answer(self) -> bool:
         """Whether an answer has begun. Under TLS a readable socket may hold a session ticket only: reading tells."""
-        if not select.select([self.sock], [], [], 0)[0]:
-            return False
         self.sock.settimeout(0)
         try:
             self._early = self.sock.recv(65536)

@@ -6,9 +6,9 @@ const [root, file] = process.argv.slice(2);
 // It takes no other token endpoint than Google's own, so it is handed a token and spared that round trip.
 const auth = new publisher.auth.OAuth2();
 auth.setCredentials({ access_token: 'sink', expiry_date: Date.now() + 3600e3 });
-const client = publisher.androidpublisher({ version: 'v3', auth, rootUrl: root + '/' });
+const client = publisher.androidpublisher({ version: 'v3', auth });
 await client.edits.bundles.upload({
   packageName: 'com.example',
   editId: '1',
   media: { mimeType: 'application/octet-stream', body: createReadStream(file) },
-}, { maxBodyLength: Infinity });
+}, { rootUrl: root + '/' });

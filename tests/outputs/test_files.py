@@ -22,7 +22,6 @@ from uploader.outputs.files import append_whole, write_results, write_whole
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 
-
 SMALL = 4096  # bytes
 
 

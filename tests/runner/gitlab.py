@@ -54,9 +54,8 @@ def containers() -> tuple[str, ...]:
         pytest.skip(HOW)
     made = subprocess.run(["sh", str(HERE / "gitlab-helper")], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
-    podman = str(ROOT / "tests" / "container" / "podman")
     return (
-        *("--container-executable", podman, "--pull-policy", "if-not-present"),
+        *("--container-executable", str(HERE / "gitlab-podman"), "--pull-policy", "if-not-present"),
         *("--helper-image", made.stdout.strip(), "--network", "host"),
     )
 

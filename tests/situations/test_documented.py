@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from tests.transfer.harness import DIALECTS, GRANULE, Bench, Emulator, data_of, fault, job
+from tests.transfer.harness import DIALECTS, GRANULE, Bench, data_of, fault, job
 from tests.transfer.scripted import finished, says, scripted, started, stored
+from uploader.emulator import Emulator
 from uploader.protocol.media import JSON_TYPE
 from uploader.services.base import Dialect
 

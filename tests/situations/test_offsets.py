@@ -7,8 +7,9 @@ import os
 import pytest
 
 from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from tests.transfer.scripted import finished, says, scripted, started, stored
+from uploader.emulator import Emulator
 from uploader.errors import ProtocolError
 from uploader.protocol.session import AUTO_CHUNK
 from uploader.services.base import Dialect

@@ -8,8 +8,9 @@ from email.utils import formatdate
 import pytest
 
 from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, Emulator, data_of, fault, job
+from tests.transfer.harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
 from tests.transfer.scripted import finished, says, scripted, started, stored
+from uploader.emulator import Emulator
 from uploader.errors import CredentialsError, Interrupted, Refused, TemporaryError
 from uploader.protocol.messages import Request, Response
 from uploader.services.base import Dialect

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.situations.rows import shows
-from tests.transfer.harness import GRANULE, Bench, Emulator, data_of, fault, job
+from tests.transfer.harness import GRANULE, Bench, data_of, fault, job
 from tests.transfer.scripted import says, scripted
+from uploader.emulator import Emulator
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused
 from uploader.transfer.upload import SMALL, protocol_for
 
@@ -130,7 +131,7 @@ def test_a_redirect_is_not_followed(protocol: str, status: int) -> None:
         bench = Bench(emulator, protocol=protocol)
         result = bench.send(job(DATA))
         assert result.failure is not None
-        assert (result.failure.exit_code, bench.count("any")) == (4, 1)  # type: ignore[attr-defined]  # an UploaderError
+        assert (result.failure.exit_code, bench.count("any")) == (4, 1)  # type: ignore[attr-defined]  # every failure of an upload has one
 
 
 @shows("wrong-digest")

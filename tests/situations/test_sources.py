@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job, on_disk
-from tests.transfer.scripted import finished, scripted, started, stored
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
+from tests.transfer.scripted import finished, scripted, silent, started, stored
 from uploader.artifacts import Artifact
+from uploader.emulator import Emulator
 from uploader.errors import IntegrityError, TemporaryError
 from uploader.services.base import Dialect
 
@@ -84,7 +85,7 @@ def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path:
 @shows("size-unknown")
 def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Path) -> None:
     """`*/*`: a question with the total could finish an upload, and so is asked even when the end was seen."""
-    answers = [started(dialect), lambda _: None, stored(dialect, 5), finished(dialect)]
+    answers = (started(dialect), silent, stored(dialect, 5), finished(dialect))
     with scripted(*answers) as server, pipe(tmp_path, b"0123456789") as stream:
         assert Bench(server.url).send(job(stream, dialect)).error == ""
     assert server.lines()[2] == ("PUT bytes */*" if dialect == "content-range" else "POST query")
@@ -181,7 +182,11 @@ def test_a_file_that_shrinks_during_a_wait_is_noticed(dialect: Dialect, tmp_path
     artifact = on_disk(tmp_path, DATA)
     with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2)]) as emulator:
         bench = Bench(emulator, chunk=GRANULE)
-        nap = bench.time.sleep
-        bench.wire.patience.clock.sleep = lambda seconds: (nap(seconds), _shrink(artifact.path))[0]
+
+        def sleep(seconds: float) -> None:
+            bench.time.sleep(seconds)
+            _shrink(artifact.path)
+
+        bench.wire.patience.clock.sleep = sleep
         assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
         assert (bench.naps, bench.stored()) == ([1.0], [])

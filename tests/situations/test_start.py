@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, data_of, fault, job
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from tests.transfer.scripted import finished, says, scripted, started
+from uploader.emulator import Emulator
 from uploader.errors import CredentialsError, ForeignHost, ProtocolError, Refused, TemporaryError
 from uploader.services.base import Dialect
 

@@ -55,7 +55,7 @@ def names() -> list[str]:
 def read(name: str, file: bytes) -> Transcript:
     """The transcript of that name; `file` is what its `[bytes a-b]` are taken from."""
     head, *rest = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").split("\n\n")
-    facts = dict(line.split(": ", 1) if ": " in line else (line.rstrip(":"), "") for line in head.splitlines())
+    facts = {name: value.strip() for name, _, value in (line.partition(":") for line in head.splitlines())}
     return Transcript(facts, tuple(_exchange(text, file) for text in rest))
 
 

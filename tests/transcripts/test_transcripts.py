@@ -53,7 +53,8 @@ def move_of(words: list[str]) -> Move:
     kind, *rest = words
     if kind == "Send":
         return Send(Span(int(rest[0]), int(rest[1])), final=rest[2] == "final")
-    return {"Start": Start(), "Ask": Ask(), "Cancel": Cancel()}[kind]
+    moves: dict[str, Move] = {"Start": Start(), "Ask": Ask(), "Cancel": Cancel()}
+    return moves[kind]
 
 
 def built(transcript: Transcript, exchange: Exchange, session: Session) -> Request:

@@ -82,6 +82,11 @@ def scripted(*answers: Answer) -> Iterator[Script]:
         yield script
 
 
+def silent(connection: socket.socket) -> None:
+    """No answer: the connection ends."""
+    connection.shutdown(socket.SHUT_RDWR)
+
+
 # --- the usual answers of each dialect --------------------------------------------------------------------------------
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, Emulator, MemoryJournal, data_of, job
+from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, MemoryJournal, data_of, job
+from uploader.emulator import Emulator
 from uploader.errors import TemporaryError, UploaderError
 from uploader.services.base import Dialect
 
@@ -40,7 +41,7 @@ PLAIN = st.sampled_from(
     + [{"do": do} for do in ("range-beyond", "range-from", "empty-body", "invalid-json", "wrong-digest")]
     + [{"do": "replace-body", "body": "[]"}, {"do": "slow-drip", "seconds": 0.0}]
 )
-OF_BYTES = st.one_of(
+OF_BYTES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.builds(dict, do=st.just("short-store"), stored=st.integers(0, LARGEST)),
     st.builds(dict, do=st.just("range-backward"), to=st.integers(0, LARGEST)),
     st.builds(dict, do=st.just("session-lost"), status=st.sampled_from([404, 410]), after=PLACES),

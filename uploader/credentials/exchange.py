@@ -167,11 +167,12 @@ def _secrets_received(answer: Response) -> Iterator[str]:
 
 def _broken(host: str, error: OSError) -> Exception:
     """A certificate that is not trusted stays untrusted; every other break may pass."""
-    cause: BaseException | None = error
-    for _ in range(10):  # requests, urllib3 and ssl wrap one another
+    wrapped: list[object] = [error]
+    for cause in wrapped:  # requests, urllib3 and ssl wrap one another, in arguments, too
         if isinstance(cause, ssl.SSLCertVerificationError):
             what = f"The certificate of {host} is not trusted: {cause.verify_message}."
             cure = "Behind a proxy with certificates of its own, set REQUESTS_CA_BUNDLE to its CA file."
             return CredentialsError(what, cure=cure)
-        cause = (cause.__cause__ or cause.__context__) if cause else None
+        if isinstance(cause, BaseException) and len(wrapped) < 50:
+            wrapped += [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
     return Unavailable(host, f"the connection broke ({type(error).__name__})")

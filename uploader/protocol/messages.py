@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
+
+Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only until the next block is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,14 @@ class Response:
     sent_whole: bool = True
 
     def json(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text)."""
+        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text).
+
+        Half a surrogate pair is broken text, too: what holds one can't be written anywhere again (RFC 8259, 8.2).
+        """
         try:
             value = json.loads(self.body)
+            if b"\\ud" in self.body.lower():
+                json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from uploader.errors import ProtocolError
 from uploader.protocol.media import Media
-from uploader.protocol.messages import Broken, Request, Response, Span
+from uploader.protocol.messages import Block, Broken, Request, Response, Span
 from uploader.results import Moment
 from uploader.services.base import Upload
 from uploader.transfer.source import Source, Stream
@@ -103,7 +103,7 @@ class Sending:
             cure="Going on could have damaged the upload, so it was given up. Run again; report it if it repeats.",
         )
 
-    def _blocks(self, request: Request, span: Span) -> Iterator[bytes]:
+    def _blocks(self, request: Request, span: Span) -> Iterator[Block]:
         if request.body.prefix:
             yield request.body.prefix
         for block in self.source.blocks(span):

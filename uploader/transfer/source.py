@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import os
 import queue
 import sys
 import threading
 from collections.abc import Iterator
-from typing import BinaryIO
 
 from uploader.artifacts import STREAM, Artifact, identity
 from uploader.errors import IntegrityError, TemporaryError
-from uploader.protocol.messages import Span
+from uploader.protocol.messages import Block, Span
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
+_BEHIND = 8  # blocks that may wait for their digest, or be in the middle of it
+_BUFFERS = _BEHIND + 2  # those, one that is sent and one that is read; fresh memory each time would cost as much again
 _SAMPLE = 512 * 1024  # bytes
 _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
 
@@ -25,15 +27,19 @@ class Digester:
 
     def __init__(self, algorithms: tuple[str, ...], *, overlap: bool) -> None:
         self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-        self._blocks: queue.Queue[bytes | None] = queue.Queue(maxsize=8)
+        self._blocks: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+        self._places: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         if overlap:
+            for _ in range(_BEHIND):
+                self._places.put(None)
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
 
-    def update(self, block: bytes) -> None:
-        """Takes the next bytes; waits when the digest is eight blocks behind, so memory stays flat."""
+    def update(self, block: Block) -> None:
+        """Takes the next bytes; waits when the digest is eight blocks behind, so that no buffer is needed again."""
         if self._thread:
+            self._places.get()
             self._blocks.put(block)
         else:
             self._update(block)
@@ -53,8 +59,9 @@ class Digester:
     def _work(self) -> None:
         while (block := self._blocks.get()) is not None:
             self._update(block)
+            self._places.put(None)
 
-    def _update(self, block: bytes) -> None:
+    def _update(self, block: Block) -> None:
         for digest in self._hashes.values():
             digest.update(block)
 
@@ -98,7 +105,7 @@ class Source:
         assert self.size is not None
         return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
 
-    def blocks(self, span: Span) -> Iterator[bytes]:
+    def blocks(self, span: Span) -> Iterator[Block]:
         """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one that was found."""
         self._catch_up(span.start)
         position = span.start
@@ -148,23 +155,24 @@ class Source:
                 self._digester.update(block)
             self._digested = offset
 
-    def _read(self, span: Span) -> Iterator[bytes]:
+    def _read(self, span: Span) -> Iterator[memoryview]:
+        buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, len(span)))) for _ in range(_BUFFERS))
         self._file.seek(span.start)
         left = len(span)
         while left:
-            block = self._next(min(BLOCK, left))
+            block = self._next(next(buffers)[:left])
             left -= len(block)
             self._check(complete=bool(block))
             yield block
         self._check(complete=True)
 
-    def _next(self, most: int) -> bytes:
+    def _next(self, buffer: memoryview) -> memoryview:
         try:
-            return self._file.read(most)
+            return buffer[: self._file.readinto(buffer)]
         except OSError as error:
             raise _changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
 
-    def _open(self) -> BinaryIO:
+    def _open(self) -> io.FileIO | io.BytesIO:
         if self._artifact.data is not None:
             return io.BytesIO(self._artifact.data)
         try:
@@ -231,11 +239,11 @@ class Stream:
             self.size = self._base + len(self._window)
         return Span(span.start, min(span.stop, self._base + len(self._window))), ended
 
-    def blocks(self, span: Span) -> Iterator[bytes]:
+    def blocks(self, span: Span) -> Iterator[Block]:
         """The bytes of `span`, which `settle` has read."""
         held = memoryview(self._window)[span.start - self._base : span.stop - self._base]
         for start in range(0, len(held), BLOCK):
-            yield bytes(held[start : start + BLOCK])
+            yield held[start : start + BLOCK]
 
     def digests(self) -> dict[str, str]:
         """The digests of everything that came out of the pipe."""

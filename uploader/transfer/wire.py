@@ -9,7 +9,7 @@ from typing import Protocol
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
 from uploader.protocol import google_error
 from uploader.protocol.hosts import trusted
-from uploader.protocol.messages import Broken, ConnectionBroke, Request, Response
+from uploader.protocol.messages import Block, Broken, ConnectionBroke, Request, Response
 from uploader.protocol.retry import Budget
 from uploader.transfer.waiting import Patience
 from uploader.transport import Limits, Transport
@@ -64,7 +64,7 @@ class Wire:
                 cure="Nothing was sent there. Look at `api-endpoint` and at the proxy settings of this machine.",
             )
 
-    def exchange(self, request: Request, blocks: Iterable[bytes], *, final: bool = False) -> Response | Broken:
+    def exchange(self, request: Request, blocks: Iterable[Block], *, final: bool = False) -> Response | Broken:
         """One request and what came of it."""
         self.patience.stop.check()
         token = self._login.token()

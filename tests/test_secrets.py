@@ -1,0 +1,218 @@
+"""Secrets in every channel of every failure, and words that deceive; the watch itself is tested first.
+
+Every run that goes through `tests.job` or `tests.middle`, anywhere in the suite, is looked through in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import secret_watch
+from tests.job import Job
+from tests.malformed import ESCAPES
+from tests.middle import Middle, Place
+from tests.outputs.platforms import workflow_commands
+from tests.raw_server import answer, serving
+from tests.transfer.harness import KIB, data_of
+from uploader import main
+from uploader.emulator import Emulator, specimens
+from uploader.transfer.driver import Driver
+
+SIZE = 600 * KIB  # bytes
+PLAY = {"target": "play", "files": "app.aab", "tracks": "internal", "chunk-size": "256KiB", "max-retries": "1"}
+DRIVE = {"target": "drive.files.create", "files": "a.bin", "chunk-size": "256KiB", "max-retries": "1"}
+DEBUG = {"RUNNER_DEBUG": "1"}
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """A running emulator without faults; tests queue their own."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture(params=["github", "gitlab", "console"])
+def job(tmp_path: Path, emulator: Emulator, request: pytest.FixtureRequest) -> Job:
+    """A job with a bundle and a file, on each platform."""
+    filled(tmp_path / "workspace")
+    return Job(tmp_path / "workspace", emulator, request.param)
+
+
+@pytest.fixture
+def place(tmp_path: Path, emulator: Emulator) -> Iterator[Place]:
+    """The same with a server in the middle, which can say anything."""
+    filled(tmp_path / "workspace")
+    middle = Middle(emulator)
+    with serving(middle.serve) as middle.url:
+        emulator.world.base = middle.url
+        yield Place(tmp_path, middle, "")
+
+
+def filled(workspace: Path) -> None:
+    workspace.mkdir()
+    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    (workspace / "a.bin").write_bytes(data_of(SIZE))
+
+
+# --- the watch ------------------------------------------------------------------------------------------------------
+
+
+def test_the_watch_sees_each_secret_in_each_channel(emulator: Emulator) -> None:
+    """A line of the key, a token, a session, an assertion: each is found wherever it stands, and masks are no leak."""
+    token = emulator.token("drive")
+    line = emulator.key["private_key"].splitlines()[3]
+    for secret in (token, line, emulator.oidc_request_token, "upload_id=" + "a" * 20, emulator.id_token()):
+        assert secret_watch.leaks(emulator, {"the log": b"a " + secret.encode() + b" b"})
+        assert not secret_watch.leaks(emulator, {"the log": f"::add-mask::{secret}\n".encode()})
+    assert not secret_watch.leaks(emulator, {"the log": b"upload_id=*** Bearer *** ::add-mask::"})
+    assert "access token 0 in the state" in secret_watch.leaks(emulator, {"a": b"", "the state": token.encode()})
+
+
+def test_the_watch_fails_a_run_that_leaks(job: Job) -> None:
+    """A run whose results hold a token is a failed test: the name of the file is the secret here."""
+    token = job.emulator.token("drive")
+    (job.workspace / f"{token.removeprefix('ya29.')}.bin").write_bytes(b"x")
+    with pytest.raises(AssertionError, match="access token"):
+        assert not secret_watch.leaks(job.emulator, {"the log": token.encode()})
+
+
+# --- every ending ---------------------------------------------------------------------------------------------------
+
+ENDINGS: dict[str, tuple[int, dict[str, str], list[dict[str, Any]]]] = {
+    "done": (0, PLAY, []),
+    "a wrong input": (2, {**PLAY, "status": "odd", "tracks": ""}, []),
+    "refused credentials": (3, PLAY, [{"on": "oauth.token", "do": "status", "status": 401}]),
+    "no permission": (3, PLAY, [{"on": "api", "do": "token-expired", "times": 9}]),
+    "a refusal": (4, PLAY, [{"on": "play.tracks.update", "do": "status", "status": 400, "message": "No."}]),
+    "a foreign session": (4, DRIVE, [{"on": "resumable.start", "do": "foreign-session"}]),
+    "a broken protocol": (4, DRIVE, [{"on": "resumable.put", "do": "range-beyond"}]),
+    "a redirect": (4, DRIVE, [{"on": "resumable.put", "do": "redirect"}]),
+    "other bytes": (5, PLAY, [{"on": "resumable.final", "do": "wrong-digest"}]),
+    "no service": (75, DRIVE, [{"on": "resumable", "do": "status", "status": 503, "times": 9}]),
+    "no token": (75, DRIVE, [{"on": "oauth.token", "do": "reset", "times": 9}]),
+    "a lost session": (0, DRIVE, [{"on": "resumable.put", "do": "session-lost"}]),
+    "a reset": (0, DRIVE, [{"on": "resumable.put", "do": "reset", "after": 100_000}]),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_no_ending_tells_a_secret(job: Job, name: str) -> None:
+    """In debug mode, on every platform: log, outputs, summary, results, dotenv, state and arguments are clean."""
+    code, inputs, faults = ENDINGS[name]
+    for fault in faults:
+        job.emulator.add_fault(**fault)
+    ended = job.run(inputs, **DEBUG)
+    assert ended.code == code, ended.log
+    assert len(secret_watch.secrets(job.emulator)) > 20
+
+
+def test_what_a_server_repeats_is_hidden(place: Place) -> None:
+    """A server that puts the request's own token, address and body into its refusal finds them masked everywhere."""
+    for pattern in (r"POST /token", r"POST \S+/edits ", r"POST /upload", r"PUT \S+upload_id", r"PUT \S+/tracks/"):
+        middle = place.middle
+        middle.pattern = pattern
+
+        def repeat(connection: socket.socket, middle: Middle = middle) -> None:
+            words = middle.head.decode("latin-1")
+            error = {"message": f"I heard: {words}", "status": words, "errors": [{"reason": words, "message": words}]}
+            connection.sendall(answer(400, json.dumps({"error": error, "heard": words}).encode()))
+
+        middle.answer = repeat
+        code, log = place.run(PLAY)
+        assert code in (3, 4), log
+        assert place.middle.met
+
+
+def test_what_a_resource_repeats_is_hidden(place: Place) -> None:
+    """A resource that holds the session's address and the token comes out masked, in outputs and results, too."""
+    place.middle.pattern = r"PUT (?s:.*)Content-Range: bytes 524288-"
+
+    def repeat(connection: socket.socket) -> None:
+        words = place.middle.head.decode("latin-1")
+        connection.sendall(answer(200, json.dumps({"id": words, words: [words]}).encode()))
+
+    place.middle.answer = repeat
+    code, log = place.run(DRIVE)
+    assert code == 0, log
+    assert "***" in (place.folder / "workspace" / "uploader-results.json").read_text()
+
+
+def test_a_fault_of_our_own_shows_no_secret(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A traceback is shown in debug mode alone, and passes through the redactor like everything else."""
+    key = place.middle.emulator.key["private_key"]
+
+    def broken(*_: object) -> None:
+        raise RuntimeError(f"with {key} in it")
+
+    monkeypatch.setattr(Driver, "run", broken)
+    environ = Job(place.folder / "workspace", place.middle.emulator).environment(DRIVE)
+    for more in ({}, DEBUG):
+        assert main.run({**environ, **more}, []) == 1
+        said = capsys.readouterr()
+        assert ("Traceback" in said.out) == bool(more)
+        assert "The program itself failed (RuntimeError)" in said.out
+        assert not secret_watch.leaks(place.middle.emulator, {"the log": (said.out + said.err).encode()})
+
+
+# --- words that deceive ---------------------------------------------------------------------------------------------
+
+VISIBLE = ESCAPES.replace("\x00", "")  # no file system and no environment takes a zero byte
+
+
+def clean(log: str, kind: str = "github") -> None:
+    """Nothing in the log moves a terminal, turns text around, or is a command that we did not give."""
+    if kind == "gitlab":  # whose sections are marked by a return and an escape of our own, and whose errors are red
+        log = re.sub(r"\x1b\[[0-9;]*m", "", log)
+        log = re.sub(
+            r"^section_(start|end):\d+:uploader_\d+(\[collapsed=true\])?\r\x1b\[0K", "", log, flags=re.MULTILINE
+        )
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log)
+    assert kind != "github" or not [one for one in workflow_commands(log) if one.data.startswith("no ")]
+
+
+def test_release_notes_move_no_terminal(tmp_path: Path, emulator: Emulator) -> None:
+    """Notes with escapes and bidirectional marks go to Play as they are, and into log and summary made visible."""
+    workspace = tmp_path / "workspace"
+    filled(workspace)
+    (workspace / "notes").mkdir()
+    (workspace / "notes" / "whatsnew-en-US").write_text(f"Better {VISIBLE}")
+    ended = Job(workspace, emulator).run({**PLAY, "whats-new-directory": "notes", "release-name": f"One {VISIBLE}"})
+    clean(ended.log + ended.summary)
+    assert ended.code in (0, 2), ended.log
+
+
+MAIL = {
+    "target": "gmail",
+    "impersonate-user": "me@example.com",
+    "mail-to": "you@example.com",
+    "mail-from": "me@example.com",
+}
+
+
+@pytest.mark.parametrize("field", ["mail-subject", "mail-body", "mail-to", "mail-from", "mail-cc", "mail-html"])
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_mail_fields_move_no_terminal(tmp_path: Path, emulator: Emulator, field: str, kind: str) -> None:
+    """Escapes in any field of a mail reach neither the log nor another header of the mail."""
+    workspace = tmp_path / "workspace"
+    filled(workspace)
+    ended = Job(workspace, emulator, kind).run({**MAIL, "mail-body": "x", field: f"A {VISIBLE}\nBcc: spy@example.com"})
+    clean(ended.log + ended.summary, kind)
+    assert ended.code in (0, 2), ended.log
+    assert "spy@example.com" not in json.dumps([message.get("to") for message in emulator.state()["messages"]])
+
+
+def test_a_file_name_moves_no_terminal(job: Job) -> None:
+    """A file whose name turns text around is uploaded under it, and shown with its marks made visible."""
+    (job.workspace / f"{VISIBLE.replace('/', '')}.bin").write_bytes(b"content")
+    ended = job.run({**DRIVE, "files": "*.bin"})
+    assert ended.code == 0, ended.log
+    clean(ended.log + ended.summary, job.kind)
