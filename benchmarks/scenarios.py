@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -24,20 +26,20 @@ Data = dict[str, Any]
 def large(ground: Ground, rounds: int, size: int = GIB) -> Data:
     """One large file by everybody over both schemes: the contestants take turns, so that noise hits all alike."""
     file = ground.file(size)
-    found: Data = {"size": size, "sha256sum": _sha256sum(ground, size, rounds)}
+    found: Data = {"size": size, **_digests(ground, size, rounds)}
     for scheme in ("https", "http"):
         field = [one for one in contestants(ground) if scheme in one.schemes]
-        runs = _in_turns(field, rounds, lambda one, scheme=scheme: _send(ground, one, scheme, file.name))
+        runs = _in_turns(field, rounds, partial(_send, ground, scheme, file.name))
         found[scheme] = {name: _summary(runs[name], runs[CURL], size) for name in runs}
     return found
 
 
 def memory(ground: Ground) -> Data:
-    """This program's peak for files from 1 MiB to 10 GiB; the large ones are sparse."""
+    """Our peak of memory for files from 1 MiB to 10 GiB; the large ones are sparse."""
     peaks = {}
     for size in (MIB, 64 * MIB, GIB, 10 * GIB):
         file = ground.sparse(size)
-        peaks[size] = _ok(measured(*_ours(ground, "https", file.name))).memory
+        peaks[size] = _ok(measured(*_ours(ground, "https", file.name), stated={})).memory
         file.unlink()
     return {"peaks": peaks}
 
@@ -58,7 +60,7 @@ def faults(ground: Ground, rounds: int, size: int = GIB) -> Data:
         found[kind] = {"extra": median(extra), "again": max(again)}
         for one in contestants(ground):
             if one.name != OURS and "https" in one.schemes:
-                run = _send(ground, one, "https", file.name, fault=fault)
+                run = _send(ground, "https", file.name, one, fault=fault)
                 found["peers"].setdefault(one.name, {})[kind] = _fate(run, size)
     return found
 
@@ -67,7 +69,7 @@ def latency(ground: Ground, rounds: int) -> Data:
     """Every answer is late: one large file beside curl, and two hundred small ones at once."""
     file = ground.file(GIB)
     field = [one for one in contestants(ground) if one.name in (OURS, CURL)]
-    runs = _in_turns(field, rounds, lambda one: _send(ground, one, "https", file.name, latency=LATENCY))
+    runs = _in_turns(field, rounds, partial(_send, ground, "https", file.name, latency=LATENCY))
     pairs = zip(runs[OURS], runs[CURL], strict=True)
     folder = ground.folder / "workspace" / "images"
     folder.mkdir(exist_ok=True)
@@ -131,14 +133,12 @@ def _ours(ground: Ground, scheme: str, files: str, **inputs: str) -> tuple[Seque
     return command, ground, environment
 
 
-def _send(ground: Ground, one: Contestant, scheme: str, name: str, **settings: Any) -> Run:
+def _send(ground: Ground, scheme: str, name: str, one: Contestant, **settings: Any) -> Run:
     command, environment = one.command(ground, scheme, ground.folder / "workspace" / name)
     return measured(command, ground, environment, **settings)
 
 
-def _in_turns(
-    field: Sequence[Contestant], rounds: int, run: Callable[[Contestant], Run]
-) -> dict[str, list[Run]]:
+def _in_turns(field: Sequence[Contestant], rounds: int, run: Callable[[Contestant], Run]) -> dict[str, list[Run]]:
     runs: dict[str, list[Run]] = {one.name: [] for one in field}
     for _ in range(rounds):
         for one in field:
@@ -172,9 +172,14 @@ def _sending(run: Run) -> float:
     return run.seconds - run.first_byte
 
 
-def _sha256sum(ground: Ground, size: int, rounds: int) -> float:
+def _digests(ground: Ground, size: int, rounds: int) -> Data:
+    """Processor seconds for the sha256 of a GiB, by the system's tool and by the library that this program uses."""
     runs = [_ok(measured(["sha256sum", ground.file(size).name], ground, {})) for _ in range(rounds)]
-    return median(run.cpu for run in runs) * GIB / size
+    block, digest = bytes(MIB), hashlib.sha256()
+    began = time.process_time()
+    for _ in range(GIB // MIB):
+        digest.update(block)
+    return {"sha256sum": median(run.cpu for run in runs) * GIB / size, "hashlib": time.process_time() - began}
 
 
 def _fate(run: Run, size: int) -> str:

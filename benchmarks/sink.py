@@ -1,7 +1,6 @@
 """A server that takes uploads and keeps nothing: it counts, waits as long as told, and fails where told.
 
-Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, each on a port of its
-own. It speaks just enough of Google's upload protocols for every contestant, and it computes no digest: it states the
+Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, on a port each. It speaks just enough of Google's upload protocols for every contestant, and it computes no digest: it states the
 ones that it was told for a size. `/__sink` is its back door: POST sets it up anew, GET tells what it saw.
 """
 
@@ -73,7 +72,10 @@ class Server:
 
     def _serve(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
         counted = False
-        with contextlib.suppress(Gone, OSError), sock if tls is None else tls.wrap_socket(sock, server_side=True) as own:
+        with (
+            contextlib.suppress(Gone, OSError),
+            sock if tls is None else tls.wrap_socket(sock, server_side=True) as own,
+        ):
             peer = Peer(own, self._count)
             try:
                 while True:
@@ -141,10 +143,11 @@ class Server:
         stored = self._stored.get(path, 0)
         if total.isdigit() and stored == int(total):
             self._say(peer, 200, self._resource(stored))
-        elif stored:
-            self._say(peer, 308, Range=f"bytes=0-{stored - 1}")
         else:
-            self._say(peer, 308)
+            # Go's client asks that the 308 be written in a header, lest somebody take it for a redirect.
+            no_308 = {"X-Http-Status-Code-Override": "308"} if "x-guploader-no-308" in head.headers else {}
+            known = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
+            self._say(peer, 200 if no_308 else 308, **known, **no_308)
 
     def _store(self, peer: Peer, head: Head, path: str, start: int) -> None:
         fault = self._sink.fault

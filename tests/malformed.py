@@ -134,6 +134,7 @@ BODIES: dict[str, bytes] = {
     "UTF-16": '{"id": "1"}'.encode("utf-16"),
     "a byte order mark": b'\xef\xbb\xbf{"id": "1"}',
     "half a surrogate": b'{"error": {"message": "\\ud800", "status": "\\udfff"}, "id": "\\ud800"}',
+    "half a surrogate as it is": b'{"id": "\xed\xa0\x80", "versionCode": "\xed\xa0\x80"}',
     "HTML": b"<!DOCTYPE html><html><body><h1>Sign in to the proxy</h1></body></html>",
     "plain text": b"upstream connect error or disconnect/reset before headers",
     "escapes": ESCAPES.encode(),

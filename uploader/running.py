@@ -16,19 +16,38 @@ from uploader.plan import Plan
 from uploader.transfer.driver import Driver
 from uploader.transfer.waiting import Clock, Patience, Stop
 from uploader.transfer.wire import Settings, Wire
-from uploader.transport import Requests
+from uploader.transport import Requests, Transport
 
 
-def prepare(plan: Plan, speak: Voice, stop: Stop, stack: ExitStack) -> Driver:
-    """A driver that is ready for the plan's flow; what it needs is closed with `stack`."""
+def prepare(
+    plan: Plan,
+    speak: Voice,
+    stop: Stop,
+    stack: ExitStack,
+    *,
+    clock: Clock | None = None,
+    transport: Transport | None = None,
+) -> Driver:
+    """A driver that is ready for the plan's flow; what it needs is closed with `stack`.
+
+    `clock` and `transport` are the system's own unless given.
+    """
     asked, source = plan.inputs, plan.source
     if plan.rehearsal:
         asked, source = _rehearse(asked, speak, stack), None
-    clock = Clock(sleep=stop.sleep)
+    clock = clock or Clock(sleep=stop.sleep)
     patience = Patience(clock, stop, asked.max_retries, asked.retry_deadline)
-    transport = Requests(connections=asked.concurrency, direct=plan.rehearsal)
+    transport = transport or Requests(connections=asked.concurrency, direct=plan.rehearsal)
     stop.when_set(transport.abort)
-    login = credentials.load(asked, plan.prepared.scopes, sleep=_sleep(stop), source=source, on_secret=speak.mask)
+    login = credentials.load(
+        asked,
+        plan.prepared.scopes,
+        sleep=_sleep(clock, stop),
+        source=source,
+        on_secret=speak.mask,
+        random=clock.fraction,
+        clock=clock.monotonic,
+    )
     speak.info(f"Acting as {login.account}.")
     if asked.dry_run and plan.prepared.scopes:  # none: this job has nothing to do, and a token for nothing is refused
         login.token()
@@ -59,9 +78,9 @@ def _rehearse(asked: Inputs, speak: Voice, stack: ExitStack) -> Inputs:
     )
 
 
-def _sleep(stop: Stop) -> Callable[[float], None]:
+def _sleep(clock: Clock, stop: Stop) -> Callable[[float], None]:
     def sleep(seconds: float) -> None:
-        stop.sleep(seconds)
+        clock.sleep(seconds)
         stop.check()
 
     return sleep

@@ -83,7 +83,8 @@ def this_program(emulator: Emulator, data: bytes) -> None:
     """Uploads with `chunk-size: 2MiB`."""
     bench = Bench(emulator, chunk=CHUNK, protocol="resumable", stall=TIMEOUT, finalize=TIMEOUT)
     bench.login._token = emulator.token("devstorage.read_write")
-    bench.login._fresh = lambda: emulator.token("devstorage.read_write")  # type: ignore[method-assign]  # one with the scope of Cloud Storage
+    fresh = functools.partial(emulator.token, "devstorage.read_write")
+    bench.login._fresh = fresh  # type: ignore[method-assign]  # the token that this service wants
     upload = job(data)
     endpoint = replace(upload.endpoint, upload_path=PATH, query=(("name", "x"),))
     result = bench.send(replace(upload, endpoint=endpoint))

@@ -11,7 +11,7 @@ from tests.situations.rows import shows
 from tests.transfer.harness import GRANULE, Bench, data_of, fault, job
 from tests.transfer.scripted import says, scripted
 from uploader.emulator import Emulator
-from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused
+from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, ServiceError
 from uploader.transfer.upload import SMALL, protocol_for
 
 DATA = data_of(2 * GRANULE)
@@ -130,8 +130,8 @@ def test_a_redirect_is_not_followed(protocol: str, status: int) -> None:
     with Emulator([fault(protocol, "redirect", status=status)]) as emulator:
         bench = Bench(emulator, protocol=protocol)
         result = bench.send(job(DATA))
-        assert result.failure is not None
-        assert (result.failure.exit_code, bench.count("any")) == (4, 1)  # type: ignore[attr-defined]  # every failure of an upload has one
+        assert isinstance(result.failure, ServiceError)
+        assert (result.failure.exit_code, bench.count("any")) == (4, 1)
 
 
 @shows("wrong-digest")

@@ -82,8 +82,9 @@ class Response:
         Half a surrogate pair is broken text, too: what holds one can't be written anywhere again (RFC 8259, 8.2).
         """
         try:
-            value = json.loads(self.body)
-            if b"\\ud" in self.body.lower():
+            text = self.body.decode("utf-8-sig")
+            value = json.loads(text)
+            if "\\ud" in text.lower():
                 json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return None

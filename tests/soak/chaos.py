@@ -1,0 +1,208 @@
+"""Carries releases through their troubles until each is whole, and writes down what that took and what went wrong."""
+
+from __future__ import annotations
+
+import io
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests import secret_watch
+from tests.job import Job
+from tests.soak import releases, troubles
+from tests.soak.releases import Release
+from uploader import inputs, plan, running
+from uploader.emulator import Emulator
+from uploader.errors import IntegrityError, Interrupted, UploaderError
+from uploader.outputs import voice
+from uploader.transfer.driver import Driver
+from uploader.transfer.waiting import Stop
+
+MOST_RUNS = 25  # of one release; more would mean that it never ends
+PATIENT = {"max-retries": "6", "stall-timeout": "5s", "finalize-timeout": "5s"}
+
+
+@dataclass
+class Ledger:
+    """The figures of a soak, counted while it goes. Sizes are in bytes, times in seconds."""
+
+    releases: int = 0
+    runs: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    targets: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    kills: int = 0
+    real_kills: int = 0
+    signals: int = 0
+    jumps: int = 0
+    rivals: int = 0
+    resumed: int = 0
+    size: int = 0
+    received: int = 0
+    waited: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+    memory: list[tuple[int, int]] = field(default_factory=list)
+    descriptors: list[tuple[int, int]] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Real time since the beginning."""
+        return time.monotonic() - self.began
+
+    def measure(self) -> None:
+        """Writes down this process's memory and open files, after so many releases."""
+        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        self.memory.append((self.releases, int(status["VmRSS"].split()[0]) * 1024))
+        self.descriptors.append((self.releases, len(list(Path("/proc/self/fd").iterdir()))))
+
+
+class Chaos:
+    """One soak: `release` carries the next release through; everything is drawn from the seed."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._chance = random.Random(seed)
+        self.ledger = Ledger()
+
+    def release(self, *, children: bool = False) -> None:
+        """The next release, with runs inside this process, or as child processes that are really killed."""
+        number = self.ledger.releases
+        workspace = self._folder / f"{number}" / "workspace"
+        one = releases.make(number, workspace, self._chance)
+        rate = 3 << 20 if children else 0.0
+        with Emulator(troubles.faults(self._chance, one.size), config={"read_rate": rate}) as emulator:
+            if self._chance.random() < 0.1:
+                emulator.world.faults.add([self._chance.choice(troubles.HARD)])
+            job = Job(workspace, emulator)
+            most = self._children(job, one) if children else self._runs(job, one)
+            self._settle(one, job, most)
+
+    def _settle(self, one: Release, job: Job, most: int) -> None:
+        """Holds the server and the disk against what the release should have made of them."""
+        ledger, state = self.ledger, job.emulator.state()
+        wrong = one.wrong(state, most=most)
+        left = self._folder / f"{one.number}" / "workspace.private" / "uploader"
+        wrong += [f"left {path.name}" for path in left.glob("*.new")]
+        ledger.wrong += [f"release {one.number} ({one.inputs['target']}): {what}" for what in wrong]
+        ledger.releases += 1
+        ledger.targets[one.inputs["target"]] += 1
+        ledger.faults.update(receipt["do"] for receipt in state["faults"]["fired"])
+        ledger.size += one.size
+        ledger.received += sum(session["bytes_received"] for session in state["sessions"])
+
+    # --- inside this process --------------------------------------------------------------------------------------
+
+    def _runs(self, job: Job, one: Release) -> int:
+        """Runs until one ends well; how often each content may be there: once more for each that arrived damaged."""
+        clock = troubles.Time(1000.0, time.time() - 1000.0, self._chance)
+        most = 1
+        if one.inputs["target"] == "storage.objects.insert" and self._chance.random() < 0.3:
+            most += self._rival(job, one, clock)  # the same object twice is the same object
+        for _ in range(MOST_RUNS):
+            self.ledger.jumps += clock.jump()
+            code = self._run(job, one, clock)
+            most += code == "5"
+            if code == "0":
+                break
+        else:
+            self.ledger.wrong.append(f"release {one.number} never ended")
+        self.ledger.waited += clock.slept
+        return most
+
+    def _rival(self, job: Job, one: Release, clock: troubles.Time) -> int:
+        """Another run of the same release on the same state folder, at the same time as the next one."""
+        self.ledger.rivals += 1
+        both = [threading.Thread(target=self._run, args=(job, one, clock)) for _ in range(2)]
+        for thread in both:
+            thread.start()
+        for thread in both:
+            thread.join()
+        return 2
+
+    def _run(self, job: Job, one: Release, clock: troubles.Time) -> str:
+        """One run, which may be killed or told to stop; its exit code as text."""
+        fate = self._chance.random()
+        dies = self._chance.randrange(1, 14) if fate < 0.35 else None
+        transport = troubles.Mortal(dies, self._chance.random())
+        stop, out = Stop(), io.StringIO()
+        if 0.35 <= fate < 0.45:
+            left = self._chance.randrange(1, 12)
+            transport = _Stopping(stop, left)
+        environ = job.environment({**one.inputs, **PATIENT})
+        asked, problems = inputs.read(environ, [])
+        speak = voice(asked.platform, stdout=out)
+        code = "killed"
+        driver: Driver | None = None
+        try:
+            with ExitStack() as stack, suppress(troubles.Killed):
+                planned = plan.make(asked, problems)
+                driver = running.prepare(planned, speak, stop, stack, clock=clock.clock(), transport=transport)
+                driver.run(planned.prepared.flow())
+                driver.settle(ok=True)
+                code = "0"
+        except Interrupted:
+            code = "130"
+        except UploaderError as error:
+            code = str(error.exit_code)
+        if driver is not None and code not in ("0", "killed"):
+            driver.settle(ok=False)
+        self._count(code, driver, job, out.getvalue())
+        return code
+
+    def _count(self, code: str, driver: Driver | None, job: Job, log: str) -> None:
+        ledger = self.ledger
+        ledger.runs += 1
+        ledger.codes[code] += 1
+        ledger.kills += code == "killed"
+        ledger.signals += code == "130"
+        if driver is not None:
+            ledger.resumed += any(result.resumed_from is not None for result in driver.record.results)
+            mine = [result for result in driver.record.results if isinstance(result.failure, IntegrityError)]
+            ledger.wrong += [f"{result.path}: {result.error}" for result in mine if "changed" in result.error]
+        ledger.wrong += secret_watch.leaks(job.emulator, {"the log": log.encode()})
+
+    # --- child processes ------------------------------------------------------------------------------------------
+
+    def _children(self, job: Job, one: Release) -> int:
+        """Real processes: killed or signalled at real moments, until one of them ends well."""
+        most = 1
+        for attempt in range(MOST_RUNS):
+            running_job = job.start({**one.inputs, **PATIENT, "max-retries": "2"})
+            if attempt < 3:
+                time.sleep(self._chance.uniform(0.2, 1.2))
+                number = self._chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM))
+                running_job.send(number)
+            ended = running_job.end()
+            killed = ended.code == -signal.SIGKILL
+            self.ledger.runs += 1
+            self.ledger.real_kills += killed
+            self.ledger.codes["killed" if killed else str(ended.code)] += 1
+            self.ledger.signals += ended.code == 143
+            self.ledger.resumed += ended.outputs.get("resumed") == "true"
+            most += ended.code == 5
+            told = "Interrupted" not in ended.log and "ERROR" not in ended.log and "::error" not in ended.log
+            if ended.code == 0 or (killed and told and "results-file=" in ended.log):
+                return most + (killed and "sent to" not in ended.log)
+        self.ledger.wrong.append(f"release {one.number} never ended")
+        return most
+
+
+class _Stopping(troubles.Mortal):
+    """A transport during whose request a signal comes."""
+
+    def __init__(self, stop: Stop, left: int) -> None:
+        super().__init__(None, 0.0)
+        self._stop = stop
+        self._until_signal = left
+
+    def send(self, *args: object, **options: object) -> object:  # type: ignore[override]  # passed on as they are
+        self._until_signal -= 1
+        if self._until_signal == 0:
+            self._stop.set(signal.SIGINT)
+        return super().send(*args, **options)  # type: ignore[arg-type]  # see above

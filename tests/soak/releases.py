@@ -1,0 +1,83 @@
+"""One release: what is asked for, which bytes have to be on the server afterwards, and whether they are, once each."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uploader.emulator import specimens
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Release:
+    """The inputs of a release and the files that it has to bring over, by SHA-256."""
+
+    number: int
+    inputs: dict[str, str]
+    files: tuple[Path, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(path.stat().st_size for path in self.files)
+
+    @property
+    def package(self) -> str:
+        """The app of a Play release, one for each release."""
+        return f"com.example.soak{self.number}"
+
+    def expected(self) -> Counter[str]:
+        """How often each content has to be there."""
+        return Counter(hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files)
+
+    def wrong(self, state: dict[str, Any], *, most: int) -> list[str]:
+        """What is lost, doubled or finalised wrongly; `most` is how often a content may be there at most."""
+        stored = Counter(one["sha256"] for one in state["objects"])
+        expected = self.expected()
+        found = [f"stored what nobody sent: {digest}" for digest in stored if digest not in expected]
+        found += [f"lost {digest}" for digest in expected if not stored[digest]]
+        found += [f"doubled {digest}, {count} times" for digest, count in stored.items() if count > most]
+        found += [f"sent {one['bytes_repeated']} bytes blindly again" for one in state["sessions"] if one["bytes_repeated"]]
+        if self.inputs["target"] == "play":
+            found += self._wrong_release(state)
+        return found
+
+    def _wrong_release(self, state: dict[str, Any]) -> list[str]:
+        committed = [edit for edit in state["edits"]["committed"] if edit["packageName"] == self.package]
+        track = state["tracks"].get(self.package, {}).get("internal", {})
+        codes = [code for release in track.get("releases", []) for code in release.get("versionCodes", [])]
+        found = [] if len(committed) == 1 else [f"{len(committed)} commits"]
+        return found if codes == ["7"] else [*found, f"version codes {codes} on the track"]
+
+
+def make(number: int, workspace: Path, chance: random.Random) -> Release:
+    """A release drawn by lot, its files in the workspace."""
+    workspace.mkdir(parents=True)
+    target = chance.choice(("play", "play", "drive.files.create", "storage.objects.insert", "gmail", "ota"))
+    size = chance.choice((1, 100, 256 * KIB, 300 * KIB, 1024 * KIB, chance.randrange(1, 1500 * KIB)))
+    common = {"target": target, "chunk-size": chance.choice(("256KiB", "512KiB", "auto", "auto"))}
+    if target == "play":
+        release = Release(number, {**common, "files": "*.aab", "tracks": "internal"}, (workspace / "app.aab",))
+        specimens.make_bundle(workspace / "app.aab", release.package, 7, "1.0", size_bytes=size)
+        return release
+    if target == "gmail":
+        path = workspace / "letter.eml"
+        body = chance.randbytes(min(size, 300 * KIB)).hex()
+        lines = "\r\n".join(body[start : start + 70] for start in range(0, len(body), 70))
+        path.write_bytes(f"From: a@example.com\r\nTo: b@example.com\r\nSubject: {number}\r\n\r\n{lines}\r\n".encode())
+        return Release(number, {**common, "message-file": path.name, "impersonate-user": "a@example.com"}, (path,))
+    count = 1 if target == "ota" else chance.choice((1, 1, 2, 4))
+    files = tuple(workspace / f"{place}.zip" for place in range(count))
+    for path in files:
+        path.write_bytes(b"PK\x03\x04" + chance.randbytes(size))
+    more = {
+        "ota": {"deployment": "d", "package-title": "t"},
+        "storage.objects.insert": {"params": "bucket: soak"},
+    }.get(target, {})
+    return Release(number, {**common, "files": "*.zip", **more}, files)
