@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -54,6 +53,8 @@ def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = Non
     except Exception as error:  # noqa: BLE001  # the last border: a traceback never reaches a user
         told.failed(_fault(error))
         if asked.platform.debug:  # and where it was asked for it passes the redactor
+            import traceback
+
             speak.info("".join(traceback.format_exception(error)))
     return told.finish()
 

@@ -15,7 +15,7 @@ from tests.situations.rows import shows
 from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
 from tests.transfer.scripted import finished, says, scripted, started
 from uploader.emulator import Emulator
-from uploader.errors import IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
 from uploader.journal import FileJournal
 from uploader.services.base import Dialect
 
@@ -88,6 +88,19 @@ def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None
         bench = Bench(emulator)
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset", "session-lost"])
+
+
+@BOTH
+@shows("session-lost", "answer-lost")
+def test_a_mail_is_not_begun_again_when_it_may_have_been_sent(dialect: Dialect) -> None:
+    """Everything was sent, the answer was lost, and then the session: a second mail is worse than an error."""
+    step = STEPS[dialect]
+    with Emulator([fault(step["final"], "answer-lost"), fault(step["query"], "session-lost")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect, once=True))
+        assert isinstance(result.failure, AnswerLost)
+        assert (bench.fired(), bench.stored()) == (["answer-lost", "session-lost"], [DATA])
+        assert bench.count(step["start"]) == 1
 
 
 @BOTH

@@ -42,16 +42,21 @@ class Release:
         expected = self.expected()
         found = [f"stored what nobody sent: {digest}" for digest in stored if digest not in expected]
         found += [f"lost {digest}" for digest in expected if not stored[digest]]
-        found += [f"doubled {digest}, {count} times" for digest, count in stored.items() if count > most]
-        found += [f"sent {one['bytes_repeated']} bytes blindly again" for one in state["sessions"] if one["bytes_repeated"]]
+        if self.inputs["target"] == "storage.objects.insert":
+            found += [] if len(state["files"]) == len(self.files) else [f"{len(state['files'])} objects"]
+        else:
+            found += [f"doubled {digest}, {count} times" for digest, count in stored.items() if count > most]
+        found += [
+            f"sent {one['bytes_repeated']} bytes blindly again" for one in state["sessions"] if one["bytes_repeated"]
+        ]
         if self.inputs["target"] == "play":
             found += self._wrong_release(state)
         return found
 
     def _wrong_release(self, state: dict[str, Any]) -> list[str]:
         committed = [edit for edit in state["edits"]["committed"] if edit["packageName"] == self.package]
-        track = state["tracks"].get(self.package, {}).get("internal", {})
-        codes = [code for release in track.get("releases", []) for code in release.get("versionCodes", [])]
+        there = state["tracks"].get(self.package, {}).get("internal", [])
+        codes = [code for release in there for code in release.get("versionCodes", [])]
         found = [] if len(committed) == 1 else [f"{len(committed)} commits"]
         return found if codes == ["7"] else [*found, f"version codes {codes} on the track"]
 
@@ -75,7 +80,10 @@ def make(number: int, workspace: Path, chance: random.Random) -> Release:
     count = 1 if target == "ota" else chance.choice((1, 1, 2, 4))
     files = tuple(workspace / f"{place}.zip" for place in range(count))
     for path in files:
-        path.write_bytes(b"PK\x03\x04" + chance.randbytes(size))
+        if target == "ota":
+            specimens.make_bundle(path, f"com.example.soak{number}", 7, "1.0", size_bytes=size)
+        else:
+            path.write_bytes(chance.randbytes(size))
     more = {
         "ota": {"deployment": "d", "package-title": "t"},
         "storage.objects.insert": {"params": "bucket: soak"},

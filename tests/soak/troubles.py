@@ -1,4 +1,4 @@
-"""What can go wrong, drawn by lot: faults of the server, deaths of the process at any request or byte, clocks that jump."""
+"""What can go wrong, drawn by lot: faults of the server, deaths of the process at any byte, clocks that jump."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Killed(BaseException):
 
 
 class Mortal(Requests):
-    """A transport whose process dies at request number `dies` (None: never): before it, inside its body, or after it."""
+    """A transport whose process dies at request number `dies` (None: never): before, inside, or after it."""
 
     def __init__(self, dies: int | None, where: float) -> None:
         super().__init__(direct=True)
@@ -43,7 +43,7 @@ class Mortal(Requests):
         raise Killed
 
     def _until(self, blocks: Iterable[Block], size: int) -> Iterator[Block]:
-        """The blocks of a body, up to the byte at which the process dies; all of them where that lies behind the end."""
+        """The blocks of a body, up to the byte at which the process dies; all of them where that lies beyond."""
         left = size * self._where * 1.5
         for block in blocks:
             left -= len(block)
@@ -80,8 +80,8 @@ class Time:
 
 
 def faults(chance: random.Random, size: int) -> list[dict[str, Json]]:
-    """From none to five faults that a patient client survives, for a file of about `size` bytes."""
-    return [_fault(chance, size) for _ in range(chance.choice((0, 1, 1, 2, 3, 5)))]
+    """From none to eight faults that a patient client survives, for a file of about `size` bytes."""
+    return [_fault(chance, size) for _ in range(chance.choice((0, 1, 2, 3, 5, 8)))]
 
 
 def _fault(chance: random.Random, size: int) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from enum import Enum
 
 from uploader.protocol import google_error
@@ -60,6 +59,8 @@ def retry_after(answer: Response | Broken, wall_clock: float) -> float | None:
     if value.isascii() and value.isdigit():
         # More digits than any sane wait has: do not build a huge number only to cut it down.
         return min(float(value), LONGEST_RETRY_AFTER) if len(value) < 20 else LONGEST_RETRY_AFTER
+    from email.utils import parsedate_to_datetime  # few servers answer with a date, and start-up counts
+
     try:
         seconds = parsedate_to_datetime(value).timestamp() - wall_clock
     except (ValueError, TypeError, OverflowError):

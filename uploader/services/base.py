@@ -26,8 +26,9 @@ class Endpoint:
     `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
     is the resource path with every parameter filled in and escaped; `upload_path` is the media path. `max_size` is in
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
-    two (an add, a mail). `empty_answer` is true when the service documents success without a body. `id_fields` are the
-    dotted paths under which an answer may hold the resource's identifier, the best first.
+    two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
+    a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
+    arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Endpoint:
     resumable: bool = True
     repeatable: bool = False
     empty_answer: bool = False
+    once: bool = False
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
 

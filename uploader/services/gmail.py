@@ -115,6 +115,7 @@ def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
         scopes=(_scope(action),),
         http_method=action.http_method,
         max_size=action.limit,
+        once=True,
     )
     metadata = {"id": inputs.draft_id} if action.method == "drafts.send" else None
     return Upload(endpoint, Artifact(name, Path(name), len(data), data=data), _MEDIA, metadata)

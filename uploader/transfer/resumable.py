@@ -6,12 +6,13 @@ from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
 
-from uploader.errors import CredentialsError, Interrupted, TemporaryError, UploaderError
+from uploader.errors import AnswerLost, CredentialsError, Interrupted, TemporaryError, UploaderError
 from uploader.journal import Entry, Journal
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.hosts import absolute, trusted
 from uploader.protocol.messages import Response, Span
 from uploader.protocol.session import (
+    Ask,
     Cancel,
     Chunking,
     Doubted,
@@ -85,7 +86,7 @@ class Resumable:
             session = session.sending(Span(move.span.start, self._sending.tally.reached))
         else:
             answer = self._sending.wire.exchange(request, own_bytes(request))
-        event = self._checked(self._dialect.event(move, answer, self._sending.media))
+        event = self._checked(session, move, self._dialect.event(move, answer, self._sending.media))
         after = session.after(event)
         self._write_down(session, event, after)
         self._follow(session, move, event, after)
@@ -103,15 +104,29 @@ class Resumable:
         session = session.with_size(span.stop)
         return session, session.move()
 
-    def _checked(self, event: Event) -> Event:
+    def _checked(self, session: Session, move: Move, event: Event) -> Event:
+        """The event, held against what the endpoint is: which host may be believed, what may be begun again."""
         if isinstance(event, Rejected) and self._inherited and self._sending.tally.attempts == 0:
-            return Lost("the session of the earlier run is not accepted any more")
+            event = Lost("the session of the earlier run is not accepted any more")
+        if isinstance(event, Lost) and isinstance(move, Ask) and self._job.endpoint.once:
+            self._refuse_doubt(session, event)
         if not isinstance(event, Started):
             return event
         self._inherited = False
         uri = absolute(event.uri, self._sending.media.url)
         self._sending.wire.check(uri, self._sending.media.url)
         return replace(event, uri=uri)
+
+    def _refuse_doubt(self, session: Session, event: Lost) -> None:
+        """Raises `AnswerLost` where the lost session may have been finished, and a second effect is worse than none."""
+        if session.size is not None and session.sent < session.size:
+            return
+        name = self._job.artifact.name
+        raise AnswerLost(
+            f"Whether {name} had its effect is not known: everything was sent, then {event.why}.",
+            cause="The service forgot the upload session before it told how the upload ended.",
+            cure="It was not sent again, because it must not happen twice. Look whether it is there, then run again.",
+        )
 
     def _write_down(self, before: Session, event: Event, after: Session) -> None:
         """Keeps what must outlive this process, and shows what people want to see."""
