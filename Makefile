@@ -3,7 +3,7 @@
 
 VENV = .venv/bin
 
-.PHONY: help demo test lint format types validate check lock sbom clean
+.PHONY: help demo test lint format types validate check soak fuzz lock sbom clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -30,6 +30,12 @@ validate: .venv/dev  ## workflows, action, Dockerfile and scripts, each by its o
 
 check: lint types validate test  ## all of the above, as CI does it
 
+soak: .venv/dev  ## a thousand releases with faults and kills by lot; writes docs/RELIABILITY.md in some ten minutes
+	$(VENV)/python -m tests.soak --releases $(or $(RELEASES),1000) --seed $(or $(SEED),1) --write docs/RELIABILITY.md
+
+fuzz: .venv/fuzz  ## every parser of foreign bytes against a fuzzer, a minute each (SECONDS=60)
+	$(VENV)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
+
 lock: .venv/dev  ## resolve the dependencies anew; `make lock UPGRADE=--upgrade` takes the newest
 	sh scripts/lock $(UPGRADE)
 
@@ -42,6 +48,10 @@ clean:  ## forget everything that was made
 
 .venv/runtime: requirements.lock scripts/venv
 	sh scripts/venv requirements.lock
+	@touch $@
+
+.venv/fuzz: .venv/dev requirements-fuzz.lock
+	sh scripts/venv requirements-fuzz.lock
 	@touch $@
 
 .venv/dev: requirements-dev.lock pyproject.toml scripts/venv

@@ -25,6 +25,12 @@ class Head:
     path: str
     headers: Mapping[str, str]
 
+    @property
+    def length(self) -> int | None:
+        """How many bytes the body has; None when it comes in chunks."""
+        chunked = "chunked" in self.headers.get("transfer-encoding", "")
+        return None if chunked else int(self.headers.get("content-length", 0))
+
 
 class Peer:
     """A client's connection. `received` is told of every piece of a body, in bytes."""
@@ -51,10 +57,14 @@ class Peer:
 
     def body(self, head: Head, stop: int | None = None) -> int:
         """Swallows the body, or its first `stop` bytes, and returns how many bytes that were."""
-        if "chunked" in head.headers.get("transfer-encoding", ""):
-            return sum(self._swallow(size) for size in self._chunks())
-        size = int(head.headers.get("content-length", 0))
-        return self._swallow(size if stop is None else min(size, stop))
+        if head.length is not None:
+            return self._swallow(head.length if stop is None else min(head.length, stop))
+        taken = 0
+        for size in self._chunks():
+            if stop is not None and taken + size > stop:
+                return taken + self._swallow(stop - taken)
+            taken += self._swallow(size)
+        return taken
 
     def text(self, head: Head) -> bytes:
         """A small body as it is."""

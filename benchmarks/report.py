@@ -42,13 +42,13 @@ def _head(data: Data) -> str:
 
 def _large(data: Data) -> str:
     found = data["large"]
-    words = [
-        "## Large files\n\n"
+    story = (
         f"One file of {_size(found['size'])}, from the start of the process to its end. `sending` is without the "
         "start: from the first byte of a body on. This program's figures hold the sha256 of every byte and its "
         f"comparison; `sha256sum` alone takes {found['sha256sum']:.2f} s of processor time for a GiB here, hashlib "
-        f"{found['hashlib']:.2f} s. No peer checks a digest in these runs.",
-    ]
+        f"{found['hashlib']:.2f} s. No peer checks a digest in these runs."
+    )
+    words = ["## Large files", story]
     head = (
         "",
         "seconds",
@@ -88,10 +88,13 @@ def _faults(data: Data) -> str:
     found = data["faults"]
     rows = [(kind, f"{found[kind]['again']} bytes", f"{found[kind]['extra']:.2f} s") for kind in ("503", "reset")]
     peers = [(name, fates["503"], fates["reset"]) for name, fates in found["peers"].items()]
-    words = [
-        "## Faults\n\n"
+    story = (
         f"The server fails once, when it has stored half of {_size(found['size'])}. `extra` is the time beyond an "
-        "undisturbed run and the wait that the schedule asks for.",
+        "undisturbed run and the wait that the schedule asks for."
+    )
+    words = [
+        "## Faults",
+        story,
         _table(("fault", "stored bytes sent again", "extra"), rows),
         "The peers, with the same fault:",
         _table(("", "503", "reset"), peers),

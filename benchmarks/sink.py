@@ -1,7 +1,8 @@
 """A server that takes uploads and keeps nothing: it counts, waits as long as told, and fails where told.
 
-Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, on a port each. It speaks just enough of Google's upload protocols for every contestant, and it computes no digest: it states the
-ones that it was told for a size. `/__sink` is its back door: POST sets it up anew, GET tells what it saw.
+Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, on a port each. It
+speaks just enough of Google's upload protocols for every contestant, and it computes no digest: it states the ones that
+it was told for a size. `/__sink` is its back door: POST sets it up anew, GET tells what it saw.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import socket
 import ssl
 import threading
@@ -123,8 +125,7 @@ class Server:
         elif query.get("uploadType") == ["resumable"]:
             self._start(peer, head)
         else:
-            size = peer.body(head)
-            self._say(peer, 200, self._resource(size))
+            self._say(peer, 200, self._resource(self._take(peer, head, 0)))
 
     def _start(self, peer: Peer, head: Head) -> None:
         peer.text(head)
@@ -139,23 +140,27 @@ class Server:
         start = int(span.split("-")[0]) if "-" in span else None
         total = span.rpartition("/")[2] if span else str(self._sizes[path] or head.headers.get("content-length"))
         if start is not None or not span:
-            self._store(peer, head, path, start or 0)
+            self._take(peer, head, start or 0, path)
         stored = self._stored.get(path, 0)
         if total.isdigit() and stored == int(total):
             self._say(peer, 200, self._resource(stored))
         else:
             # Go's client asks that the 308 be written in a header, lest somebody take it for a redirect.
-            no_308 = {"X-Http-Status-Code-Override": "308"} if "x-guploader-no-308" in head.headers else {}
-            known = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
-            self._say(peer, 200 if no_308 else 308, **known, **no_308)
+            no_308: dict[str, str] = (
+                {"X-Http-Status-Code-Override": "308"} if "x-guploader-no-308" in head.headers else {}
+            )
+            known: dict[str, str] = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
+            self._say(peer, 200 if no_308 else 308, None, **known, **no_308)
 
-    def _store(self, peer: Peer, head: Head, path: str, start: int) -> None:
+    def _take(self, peer: Peer, head: Head, start: int, session: str = "") -> int:
+        """Takes a body that begins at `start` and returns where it ends, unless the fault strikes in the middle."""
         fault = self._sink.fault
-        if fault is None or not start <= fault["at"] < start + int(head.headers.get("content-length", 0)):
-            self._stored[path] = start + peer.body(head)
-            return
+        end = math.inf if head.length is None else start + head.length
+        if fault is None or not start <= fault["at"] < end:
+            self._stored[session] = start + peer.body(head)
+            return self._stored[session]
         self._sink.fault = None
-        self._stored[path] = start + peer.body(head, fault["at"] - start)
+        self._stored[session] = start + peer.body(head, fault["at"] - start)
         if fault["do"] == "reset":
             peer.reset()
         else:

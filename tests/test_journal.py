@@ -466,7 +466,7 @@ def rewrite(job: Job, seed: int) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
-    "rebuilt": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)), "not the one"),
+    "rebuilt": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)), "content is not"),
     "longer": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)), "not the one"),
     "same mtime": (lambda job: rewrite(job, 8), "content is not"),
     "expired at the server": (lambda job: job.emulator.world.sessions.clear(), "beginning again with a new one"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -188,6 +189,22 @@ def test_a_signal_ends_the_run_quickly_and_the_next_one_resumes(job: Job, number
     again = job.run(PLAY)
     assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
     assert stored(job) == [file(job.workspace / "app.aab")]
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same bytes", "other bytes"])
+def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
+    """The next job's copy of the file has another modification time: only with the same bytes the upload goes on."""
+    job.emulator.add_fault("resumable.put", "stall", after=2 * MIB, seconds=30)
+    job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])).send(signal.SIGTERM).end()
+    bundle = job.workspace / "app.aab"
+    content = bytearray(bundle.read_bytes())
+    content[MIB] ^= 0 if same else 1  # in the middle, where neither the manifest nor the archive's end is
+    bundle.unlink()
+    bundle.write_bytes(content)
+    os.utime(bundle, (1_700_000_000, 1_700_000_000))
+    again = job.run(PLAY)
+    assert (again.code, again.outputs["resumed"]) == (0, "true" if same else "false"), again.log
+    assert stored(job) == [file(bundle)]
 
 
 HOSTILE = "a\n::error::b ##[c] %0A|`<img>`\r.aab"

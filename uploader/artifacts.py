@@ -181,7 +181,8 @@ class _Search:
             self._wrong(f"{printable(name)} {objection}.")
             return False
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        self.found.setdefault(real, Artifact(printable(name), path, size, identity(status)))
+        # A path of its own: the one that was looked at keeps its text and its folder, too much for ten thousand files.
+        self.found.setdefault(real, Artifact(printable(name), self._workspace / name, size, identity(status)))
         return True
 
     def _objection(self, path: Path, real: str, status: os.stat_result) -> str:

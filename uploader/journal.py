@@ -16,7 +16,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,14 +31,19 @@ _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is needed to go on with a session: its URI, the granularity of its chunks in bytes, a digest of the file.
+    """What is needed to go on with a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
-    `sample` is `Source.sample()`: what the file began and ended with when the session was begun.
+    `sample` is `Source.sample()`: what the file began and ended with when the session was begun. A run that ended in
+    good order adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `same_file` is false
+    when the file has another modification time today, as after a fresh checkout: then only its bytes can tell.
     """
 
     uri: str
     granularity: int
     sample: str = ""
+    length: int = 0
+    prefix: str = ""
+    same_file: bool = True
 
 
 class Journal(Protocol):
@@ -117,14 +122,16 @@ class FileJournal:
         if found is None:
             return None
         name = job.artifact.name
-        if found.get("file") != _file_key(job):
+        same_file = found.get("file") == _file_key(job)
+        if not (same_file or (found["prefix"] and found["file"][0] == job.artifact.size)):
             self._say(f"{name}: the file is not the one that an earlier run began to upload; beginning anew.")
             return None
         # A clock that went back makes an entry younger than nothing: then its age is unknown, and asking tells.
         if self._wall() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds() - _MARGIN:
             self._say(f"{name}: the session of an earlier run has expired; beginning anew.")
             return None
-        return Entry(str(found["uri"]), int(found["granularity"]), str(found["sample"]))
+        known = {field.name: found[field.name] for field in fields(Entry) if field.name != "same_file"}
+        return Entry(**known, same_file=same_file)
 
     def save(self, job: Upload, entry: Entry) -> None:
         """See `Journal.save`."""

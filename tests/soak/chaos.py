@@ -67,6 +67,7 @@ class Chaos:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder = folder
+        self._seed = seed
         self._chance = random.Random(seed)
         self._lock = threading.Lock()
         self.ledger = Ledger()
@@ -74,6 +75,7 @@ class Chaos:
     def release(self, *, children: bool = False) -> None:
         """The next release, with runs inside this process, or as child processes that are really killed."""
         number = self.ledger.releases
+        self._chance = random.Random(f"{self._seed}:{number}")  # each can be repeated by itself
         workspace = self._folder / f"{number}" / "workspace"
         one = releases.make(number, workspace, self._chance)
         rate = 3 << 20 if children else 0.0
@@ -168,7 +170,7 @@ class Chaos:
         if driver is not None:
             ledger.resumed += any(result.resumed_from is not None for result in driver.record.results)
             mine = [result for result in driver.record.results if isinstance(result.failure, IntegrityError)]
-            ledger.wrong += [f"{result.path}: {result.error}" for result in mine if "changed" in result.error]
+            ledger.wrong += [f"{result.path}: {result.error}" for result in mine if "changed during" in result.error]
         ledger.wrong += leaks
 
     # --- child processes ------------------------------------------------------------------------------------------

@@ -37,7 +37,11 @@ class Release:
         return Counter(hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files)
 
     def wrong(self, state: dict[str, Any], *, most: int) -> list[str]:
-        """What is lost, doubled or finalised wrongly; `most` is how often a content may be there at most."""
+        """What is lost, doubled or finalised wrongly; `most` is how often a content may be there at most.
+
+        What is in an edit that was thrown away had to be sent again.
+        """
+        most += len(state["edits"]["deleted"])
         stored = Counter(one["sha256"] for one in state["objects"])
         expected = self.expected()
         found = [f"stored what nobody sent: {digest}" for digest in stored if digest not in expected]

@@ -6,6 +6,7 @@ scope is asked for, and that a request which replaces something may be repeated.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -105,7 +106,7 @@ def _object_named(request: _Request, file: Artifact) -> _Request:
         return request
     path = PurePosixPath(file.name)
     inside = not path.is_absolute() and ".." not in path.parts
-    name = given + (str(path) if inside else path.name)
+    name = given + (file.name if inside else path.name)
     metadata = {key: value for key, value in request.metadata.items() if key != "name"}
     return replace(request, values={**request.values, "name": (name,)}, metadata=metadata)
 
@@ -116,8 +117,8 @@ def _endpoint(request: _Request) -> Endpoint:
     return Endpoint(
         id=method.target,
         root=method.root,
-        path=paths.expand(method.path, filled),
-        upload_path=paths.expand(method.upload_path, filled),
+        path=sys.intern(paths.expand(method.path, filled)),  # one text for all files of a run
+        upload_path=sys.intern(paths.expand(method.upload_path, filled)),
         media_types=method.accept,
         scopes=(_scope(request),),
         http_method=method.http_method,

@@ -16,6 +16,8 @@ from uploader.services.base import Batch, Endpoint, Flow, Note, Outcome, Prepare
 
 Outputs: TypeAlias = Mapping[str, str]
 
+SHOWN = 20  # files that the plan names one by one
+
 
 def check(upload: Upload, inputs: Inputs) -> tuple[Problem, ...]:
     """Everything that the endpoint can't take: too large, another type, a stream, a way of sending it does not have."""
@@ -34,8 +36,13 @@ def prepared(
     def flow() -> Flow:
         return rehearse(uploads) if inputs.dry_run else send(uploads, inputs.target, outputs)
 
-    lines = tuple(f"Upload {describe(upload)}" for upload in uploads)
-    return Prepared(lines, scopes=uploads[0].endpoint.scopes, flow=flow)
+    return Prepared(_lines(uploads), scopes=uploads[0].endpoint.scopes, flow=flow)
+
+
+def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
+    shown = tuple(f"Upload {describe(upload)}" for upload in uploads[:SHOWN])
+    rest = len(uploads) - len(shown)
+    return (*shown, f"and {rest} more files, all to {uploads[0].endpoint.id}") if rest else shown
 
 
 def describe(upload: Upload) -> str:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
 
-from uploader.errors import AnswerLost, CredentialsError, Interrupted, TemporaryError, UploaderError
+from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
 from uploader.journal import Entry, Journal
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.hosts import absolute, trusted
@@ -51,6 +51,7 @@ class Resumable:
             while not session.over:
                 session = self._step(session)
         except _KEPT:
+            self._leave(session)
             raise
         except UploaderError:
             self._give_up(session)
@@ -72,7 +73,11 @@ class Resumable:
         if not trusted(entry.uri, self._sending.media.url):
             self._sending.watcher.say("An earlier run began this upload on another host; beginning anew.")
             return False
-        if entry.sample != self._sending.source.sample():
+        source = self._sending.source
+        recognised = entry.sample == source.sample() and (
+            entry.same_file or source.begins_with(entry.length, entry.prefix)
+        )
+        if not recognised:
             self._sending.watcher.say("The file's content is not what an earlier run began to upload; beginning anew.")
             return False
         return True
@@ -190,6 +195,15 @@ class Resumable:
             )
         self._give_up(session)
         raise self._sending.broken(session.why)
+
+    def _leave(self, session: Session) -> None:
+        """Completes the entry for the next run, which knows the file again by its bytes, even in a fresh checkout."""
+        if session.uri and not session.over:
+            source = self._sending.source
+            with suppress(IntegrityError):  # the file changed meanwhile: the entry that stands will not fit it
+                self._journal.save(
+                    self._job, Entry(session.uri, session.granularity, source.sample(), *source.prefix())
+                )
 
     def _give_up(self, session: Session) -> None:
         """Ends the session on the server, as far as one try can: nothing of it shall ever be finished."""

@@ -36,6 +36,15 @@ class Digester:
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
 
+    def so_far(self) -> str:
+        """The sha256 of everything that was taken until now, in hex."""
+        if self._thread:
+            for _ in range(_BEHIND):  # with every place in hand, nothing waits and nothing is being digested
+                self._places.get()
+            for _ in range(_BEHIND):
+                self._places.put(None)
+        return self._hashes["sha256"].hexdigest()
+
     def update(self, block: Block) -> None:
         """Takes the next bytes; waits when the digest is eight blocks behind, so that no buffer is needed again."""
         if self._thread:
@@ -99,6 +108,15 @@ class Source:
             for block in self._read(span):
                 digest.update(block)
         return digest.hexdigest()
+
+    def prefix(self) -> tuple[int, str]:
+        """How many bytes were read for sending so far, and their sha256."""
+        return self._digested, self._digester.so_far()
+
+    def begins_with(self, length: int, sha256: str) -> bool:
+        """Whether the first `length` bytes are those that an earlier run sent."""
+        self._catch_up(length)
+        return self.prefix() == (length, sha256)
 
     def settle(self, span: Span) -> tuple[Span, bool]:
         """The part of `span` that exists, and whether the content ends with it."""
@@ -219,6 +237,15 @@ class Stream:
     def sample(self) -> str:
         """Nothing: a stream has no next run."""
         return ""
+
+    def prefix(self) -> tuple[int, str]:
+        """Nothing either."""
+        return 0, ""
+
+    def begins_with(self, length: int, sha256: str) -> bool:
+        """Never what an earlier run sent: nobody can tell."""
+        del length, sha256
+        return False
 
     def settle(self, span: Span) -> tuple[Span, bool]:
         """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.

@@ -1,0 +1,164 @@
+r"""One function for each parser of foreign bytes: any input at all, and the laws that its result must keep.
+
+A target raises nothing but AssertionError, and that is a finding. The first bytes of an input choose between variants,
+so that a corpus of plain files stays readable: `200\nX-Goog-Upload-Status: active\n\n{}` is an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from uploader import inputs, manifests
+from uploader.errors import InputError
+from uploader.manifests import binary_xml, proto_xml
+from uploader.manifests.archive import Malformed
+from uploader.protocol import content_range, digests, goog_upload, google_error, retry
+from uploader.protocol.hosts import absolute, trusted
+from uploader.protocol.media import Media
+from uploader.protocol.messages import Headers, Response, Span
+from uploader.protocol.session import TRANSITIONS, Ask, Cancel, Event, Move, Send, Session, Start, Started, Stored
+from uploader.redaction import Redactor
+from uploader.services import mail, parameters, paths
+
+SIZE = 600_000  # bytes of the file that the answers are about
+ENDPOINT = "https://things.googleapis.com/upload/things"
+MOVES: tuple[Move, ...] = (
+    Start(),
+    Send(Span(0, 262_144), final=False),
+    Send(Span(262_144, SIZE), final=True),
+    Ask(),
+    Cancel(),
+)
+SECRET = "hunter2-and-more"  # nobody's: what the redactor is given to hide
+DECEPTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
+
+
+def answers(data: bytes) -> None:
+    """An answer of a server, to every move in both dialects, and everything that is read out of it."""
+    answer = _response(data)
+    error = google_error.read(answer)
+    assert len(error.message) <= 2000
+    wait = retry.retry_after(answer, 1_800_000_000.0)
+    assert wait is None or 0 <= wait <= retry.LONGEST_RETRY_AFTER
+    for claim in digests.claims(answer.json() or {}, answer.headers):
+        assert claim.value
+    for dialect in (content_range, goog_upload):
+        for empty in (False, True):
+            media = Media("POST", ENDPOINT, (), "text/plain", SIZE, None, empty)
+            for move in MOVES:
+                _followed(move, dialect.event(move, answer, media))
+
+
+def _response(data: bytes) -> Response:
+    """`status`, header lines, an empty line, the body; whatever is missing is empty."""
+    head, _, body = data.partition(b"\n\n")
+    first, *lines = head.decode("latin-1").split("\n")
+    status = int(first) if re.fullmatch("[0-9]{1,3}", first) else len(first) % 600
+    pairs = [(name, value) for name, _, value in (line.partition(":") for line in lines)]
+    return Response(status, Headers(pairs), body, sent_whole=len(data) % 5 != 0)
+
+
+def _followed(move: Move, event: Event) -> None:
+    """The session machine takes every event that a dialect makes of an answer, and stays within its laws."""
+    session = (
+        Session(SIZE)
+        if isinstance(move, Start)
+        else Session.resumed(SIZE, ENDPOINT + "?upload_id=x", 262_144, Session(SIZE).chunking)
+    )
+    if isinstance(move, Send):
+        session = session.after(Stored(move.span.start)).sending(move.span)
+    if type(event) not in TRANSITIONS[session.state]:
+        assert isinstance(move, Cancel)
+        return
+    if isinstance(event, Started):
+        uri = absolute(event.uri, ENDPOINT)
+        assert not trusted(uri, ENDPOINT) or re.match(
+            r"https://([a-z0-9-]+\.)*googleapis\.com(:443)?(?=[/?#]|$)", uri, re.IGNORECASE
+        )
+    after = session.after(event)
+    assert 0 <= after.offset <= SIZE
+    following = None if after.over else after.move()
+    assert not isinstance(following, Send) or following.span.start == after.offset
+
+
+def artifact(data: bytes) -> None:
+    """A file that calls itself an APK or a bundle."""
+    descriptor = os.memfd_create("artifact")
+    try:
+        os.write(descriptor, data)
+        with suppress(InputError):
+            found = manifests.read(Path(f"/proc/self/fd/{descriptor}"), "app.apk")
+            assert re.fullmatch(r"[\w.]+", found.package, re.ASCII)
+            assert 0 < found.version_code < 1 << 64
+    finally:
+        os.close(descriptor)
+
+
+def binary_manifest(data: bytes) -> None:
+    """Android's binary XML."""
+    with suppress(Malformed):
+        binary_xml.root(data)
+
+
+def proto_manifest(data: bytes) -> None:
+    """The manifest of a bundle, in protobuf."""
+    with suppress(Malformed):
+        proto_xml.root(data)
+
+
+def environment(data: bytes) -> None:
+    """Inputs: lines `name=value`, as GitHub and as GitLab pass them. Nothing is raised, every mistake has words."""
+    text = data.decode("utf-8", "surrogateescape").replace("\x00", "")
+    pairs = [line.partition("=") for line in text.split("\n")]
+    environ = {f"INPUT_{name.upper()}": value for name, _, value in pairs if name}
+    environ |= {f"UPLOADER_{name.upper()}": value for name, _, value in pairs[1::2] if name}
+    environ |= {"GITHUB_ACTIONS": "true", "CI_NODE_INDEX": pairs[0][2], "CI_NODE_TOTAL": pairs[-1][2]}
+    for unwanted in ("INPUT_ENV-FILE", "UPLOADER_ENV_FILE", "INPUT_ENV_FILE"):
+        environ.pop(unwanted, None)
+    asked, problems = inputs.read(environ, [name for name, _, _ in pairs[:2] if not name.startswith("--env")])
+    assert all(problem.name and problem.what for problem in problems)
+    assert asked.max_retries >= 0
+
+
+def fields(data: bytes) -> None:
+    """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole messages."""
+    text = data.decode("utf-8", "replace")
+    for read in (parameters.read_params, parameters.read_metadata):
+        with suppress(InputError):
+            assert isinstance(read(text), dict)
+    with suppress(ValueError):
+        for address in mail.addresses(text):
+            assert "\n" not in str(address)
+            assert "\r" not in str(address)
+    with suppress(ValueError):
+        mail.faults(mail.normalised(data), to_send=True)
+    for template in ("a/{x}/b", "a/{+x}"):
+        if not paths.objection(template, "x", text):
+            path = paths.expand(template, {"x": text})
+            assert path.isascii()
+            assert not re.search(r"[\s?#]|(^|/)\.\.?(/|$)", path)
+
+
+def shown(data: bytes) -> None:
+    """Text for people: the secret is gone, nothing deceives, and cleaning what is clean changes nothing."""
+    text = data.decode("utf-8", "surrogateescape")
+    redactor = Redactor([SECRET])
+    for clean in (redactor.clean, redactor.one_line):
+        seen = clean(text)
+        assert SECRET not in seen
+        assert not DECEPTIVE.search(seen)
+        seen.encode()
+    assert "\n" not in redactor.one_line(text)
+    with suppress(ValueError, RecursionError):
+        redactor.hide(json.dumps(json.loads(text)))
+
+
+TARGETS: Mapping[str, Callable[[bytes], None]] = {
+    target.__name__: target
+    for target in (answers, artifact, binary_manifest, proto_manifest, environment, fields, shown)
+}
