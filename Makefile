@@ -3,7 +3,7 @@
 
 VENV = .venv/bin
 
-.PHONY: help demo test lint format types validate check soak fuzz lock sbom clean
+.PHONY: help demo test bench lint format types validate check soak fuzz lock sbom clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -13,6 +13,9 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 
 test: .venv/dev  ## every test
 	$(VENV)/python -m pytest -n auto --dist worksteal
+
+bench: .venv/dev  ## measure against curl and other clients: docs/PERFORMANCE.md
+	$(VENV)/python -m benchmarks
 
 lint: .venv/dev  ## style and common mistakes
 	$(VENV)/ruff check .

@@ -6,19 +6,30 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import OURS
+from benchmarks.contestants import CURL, OURS
 from benchmarks.ground import ROOT
 
 PAGE = ROOT / "docs" / "PERFORMANCE.md"
 PLOT = ROOT / "docs" / "performance.svg"
 _NOTES = Path(__file__).with_name("notes.md")
 
+MIB = 1 << 20
+
 Data = dict[str, Any]
 
 
 def page(data: Data) -> str:
     """The whole page, in Markdown."""
-    parts = (_head(data), _large(data), _memory(data), _faults(data), _latency(data), _start(data), _growth(data))
+    parts = (
+        _head(data),
+        _goals(data),
+        _large(data),
+        _memory(data),
+        _faults(data),
+        _latency(data),
+        _start(data),
+        _growth(data),
+    )
     return "\n\n".join([*parts, _NOTES.read_text(encoding="utf-8").strip()]) + "\n"
 
 
@@ -29,7 +40,8 @@ def _head(data: Data) -> str:
         "Made by `make bench`, which anyone can run; nothing below the tables' titles is written by hand, except the "
         "last section. Every contestant is a child process that sends to a sink on the same machine. They take turns "
         "in each round; a figure is the median of the rounds, a ratio that of the pairs in one round. Processor time "
-        "and peak memory are the system's own books for the child.\n\n"
+        "and peak memory are the system's own books for the child; a peak of 30 MB or less may be the harness's own, "
+        "from which each child is split off.\n\n"
         f"{machine['day']}, {machine['cores']} cores ({machine['processor']}), Python {machine['python']}, "
         f"curl {machine['curl']}, {data['rounds']} rounds. Load average before: {data['load'][0]}; "
         f"after: {data['load'][1]}.\n\n"
@@ -38,6 +50,44 @@ def _head(data: Data) -> str:
         "nobody can be faster.\n\n"
         f"![Throughput and processor time of every contestant]({PLOT.name})"
     )
+
+
+def _goals(data: Data) -> str:
+    """What the project set itself, beside what this run found."""
+    tls, plain = (data["large"][scheme][OURS] for scheme in ("https", "http"))
+    allowed = data["large"]["https"][CURL]["cpu"] + data["large"]["sha256sum"]
+    peak = max(data["memory"]["peaks"].values()) / MIB
+    worst = max(data["faults"][kind]["extra"] for kind in ("503", "reset"))
+    again = max(data["faults"][kind]["again"] for kind in ("503", "reset"))
+    late, start, growth = data["latency"], data["start"], data["growth"]
+    rows = (
+        _goal("TLS throughput to curl's, while sending", tls["sending_ratio"], least=1.0),
+        _goal("HTTP throughput to curl's, while sending", plain["sending_ratio"], least=1.3),
+        _goal("CPU s/GiB over TLS: curl's and sha256sum's", tls["cpu"], most=allowed),
+        _goal("peak memory, MiB", peak, most=50),
+        _goal("stored bytes sent again after a fault", again, most=0),
+        _goal("seconds lost by a fault, beyond the wait", worst, most=0.1),
+        _goal("1 GiB at 50 ms for each answer, to curl's time", late["large"], most=1.1),
+        _goal("200 images at 50 ms, seconds", late["images"], most=1.6),
+        _goal("connections for them", late["connections"], most=8),
+        _goal("first request, ms beyond a bare Python", (start["request"] - start["bare"]) * 1000, most=130),
+        _goal("refusal, ms", start["refusal"] * 1000, most=60),
+        _goal("bytes for one more planned file", _per_file(growth, "planned"), most=1024),
+    )
+    return "\n\n".join(["## Asked and found", _table(("", "asked", "found", ""), rows)])
+
+
+def _goal(
+    what: str, found: float, *, least: float | None = None, most: float | None = None
+) -> tuple[str, str, str, str]:
+    met = (least is None or found >= least) and (most is None or found <= most)
+    asked = f"at least {least:.4g}" if least is not None else f"at most {most:.4g}"
+    return what, asked, f"{found:.3g}" if found < 1000 else f"{found:.0f}", "met" if met else "not met"
+
+
+def _per_file(growth: Data, what: str) -> float:
+    few, many = (growth["files"][count][what][1] for count in ("1000", "10000"))
+    return float(many - few) / 9000
 
 
 def _large(data: Data) -> str:
@@ -132,8 +182,7 @@ def _growth(data: Data) -> str:
         for count, one in found["files"].items()
     ]
     head = ("files", "planned in", "peak MB", "sent in", "peak MB")
-    few, many = (found["files"][count] for count in ("1000", "10000"))
-    grown = [(many[what][1] - few[what][1]) / 9000 for what in ("planned", "sent")]
+    grown = [_per_file(found, what) for what in ("planned", "sent")]
     return "\n\n".join(
         [
             "## Growth",

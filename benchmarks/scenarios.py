@@ -45,11 +45,11 @@ def memory(ground: Ground) -> Data:
 
 
 def faults(ground: Ground, rounds: int, size: int = GIB) -> Data:
-    """The server fails once in the middle of a file: how much is sent again, and what it costs beyond the wait."""
+    """The server fails once, in the middle of a file and of a chunk: what goes again, and the time beyond the wait."""
     file = ground.file(size)
     found: Data = {"size": size, "peers": {}}
     for kind in ("503", "reset"):
-        fault = {"at": size // 2, "do": kind}
+        fault = {"at": size // 2 + 100_000, "do": kind}
         extra, again = [], []
         for _ in range(rounds):
             clean = _ok(measured(*_ours(ground, "https", file.name)))

@@ -1,6 +1,6 @@
 """Every way in which a run can end other than well, drawn first.
 
-    UploaderError                       exit
+    UploaderError                       exit   1: a fault of the program itself
     ├── InputError                        2   an input is wrong, nothing was sent
     ├── CredentialsError                  3   no credentials, not authenticated, not permitted
     ├── ServiceError                      4   the far side refused or can't be trusted
@@ -18,6 +18,7 @@ do as three separate sentences, so that each voice can lay them out in its own w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -34,17 +35,36 @@ class UploaderError(Exception):
         self.cause = cause
         self.cure = cure
 
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What happened in particular, where one sentence can't hold it: each a line of its own."""
+        return ()
+
     def __str__(self) -> str:
-        return " ".join(sentence for sentence in (self.what, self.cause, self.cure) if sentence)
+        return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.cure))))
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it has an end of its own: a server's words often have none."""
+    return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in the inputs: which input, what is wrong with what was given, what is accepted."""
+    """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
+
+    `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is no second mistake.
+    """
 
     name: str
     what: str
     accepted: str = ""
+    covers: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every input that this mistake is about."""
+        return (self.name, *self.covers)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.what}" + (f" Accepted: {self.accepted}" if self.accepted else "")
@@ -57,8 +77,15 @@ class InputError(UploaderError):
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
-        count = f"{len(problems)} inputs are wrong: " if len(problems) > 1 else ""
-        super().__init__(count + " | ".join(str(problem) for problem in problems), cure="Nothing was sent.")
+        wrong = len({problem.name for problem in problems})
+        several = f"{wrong} inputs are wrong." if wrong > 1 else "An input is wrong in several ways."
+        what = several if len(problems) > 1 else "".join(map(str, problems))
+        super().__init__(what, cure="Nothing was sent: correct what is wrong and run again.")
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The mistakes, where they are several."""
+        return tuple(map(str, self.problems)) if len(self.problems) > 1 else ()
 
 
 class CredentialsError(UploaderError):

@@ -22,8 +22,7 @@ from typing import Any, Protocol
 
 from uploader.services.base import Upload
 
-_MARGIN = 3600.0  # seconds before a session's documented end in which it is not begun with again
-_OLDEST = 8 * 86400.0  # seconds; older than any session lives
+_OLDEST = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
 _LARGEST = 64 * 1024  # bytes; no entry comes near it
 _MOST = 1000  # files of a state folder that are looked at; more than one run leaves
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
@@ -126,10 +125,9 @@ class FileJournal:
         if not (same_file or (found["prefix"] and found["file"][0] == job.artifact.size)):
             self._say(f"{name}: the file is not the one that an earlier run began to upload; beginning anew.")
             return None
-        # A clock that went back makes an entry younger than nothing: then its age is unknown, and asking tells.
-        if self._wall() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds() - _MARGIN:
-            self._say(f"{name}: the session of an earlier run has expired; beginning anew.")
-            return None
+        # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
+        if self._wall() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds():
+            self._say(f"{name}: the session of an earlier run should have expired by now.")
         known = {field.name: found[field.name] for field in fields(Entry) if field.name != "same_file"}
         return Entry(**known, same_file=same_file)
 
@@ -171,14 +169,19 @@ class FileJournal:
 
     def _prepare(self) -> None:
         """Makes the folder, removes what no run can need any more, and tells of what this one can't open."""
-        strange = 0
+        strange = outlived = 0
         with self._tolerant():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for path, _ in zip(self._folder.iterdir(), range(_MOST), strict=False):
                 if self._outlived(path):
                     self._clear(path)
+                    outlived += path.suffix == ".sealed"
                 elif path.suffix == ".sealed":
                     strange += self._load(path.stem) is None
+        if outlived:
+            self._say(
+                f"{outlived} files of the state folder were older than any upload session lives, and are removed."
+            )
         if strange:
             self._warn(
                 f"The state folder holds what another account, credential or endpoint left unfinished, or what is "

@@ -50,6 +50,8 @@ def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = Non
         told.begin(problems)
     except UploaderError as error:
         told.failed(error)
+    except ModuleNotFoundError as error:
+        told.failed(_missing(error))
     except Exception as error:  # noqa: BLE001  # the last border: a traceback never reaches a user
         told.failed(_fault(error))
         if asked.platform.debug:  # and where it was asked for it passes the redactor
@@ -101,11 +103,15 @@ class Run:
         self._error = error
 
     def finish(self) -> int:
-        """Writes results, outputs and summary, says how it ended, and returns the exit code."""
+        """Writes results, outputs and summary, says how it ended, and returns the exit code.
+
+        A run in a shell that never began leaves nothing behind; the next step of a CI job may count on the files.
+        """
         results = self._results()
         outputs = self._outputs(results)
-        self._speak.write_results(self._asked.platform.workspace / RESULTS, results)
-        self._speak.write_outputs(outputs)
+        if self._driver or self._asked.platform.kind != "console":
+            self._speak.write_results(self._asked.platform.workspace / RESULTS, results)
+            self._speak.write_outputs(outputs)
         if self._asked.job_summary:
             self._speak.write_summary(self._page(results, outputs))
         if self._error is None:
@@ -167,6 +173,15 @@ class Run:
         if self._asked.dry_run:
             return "dry-run"
         return "failed" if self._error else "ok"
+
+
+def _missing(error: ModuleNotFoundError) -> UploaderError:
+    """A checkout that is run without its dependencies."""
+    return UploaderError(
+        f"The Python module {error.name} is missing.",
+        cause="The program was started with a Python that does not have its dependencies.",
+        cure="Install them with `pip install .` in the checkout, best in a virtual environment, or use the image.",
+    )
 
 
 def _fault(error: Exception) -> UploaderError:

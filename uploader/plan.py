@@ -5,20 +5,24 @@ Every room's offline checks are run even when an earlier one found mistakes, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TypeVar
 
 from uploader import credentials
 from uploader.artifacts import Artifact, find
 from uploader.errors import InputError, Problem
-from uploader.inputs import Inputs
+from uploader.inputs import Inputs, addressed
 from uploader.services.base import Flow, Note, Outcome, Prepared
 
 T = TypeVar("T")
 
 EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
+
+# In the place of files that were not found: a room that is shown none would miss more than the files.
+_NOT_FOUND = Artifact("files", Path("files"), 0, data=b"")
 
 _ROOMS = {
     "play": "play",
@@ -45,19 +49,24 @@ class Plan:
 
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
-        return (*(f"{file.name} ({_size(file.size)})" for file in self.files[:20]), *self.prepared.lines)
+        return tuple(line[:1].upper() + line[1:] for line in self.prepared.lines)
 
 
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = list(problems)
-    files = _collect(found, lambda: _files(inputs))
+    files = _collect(found, lambda: _files(inputs)) or ()
     source = None if inputs.api_endpoint == EMULATOR else _collect(found, lambda: credentials.parse(inputs))
-    wrong = {problem.name for problem in found}
-    prepared = None if "target" in wrong else _collect(found, lambda: _prepare(inputs, files or ()))
+    shown = files or ((_NOT_FOUND,) if "files" in _names(found) else ())
+    prepared = _collect(found, lambda: _prepare(inputs, shown)) if inputs.target else None
     if found or prepared is None:
-        raise InputError(*found)
-    return Plan(inputs, files or (), prepared, source)
+        raise InputError(*addressed(found, inputs.platform))
+    return Plan(inputs, files, prepared, source)
+
+
+def _names(problems: Iterable[Problem]) -> set[str]:
+    """Every input that is known to be wrong."""
+    return {name for problem in problems for name in problem.names}
 
 
 def _files(inputs: Inputs) -> tuple[Artifact, ...]:
@@ -91,13 +100,9 @@ def _nothing(shard: tuple[int, int]) -> Prepared:
 
 def _collect(found: list[Problem], check: Callable[[], T]) -> T | None:
     """The check's value; its problems go to the others, unless the same input was found wrong before."""
-    known = {problem.name for problem in found}
+    known = _names(found)
     try:
         return check()
     except InputError as error:
         found.extend(problem for problem in error.problems if problem.name not in known)
         return None
-
-
-def _size(size: int | None) -> str:
-    return "a stream" if size is None else f"{size} bytes"

@@ -1,4 +1,4 @@
-"""What happened, frozen: one record for each file, and the counters of a run that are derived from them."""
+"""What happened, frozen: one record for each file, the counters of a run that are derived from them, sizes in words."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds since the run began."""
+    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds since the run began.
+
+    `bytes` is how many a request carried, where it carried any.
+    """
 
     at: float
     kind: Literal["sent", "wait", "resumed", "restarted", "done", "failed"]
     text: str
     seconds: float = 0.0
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,12 @@ def counters(results: Iterable[FileResult]) -> dict[str, str]:
         "attempts": str(sum(file.attempts for file in files)),
         "resumed": "true" if any(file.resumed_from is not None for file in files) else "false",
     }
+
+
+def size(count: float) -> str:
+    """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

@@ -88,7 +88,9 @@ def _sleep(clock: Clock, stop: Stop) -> Callable[[float], None]:
 
 def _journal(asked: Inputs, login: Login, clock: Clock, speak: Voice, stack: ExitStack) -> Journal:
     if login.seal_key is None or asked.state_dir is None:
-        speak.info("Unfinished uploads are not kept for a next run: there is no lasting secret to seal them with.")
+        secret = "this login has no lasting secret to seal them with; a `state-key` would be one"
+        why = secret if login.seal_key is None else "there is no folder for them; `state-dir` names one"
+        speak.info(f"Unfinished uploads are not kept for a next run: {why}.")
         return NoJournal()
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     whose = f"{login.account} at {asked.api_endpoint}" if asked.api_endpoint else login.account

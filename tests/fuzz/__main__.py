@@ -1,17 +1,22 @@
-"""Fuzzes targets with atheris: `python -m tests.fuzz --seconds 60 [target ...]`; what is new goes into the corpus.
+"""Fuzzes targets with atheris: `python -m tests.fuzz --seconds 60 [--keep] [target ...]`.
 
-Each target runs in a process of its own. A finding is left beside the corpus as `crash-…`, and the exit code is 1.
+Each target runs in a process of its own, beginning with the corpus. What it finds new stays in `.cache/fuzz`, and with
+`--keep` the smallest of it goes into the corpus. An input that breaks a law is left beside the corpus as `crash-…`, and
+the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-LONGEST = 4096  # bytes of one input
+WORK = Path(__file__).resolve().parent.parent.parent / ".cache" / "fuzz"
+LONGEST, LONGEST_KEPT = 4096, 512  # bytes of one input
+MOST_KEPT = 50  # for each target
 
 
 def main() -> int:
@@ -19,6 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--keep", action="store_true", help="add the smallest finds to the corpus")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.here:
@@ -32,23 +38,37 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.fuzz", "--here", target, "--seconds", str(asked.seconds)]
         if subprocess.run(command, check=False).returncode:
             failed.append(target)
+        elif asked.keep:
+            keep(target)
     sys.stdout.write(f"failed: {', '.join(failed)}\n" if failed else "no finding\n")
     return 1 if failed else 0
 
 
 def fuzz(target: str, seconds: int) -> int:
-    """Fuzzes one target inside this process until the time is over, or something is found."""
-    import atheris  # a tool of its own, which only this needs
+    """Fuzzes one target inside this process until the time is over, or a law is broken."""
+    try:
+        import atheris  # a tool of its own, which only this needs
+    except ImportError:
+        sys.exit("atheris exists for Linux on x86_64 and Python 3.11 to 3.13; `make fuzz` installs it there.")
 
     with atheris.instrument_imports(include=["uploader"]):
         from tests.fuzz.targets import TARGETS
-    folder = CORPUS / target
-    folder.mkdir(parents=True, exist_ok=True)
+    folders = (WORK / target, CORPUS / target)
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
     options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=2048"]
-    options += [f"-artifact_prefix={CORPUS}/crash-{target}-", "-print_final_stats=1", "-reduce_inputs=1"]
-    atheris.Setup([sys.argv[0], str(folder), *options], TARGETS[target])
+    options += [f"-artifact_prefix={CORPUS}/crash-{target}-", "-verbosity=0", "-print_final_stats=1"]
+    atheris.Setup([sys.argv[0], *map(str, folders), *options], TARGETS[target])
     atheris.Fuzz()
     return 0
+
+
+def keep(target: str) -> None:
+    """Adds the smallest inputs that covered something new to the corpus."""
+    found = sorted((WORK / target).iterdir(), key=lambda path: (path.stat().st_size, path.name))
+    for path in found[:MOST_KEPT]:
+        if path.stat().st_size <= LONGEST_KEPT:
+            shutil.copy(path, CORPUS / target / path.name[:12])
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def _followed(move: Move, event: Event) -> None:
     if isinstance(event, Started):
         uri = absolute(event.uri, ENDPOINT)
         assert not trusted(uri, ENDPOINT) or re.match(
-            r"https://([a-z0-9-]+\.)*googleapis\.com(:443)?(?=[/?#]|$)", uri, re.IGNORECASE
+            r"https://([a-z0-9-]+\.)*googleapis\.com(:(443)?)?(?=[/?#]|$)", uri, re.IGNORECASE
         )
     after = session.after(event)
     assert 0 <= after.offset <= SIZE

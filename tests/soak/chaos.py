@@ -41,6 +41,7 @@ class Ledger:
     signals: int = 0
     jumps: int = 0
     rivals: int = 0
+    commits: int = 0
     resumed: int = 0
     size: int = 0
     received: int = 0
@@ -79,7 +80,10 @@ class Chaos:
         workspace = self._folder / f"{number}" / "workspace"
         one = releases.make(number, workspace, self._chance)
         rate = 3 << 20 if children else 0.0
-        with Emulator(troubles.faults(self._chance, one.size), config={"read_rate": rate}) as emulator:
+        faults = troubles.faults(self._chance, one.size)
+        if children:  # whose waits are real
+            faults = [fault for fault in faults if "retry_after" not in fault]
+        with Emulator(faults, config={"read_rate": rate}) as emulator:
             if self._chance.random() < 0.1:
                 emulator.world.faults.add([self._chance.choice(troubles.HARD)])
             job = Job(workspace, emulator)
@@ -96,6 +100,7 @@ class Chaos:
         ledger.releases += 1
         ledger.targets[one.inputs["target"]] += 1
         ledger.faults.update(receipt["do"] for receipt in state["faults"]["fired"])
+        ledger.commits += max(one.commits(state) - 1, 0)
         ledger.size += one.size
         ledger.received += sum(session["bytes_received"] for session in state["sessions"])
 

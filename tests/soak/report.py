@@ -32,6 +32,7 @@ loopback.
 | bytes that reached the upload sessions | {received:,} ({ratio:.2f} times the files) |
 | waits, as the clock was told | {waited:,.0f} s |
 | **lost, doubled, or finalised wrongly; secrets in a log** | **{wrong}** |
+| Play releases committed a second time without any change, after a kill behind the commit | {commits} |
 | memory of the process, from release {first} on | {memory_first:.1f} MB, at the end {memory_last:.1f} MB |
 | open files | {files_first}, at the end {files_last} |
 | real time | {seconds:.0f} s, Python {python} |
@@ -59,6 +60,7 @@ def page(ledger: Ledger, seed: int) -> str:
         signals=ledger.signals,
         jumps=ledger.jumps,
         rivals=ledger.rivals,
+        commits=ledger.commits,
         fault_count=sum(ledger.faults.values()),
         resumed=ledger.resumed,
         size=ledger.size,

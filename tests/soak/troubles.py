@@ -54,17 +54,18 @@ class Mortal(Requests):
 
 @dataclass
 class Time:
-    """A clock that moves by sleeping alone, and a wall clock that may jump."""
+    """A clock that moves by sleeping alone, and a wall clock, `wall` seconds before it, that may jump `ahead`."""
 
     now: float
-    wall_offset: float
+    wall: float
     chance: random.Random
+    ahead: float = 0.0
     slept: float = 0.0
     naps: int = 0
 
     def clock(self) -> Clock:
         """What a run sees of it."""
-        return Clock(self._sleep, lambda: self.now, lambda: self.wall_offset + self.now, self.chance.random)
+        return Clock(self._sleep, lambda: self.now, lambda: self.wall + self.ahead + self.now, self.chance.random)
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -75,7 +76,7 @@ class Time:
         """By lot the wall clock goes ahead or back by up to ten days; whether it did."""
         if self.chance.random() > 0.25:
             return False
-        self.wall_offset += self.chance.choice((-10, -1, -0.04, 0.04, 1, 10)) * DAY * self.chance.random()
+        self.ahead = self.chance.choice((-10, -1, -0.04, 0.04, 1, 10)) * DAY * self.chance.random()
         return True
 
 

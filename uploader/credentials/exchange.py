@@ -85,11 +85,12 @@ class Exchange(transport.Request):
         **options: Any,
     ) -> Answer:
         """Send one request. `timeout` may only shorten the limits; `options` are requests' own, such as `cert`."""
+        url = self._rerooted(url)
         host = urlsplit(url).hostname or ""
         self._name(*_secrets_sent(body, headers or {}))
         limits = min(CONNECT, timeout or CONNECT), min(READ, timeout or READ)
         try:
-            answer = self._send(method, self._rerooted(url), data=body, headers=headers, timeout=limits, **options)
+            answer = self._send(method, url, data=body, headers=headers, timeout=limits, **options)
         except OSError as caught:  # the root of everything that requests raises
             failure = _broken(host, caught)
         else:

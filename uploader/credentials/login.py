@@ -172,7 +172,7 @@ def _project(value: object) -> str:
 
 def _spent(failure: Unavailable, waits: int) -> TemporaryError:
     return TemporaryError(
-        f"No access token: {failure.host} did not give one ({failure.why}), after {waits} waits.",
+        f"No access token: {failure.host} did not give one ({failure.why}), after {waits} {'wait' if waits == 1 else 'waits'}.",
         cause="The token endpoint is down, or this machine does not reach it.",
         cure="Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY.",
     )

@@ -66,7 +66,7 @@ def _contradictions(inputs: Inputs) -> Iterator[Problem]:
     if inputs.service_account and not keyless:
         yield Problem("service-account", "given without `workload-identity-provider`.", "both, for a keyless login.")
     # The consoles behind the named targets know service accounts, not pools; Cloud APIs accept a pool's own identity.
-    if keyless and not inputs.service_account and "." not in inputs.target:
+    if keyless and not inputs.service_account and inputs.target and "." not in inputs.target:
         yield Problem("service-account", "not given.", "the e-mail address of the account to act as.")
 
 

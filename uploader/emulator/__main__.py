@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         faults, config = read_plan(options.faults)
         emulator = Emulator(faults, config=config, root=options.root, port=options.port)
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, OverflowError) as error:  # the last: a port beyond 65535
         sys.stderr.write(f"emulator: {error}\n")
         return 2
     with emulator:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from uploader.errors import Problem
 from uploader.inputs import parse
+from uploader.inputs.belonging import ignored
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
 from uploader.inputs.table import TARGETS, Field, Inputs, Show, table
 
-__all__ = ["TARGETS", "Field", "Inputs", "Platform", "read", "table", "usage"]
+__all__ = ["TARGETS", "Field", "Inputs", "Platform", "addressed", "read", "table", "usage"]
 
 ENV_FILE = "UPLOADER_ENV_FILE"
 LARGEST_ENV_FILE = 1 << 20  # characters
@@ -63,11 +65,21 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     own = dict(_own(environ, from_file))
     platform = detect(environ, own)
     values, warnings = _values(own, problems)
-    if "target" not in values and not any(problem.name == "target" for problem in problems):
-        problems.append(Problem("target", "is required and was not given.", ", ".join(TARGETS) + ", or a method's id."))
-    _complete(values, platform)
     _strangers(own, environ, platform, problems, warnings)
+    if "target" not in values and not any("target" in problem.names for problem in problems):
+        problems.append(Problem("target", "is required and was not given.", ", ".join(TARGETS) + ", or a method's id."))
+    reported = [field.attribute for field in table() if platform.kind == "gitlab" and field.attribute.upper() in OUTPUTS]
+    warnings += filter(None, [ignored({name: value for name, value in values.items() if name not in reported})])
+    _complete(values, platform)
     return Inputs(**values, platform=platform, warnings=tuple(warnings)), tuple(problems)
+
+
+def addressed(problems: Sequence[Problem], platform: Platform) -> tuple[Problem, ...]:
+    """The same problems; in a shell each input is also called as it is given there."""
+    if platform.kind != "console":
+        return tuple(problems)
+    variables = {field.name: f"{field.name} ({field.variables[-1]})" for field in table()}
+    return tuple(replace(problem, name=variables.get(problem.name, problem.name)) for problem in problems)
 
 
 def usage() -> str:
@@ -87,8 +99,11 @@ class _Options(NamedTuple):
 
 
 def _options(argv: Sequence[str]) -> tuple[_Options, list[Problem]]:
-    """The three options; argparse would cost more time than all inputs together, and exits in its own words."""
-    path, problems, words = "", list[Problem](), iter(argv)
+    """The three options; argparse would cost more time than all inputs together, and exits in its own words.
+
+    What follows an unknown option is taken for its value.
+    """
+    path, problems, unknown, words = "", list[Problem](), list[str](), iter(argv)
     for word in words:
         name, equals, value = word.partition("=")
         if word in ("--help", "-h", "--version"):
@@ -98,10 +113,17 @@ def _options(argv: Sequence[str]) -> tuple[_Options, list[Problem]]:
             if not path:
                 problems.append(Problem("--env-file", "names no file.", OPTIONS))
         elif word.startswith("-"):
-            problems.append(Problem("arguments", f"{parse.shown(name)} is not an option.", OPTIONS))
-        else:
+            unknown.append(name)
+        elif not unknown:
             return _Options(path=path), [*problems, POSITIONAL]  # the rest belongs to the same foreign command line
-    return _Options(path=path), problems
+    return _Options(path=path), problems + ([_no_options(unknown)] if unknown else [])
+
+
+def _no_options(unknown: Sequence[str]) -> Problem:
+    """One mistake, however many options: the inputs that were meant are not missing besides."""
+    names = ", ".join(parse.shown(name) for name in unknown)
+    what = f"no option of this program: {names}. Inputs are environment variables, such as UPLOADER_TARGET=play."
+    return Problem("arguments", what, OPTIONS, covers=tuple(name.lstrip("-") for name in unknown))
 
 
 def _env_file(path: str, problems: list[Problem]) -> Mapping[str, str | None]:
@@ -110,14 +132,19 @@ def _env_file(path: str, problems: list[Problem]) -> Mapping[str, str | None]:
         return {}
     from io import StringIO
 
-    from dotenv import dotenv_values  # an env file is rare: nobody else pays for python-dotenv
+    from dotenv.parser import parse_stream  # an env file is rare: nobody else pays for python-dotenv
 
     try:
-        return dotenv_values(stream=StringIO(_content(path)), interpolate=False)
+        bindings = list(parse_stream(StringIO(_content(path))))
     except (OSError, ValueError) as error:  # ValueError: too large, not UTF-8, or a NUL in the path
         reason = getattr(error, "strerror", None) or "it is no such text"
         problems.append(Problem("--env-file", f"{parse.shown(path)} can't be read: {reason}.", ENV_FILE_ACCEPTED))
         return {}
+    if wrong := [binding.original.line for binding in bindings if binding.error]:
+        what = f"line {wrong[0]} of {parse.shown(path)} is not NAME=value"
+        more = f", nor are {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        problems.append(Problem("--env-file", f"{what}{more}.", ENV_FILE_ACCEPTED))
+    return {binding.key: binding.value for binding in bindings if binding.key is not None}
 
 
 def _content(path: str) -> str:

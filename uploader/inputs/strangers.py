@@ -7,6 +7,7 @@ anybody's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -131,9 +132,14 @@ def _mistake(variable: str) -> Problem | None:
     written, answer = _answer(plain)
     if answer:
         name = written if prefix == "INPUT" else variable
-        return Problem(name, f"is another tool's input. Here: {answer}.")
+        return Problem(name, f"is another tool's input. Here: {answer}.", covers=_inputs(answer))
     ours = get_close_matches(plain[:80].lower().replace("_", "-"), [field.name for field in table()], n=1, cutoff=ALIKE)
-    return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?") if ours else None
+    return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?", covers=tuple(ours)) if ours else None
+
+
+def _inputs(answer: str) -> tuple[str, ...]:
+    """The inputs that an answer names."""
+    return tuple(field.name for field in table() if re.search(rf"`{field.name}[`:]", answer))
 
 
 def _answer(plain: str) -> tuple[str, str]:

@@ -156,7 +156,8 @@ def _wide(extra: bytes, *fields: int) -> list[int]:
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
         if kind == 1:
-            values = (value for (value,) in struct.iter_unpack("<Q", extra[at + 4 : at + 4 + length // 8 * 8]))
+            found = extra[at + 4 : at + 4 + length]  # it may be cut short
+            values = iter(struct.unpack_from(f"<{len(found) // 8}Q", found))
             return [next(values, field) if field == _FULL32 else field for field in fields]
         at += 4 + length
     return list(fields)

@@ -18,6 +18,7 @@ from uploader.errors import (
     ServiceError,
     TemporaryError,
     UploaderError,
+    sentence,
 )
 from uploader.outputs.files import write_results
 from uploader.outputs.progress import Lines, Progress
@@ -67,8 +68,7 @@ class Voice:
 
     def error(self, error: UploaderError) -> None:
         """Say how the run ended: what happened, the likely cause, what to do."""
-        self._list(error)
-        self._say(f"ERROR: {self._sentences(error)}", self._err)
+        self._say(f"ERROR: {self._told(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
@@ -111,21 +111,22 @@ class Voice:
     def _indented(self, text: str) -> str:
         return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")
 
-    def _list(self, error: UploaderError) -> None:
-        """Several mistakes are told one by one before the error line, which holds them all but may be cut."""
-        if isinstance(error, InputError) and len(error.problems) > 1:
-            for problem in error.problems:
-                self.info(f"- {self._short(str(problem))}")
-
     def _short(self, text: str, limit: int = SENTENCE) -> str:
         """One clean line of at most `limit` characters, an ellipsis for what is cut."""
         line = self.redactor.one_line(text)
         return line if len(line) <= limit else line[: limit - 1] + "…"
 
+    def _told(self, error: UploaderError) -> str:
+        """The error on one line, and below it each of its details on a line of its own."""
+        return "\n".join([self._sentences(error), *self._details(error)])
+
+    def _details(self, error: UploaderError) -> list[str]:
+        return [f"- {self._short(detail)}" for detail in error.details]
+
     def _sentences(self, error: UploaderError) -> str:
         """The error on one line, what happened cut where the whole would be too long: the cure must be readable."""
-        after = [self._short(text, SENTENCE // 4) for text in (error.cause, error.cure) if text]
-        return " ".join([self._short(error.what, SENTENCE - sum(len(text) + 1 for text in after)), *after])
+        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.cure) if text]
+        return " ".join([self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after)), *after])
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
         """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is let go."""

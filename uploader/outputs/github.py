@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TextIO
 
 from uploader.errors import UploaderError
-from uploader.outputs.base import Voice, kind
+from uploader.outputs.base import SENTENCE, Voice, kind
 from uploader.outputs.files import append_whole
 from uploader.redaction import Redactor, parts
 
@@ -57,13 +57,19 @@ class GitHub(Voice):
             self.info(f"Warning: {text}")
 
     def error(self, error: UploaderError) -> None:
-        """The run's one error annotation; whatever fails after it is told on a plain line."""
-        self._list(error)
+        """The run's one error annotation, over several lines where there are several mistakes.
+
+        What it has no room for stands in the log before it; whatever fails after it is told on plain lines.
+        """
+        told = self._told(error)
         if self._failed:
-            self.info(f"Error: {self._sentences(error)}")
-        else:
-            self._failed = True
-            self._command("error", self._sentences(error), title=kind(error))
+            self.info(f"Error: {told}")
+            return
+        if len(told) > SENTENCE:
+            self.info("\n".join(self._details(error)))
+            told = told[: SENTENCE - 1] + "…"
+        self._failed = True
+        self._command("error", told, title=kind(error))
 
     def mask(self, secret: str) -> None:
         """As everywhere, and tell the runner, line by line: it masks what other steps may print."""

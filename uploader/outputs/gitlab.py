@@ -46,8 +46,7 @@ class GitLab(Voice):
 
     def error(self, error: UploaderError) -> None:
         """A line that begins with a red ERROR."""
-        self._list(error)
-        self._say(f"{_RED}ERROR:{_PLAIN} {self._sentences(error)}")
+        self._say(f"{_RED}ERROR:{_PLAIN} {self._told(error)}")
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Show the values in the log and write them to the dotenv report, each on one line."""

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from uploader.results import size
+
 TENTHS: Final = 10
 SILENCE: Final = 30.0  # seconds after which a line is due although less than a tenth was sent
 PACE: Final = 1.0  # seconds that pass between two lines at least, however fast the upload is
@@ -55,6 +57,11 @@ class _Steps:
                 self._ended = True
                 self._end(ok)
 
+    def _stopped(self) -> str:
+        """What was sent, which need not have been stored."""
+        whole = "" if self._total is None else f" of {size(self._total)}"
+        return f"{self._label}: stopped, {size(self._top)}{whole} had been sent"
+
     def _show(self) -> None:
         raise NotImplementedError
 
@@ -86,7 +93,7 @@ class Lines(_Steps):
             seconds = self._clock() - self._began
             self._say(f"{self._label}: {size(self._top)} in {seconds:.1f} s, {self._speed()}")
         else:
-            self._say(f"{self._label}: stopped at {self._where()}")
+            self._say(self._stopped())
 
     def _tenths(self) -> int:
         return TENTHS * self._top // self._total if self._total else 0
@@ -121,16 +128,7 @@ class Bar(_Steps):
         with contextlib.suppress(OSError):
             self._bar.close()
         if not ok:
-            self._say(f"{self._label}: stopped at {size(self._top)}")
-
-
-def size(count: float) -> str:
-    """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"
+            self._say(self._stopped())
 
 
 def speed(count: int, seconds: float) -> str:

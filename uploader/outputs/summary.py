@@ -7,22 +7,22 @@ left out of a long page is what went well.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from uploader.errors import UploaderError
+from uploader.errors import UploaderError, sentence
 from uploader.outputs.markdown import code, link, table, text
-from uploader.outputs.progress import size, speed
+from uploader.outputs.progress import speed
 from uploader.outputs.timeline import timeline
 from uploader.redaction import Redactor
-from uploader.results import FileResult
+from uploader.results import FileResult, size
 from uploader.services.base import Section
 
 LIMIT: Final = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 CELL: Final = 300  # characters of outside text in one cell
 SENTENCE: Final = 2000  # characters of an error or a warning
-WARNINGS: Final = 50
+BULLETS: Final = 50
 
 _BANNERS: Final = {
     "ok": "## ✅ ",
@@ -82,12 +82,13 @@ class _Page:
         return f"{banner}{self._text(self._report.headline)}\n\nTarget: {self._code(self._report.target)}"
 
     def _problem(self) -> str:
-        """What happened, why, and what to do, each on a line of its own."""
+        """What happened, why, and what to do, each on a line of its own; then each of several mistakes."""
         error = self._report.error
         if error is None:
             return ""
         told = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.cure))
-        return "\n".join(f"> **{label}:** {self._text(words, SENTENCE)}<br>" for label, words in told if words)
+        lines = [f"> **{label}:** {self._text(sentence(words), SENTENCE)}<br>" for label, words in told if words]
+        return "\n".join([*lines, *([""] if error.details else []), *self._bullets(error.details, "❌")])
 
     def _links(self) -> str:
         return " · ".join(link(self._line(label, CELL), self._line(url, SENTENCE)) for label, url in self._report.links)
@@ -136,9 +137,11 @@ class _Page:
         return f"### {self._text(section.title)}\n\n{body}" if body else ""
 
     def _warnings(self) -> str:
-        warnings = self._report.warnings
-        lines = [f"- ⚠️ {self._text(warning, SENTENCE)}" for warning in warnings[:WARNINGS]]
-        return "\n".join([*lines, *([f"- and {len(warnings) - WARNINGS} more"] if len(warnings) > WARNINGS else [])])
+        return "\n".join(self._bullets(self._report.warnings, "⚠️"))
+
+    def _bullets(self, texts: Sequence[str], mark: str) -> list[str]:
+        lines = [f"- {mark} {self._text(words, SENTENCE)}" for words in texts[:BULLETS]]
+        return lines + ([f"- and {len(texts) - BULLETS} more"] if len(texts) > BULLETS else [])
 
     def _outputs(self) -> str:
         rows = [(self._code(name), self._code(value)) for name, value in self._report.outputs.items() if value]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Final
 
 from uploader.redaction import Redactor
-from uploader.results import FileResult, Moment
+from uploader.results import FileResult, Moment, size
 
 FILES: Final = 12  # more can't be seen at a glance
-MOMENTS: Final = 10  # of one file: its first and its last ones
+MOMENTS: Final = 20  # of one file: its first and its last ones
 _KINDS: Final = {
     "sent": "active",
     "wait": "crit",
@@ -44,13 +45,27 @@ def _eventfulness(file: FileResult) -> tuple[bool, int, float]:
 
 
 def _few(moments: Sequence[Moment]) -> Sequence[Moment]:
+    """What tells the story: requests in a row as one bar; where that is still too much, what went otherwise alone."""
+    few = [moment for kind, group in groupby(moments, lambda moment: moment.kind) for moment in _merged(kind, group)]
+    if len(few) > MOMENTS:
+        few = [moment for moment in few if moment.kind != "sent"]
     half = MOMENTS // 2
-    return moments if len(moments) <= MOMENTS else (*moments[:half], *moments[-half:])
+    return few if len(few) <= MOMENTS else [*few[:half], *few[-half:]]
+
+
+def _merged(kind: str, group: Iterable[Moment]) -> list[Moment]:
+    moments = list(group)
+    if kind != "sent" or len(moments) == 1:
+        return moments
+    first, last = moments[0], moments[-1]
+    seconds, count = last.at + last.seconds - first.at, sum(moment.bytes for moment in moments)
+    return [Moment(first.at, "sent", f"in {len(moments)} requests", seconds, count)]
 
 
 def _task(moment: Moment, redactor: Redactor) -> str:
     """One line of the chart, from its beginning to its end in milliseconds since the run began."""
-    words = _words(f"{moment.kind} {redactor.one_line(moment.text, 60)}")
+    count = size(moment.bytes) if moment.bytes else ""
+    words = _words(" ".join(filter(None, (moment.kind, count, redactor.one_line(moment.text, 60)))))
     begin = _milliseconds(moment.at)
     return f"    {words} :{_KINDS[moment.kind]}, {begin}, {begin + max(1, _milliseconds(moment.seconds))}"
 
@@ -60,4 +75,5 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _words(outside: str) -> str:
-    return re.sub(r"[^\w .,()/+-]+", "_", outside).strip() or "_"
+    words = re.sub(r"\s*[:;]+\s*", ", ", outside.replace("…", "..."))
+    return re.sub(r"[^\w .,()/+-]+", "_", words).strip() or "_"

@@ -16,7 +16,7 @@ from typing import Any
 from uploader.artifacts import Artifact
 from uploader.errors import InputError, Problem, Refused
 from uploader.inputs import Inputs
-from uploader.results import FileResult
+from uploader.results import FileResult, size
 from uploader.services import letters, mail, paths, plain
 from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload
 
@@ -28,11 +28,16 @@ _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """One value of `gmail-action`: the method, the narrowest scope that Google names for it, what it needs."""
+    """One value of `gmail-action`: the method, the narrowest scope that Google names for it, what it needs.
+
+    `plan` is what will be done with the mail, `done` what was done, in words.
+    """
 
     method: str
     path: str
     scope: str
+    plan: str
+    done: str
     limit: int = _SEND_LIMIT
     http_method: str = "POST"
     sends: bool = False
@@ -40,12 +45,20 @@ class _Action:
 
 
 _ACTIONS = {
-    "send": _Action("messages.send", "/messages/send", "gmail.send", sends=True),
-    "insert": _Action("messages.insert", "/messages", "gmail.insert", _INSERT_LIMIT),
-    "import": _Action("messages.import", "/messages/import", "gmail.insert", _INSERT_LIMIT),
-    "draft": _Action("drafts.create", "/drafts", "gmail.compose"),
-    "draft-update": _Action("drafts.update", "/drafts/{draft}", "gmail.compose", http_method="PUT", needs_draft=True),
-    "draft-send": _Action("drafts.send", "/drafts/send", "gmail.compose", sends=True, needs_draft=True),
+    "send": _Action("messages.send", "/messages/send", "gmail.send", "Send", "Mail sent", sends=True),
+    "insert": _Action("messages.insert", "/messages", "gmail.insert", "Insert", "Mail inserted", _INSERT_LIMIT),
+    "import": _Action("messages.import", "/messages/import", "gmail.insert", "Import", "Mail imported", _INSERT_LIMIT),
+    "draft": _Action("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft made"),
+    "draft-update": _Action(
+        *("drafts.update", "/drafts/{draft}", "gmail.compose", "Replace the draft by", "Draft updated"),
+        http_method="PUT",
+        needs_draft=True,
+    ),
+    "draft-send": _Action(
+        *("drafts.send", "/drafts/send", "gmail.compose", "Send the draft as", "Draft sent"),
+        sends=True,
+        needs_draft=True,
+    ),
 }
 
 
@@ -75,7 +88,14 @@ def prepare(
     def flow() -> Flow:
         return _send(inputs, action, content, stamp, upload)
 
-    return _prepared(inputs, action, flow, f"{inputs.gmail_action.capitalize()} {plain.describe(upload)}")
+    return _prepared(inputs, action, flow, f"{action.plan} {_described(content, upload)}")
+
+
+def _described(content: letters.Content, upload: Upload) -> str:
+    """One line of the plan: what goes to how many."""
+    attached = f", with {plain.many(content.attachments, 'attachment')}" if content.attachments else ""
+    to = f" to {plain.many(content.recipients, 'recipient')}" if content.recipients else ""
+    return f"{content.name} ({size(upload.artifact.size or 0)}{attached}){to}"
 
 
 def _prepared(inputs: Inputs, action: _Action, flow: Callable[[], Flow], line: str) -> Prepared:
@@ -89,7 +109,7 @@ def _rehearse(line: str) -> Flow:
 
 def _id_problems(inputs: Inputs, action: _Action) -> tuple[Problem, ...]:
     if action.needs_draft and not inputs.draft_id:
-        return (Problem("draft-id", f"is required to {inputs.gmail_action.replace('-', ' ')}."),)
+        return (Problem("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`."),)
     given = {"user": ("user-id", inputs.user_id), "draft": ("draft-id", inputs.draft_id or "-")}
     template = _USER + "/{draft}"
     objections = ((name, paths.objection(template, key, value)) for key, (name, value) in given.items())
@@ -142,7 +162,7 @@ def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail
 
 def _send_draft(inputs: Inputs, action: _Action) -> Flow:
     call = Call(
-        "POST", _ROOT, _path(inputs, action), json={"id": inputs.draft_id}, repeatable=False, what="send the draft"
+        "POST", _ROOT, _path(inputs, action), json={"id": inputs.draft_id}, repeatable=False, what="sending the draft"
     )
     try:
         answer: dict[str, Any] = yield call
@@ -166,11 +186,14 @@ def _told(inputs: Inputs, action: _Action, answer: dict[str, Any]) -> Flow:
     }
     outputs = {name: value for name, value in known.items() if isinstance(value, str) and value}
     yield Publish(outputs)
-    return Outcome(f"Gmail's answer to {inputs.gmail_action}: id {outputs.get('id', 'unknown')}.", outputs)
+    return Outcome(f"{action.done}, id {outputs.get('id', 'unknown')}.", outputs)
 
 
 def _explain(error: Refused, inputs: Inputs) -> None:
-    """A service account has no mailbox; Gmail says so in words that nobody understands."""
+    """A service account has no mailbox; Gmail says so in words that nobody understands. Nor does it say what is lost."""
     if error.reason == "failedPrecondition" and not inputs.impersonate_user:
         error.cause = "A service account has no mailbox of its own."
         error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
+    if error.status == 404 and _ACTIONS[inputs.gmail_action].needs_draft:
+        error.cause = "The mailbox has no draft of this `draft-id`, or it was sent already."
+        error.cure = "Look among the drafts and the sent mails of the mailbox; `gmail-action: draft` makes a new draft."

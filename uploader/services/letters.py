@@ -21,9 +21,14 @@ _WRITTEN = (*_ADDRESSED, "mail_subject", "mail_body", "mail_html")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A mail that can be sent: how people see it, a digest of what it says, and its bytes under a stamp."""
+    """A mail that can be sent: how people see it, a digest of what it says, and its bytes under a stamp.
+
+    `recipients` and `attachments` are their numbers; what a message that was given has attached is not counted.
+    """
 
     name: str
+    recipients: int
+    attachments: int
     digest: str
     data: Callable[[mail.Stamp], bytes]
 
@@ -51,7 +56,7 @@ def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool
         raise InputError(*problems, *error.problems) from None
     if problems:
         raise InputError(*problems)
-    return Content(file.name, hashlib.sha256(message).hexdigest(), lambda _: message)
+    return Content(file.name, mail.recipients(message), 0, hashlib.sha256(message).hexdigest(), lambda _: message)
 
 
 def _normalised(file: Artifact, limit: int) -> bytes:
@@ -101,7 +106,8 @@ class _Reader:
         self._complete(letter, to_send=to_send)
         if self._problems:
             raise InputError(*self._problems)
-        return Content(letter.subject or "mail", letter.digest(), lambda stamp: mail.compose(letter, stamp))
+        name = f'mail "{letter.subject}"' if letter.subject else "mail"
+        return Content(name, len((*to, *cc, *bcc)), len(files), letter.digest(), lambda stamp: mail.compose(letter, stamp))
 
     def _complete(self, letter: mail.Letter, *, to_send: bool) -> None:
         inputs = self._inputs

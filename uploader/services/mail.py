@@ -16,7 +16,7 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.parser import BytesHeaderParser
 from email.policy import SMTP, EmailPolicy
-from email.utils import format_datetime
+from email.utils import format_datetime, getaddresses
 
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
@@ -154,6 +154,12 @@ def faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
     if parsed.get_content_maintype() == "multipart" and not _has_parts(message, parsed.get_boundary()):
         found.append("is multipart, but its boundary does not occur.")
     return tuple(found)
+
+
+def recipients(message: bytes) -> int:
+    """How many addresses a normalised message goes to."""
+    parsed = BytesHeaderParser().parsebytes(message)
+    return len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
 
 
 def _has_parts(message: bytes, boundary: str | None) -> bool:

@@ -14,6 +14,7 @@ from uploader.services.catalogue import Method, Parameter
 # Parameters that every method takes. The others of that kind carry secrets or change the form of the answer.
 STANDARD = {name: Parameter(name, "query", "string") for name in ("fields", "quotaUser")}
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
+_KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
 
 Values = dict[str, tuple[str, ...]]
 
@@ -53,7 +54,7 @@ def check(method: Method, given: Mapping[str, Any]) -> tuple[Values, tuple[Probl
             values[name] = _texts(value)
     for name, parameter in method.parameters.items():
         if parameter.required and given.get(name, []) == []:
-            problems.append(Problem("params", f"`{name}` is missing.", _accepted(known, name)))
+            problems.append(Problem("params", f"`{name}` is missing.", f"`{name}: …`, {_accepted(known, name)}"))
     problems += _path_problems(method, values)
     return values, tuple(problems)
 
@@ -127,4 +128,4 @@ def _accepted(known: Mapping[str, Parameter], name: str) -> str:
         return ", ".join(parameter.choices)
     if parameter.pattern:
         return f"what matches {parameter.pattern}"
-    return f"a list of {parameter.kind}" if parameter.repeated else parameter.kind
+    return f"a list of {_KINDS[parameter.kind]}s" if parameter.repeated else f"a {_KINDS[parameter.kind]}"

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from uploader.errors import Problem, ServiceError
 from uploader.inputs import Inputs
-from uploader.results import FileResult
+from uploader.results import FileResult, size
 from uploader.services import media
 from uploader.services.base import Batch, Endpoint, Flow, Note, Outcome, Prepared, Publish, Upload
 
@@ -47,8 +47,8 @@ def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
 
 def describe(upload: Upload) -> str:
     """One line of the plan: what goes where."""
-    size = "a stream" if upload.artifact.size is None else f"{upload.artifact.size:,} bytes"
-    return f"{upload.artifact.name} ({size}, {upload.media_type}) to {upload.endpoint.id}"
+    length = "a stream" if upload.artifact.size is None else size(upload.artifact.size)
+    return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
 
 
 def rehearse(uploads: tuple[Upload, ...]) -> Flow:
@@ -68,8 +68,12 @@ def send(uploads: tuple[Upload, ...], target: str, outputs: Callable[[tuple[File
             raise result.failure
         if result.error:
             raise ServiceError(result.error)
-    count = "1 file" if len(results) == 1 else f"{len(results)} files"
-    return Outcome(f"{count} sent to {target}.", values)
+    return Outcome(f"{many(len(results), 'file')} sent to {target}.", values)
+
+
+def many(count: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def ids(endpoint: Endpoint, results: tuple[FileResult, ...]) -> dict[str, str]:

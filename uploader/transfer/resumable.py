@@ -15,6 +15,7 @@ from uploader.protocol.session import (
     Ask,
     Cancel,
     Chunking,
+    Completed,
     Doubted,
     Event,
     Lost,
@@ -42,6 +43,7 @@ class Resumable:
         self._job = sending.job
         self._chunking = Chunking(chunk_size)
         self._inherited = False  # whether the session is an earlier run's
+        self._known = 0  # bytes of an earlier run that are surely those of this file
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
 
     def run(self) -> Response:
@@ -66,6 +68,7 @@ class Resumable:
             return Session(size, self._chunking)
         self._sending.watcher.say("An earlier run began this upload; asking the server how far it came.")
         self._inherited = True
+        self._known = size if entry.same_file else entry.length
         return Session.resumed(size, entry.uri, entry.granularity, self._chunking)
 
     def _still_ours(self, entry: Entry) -> bool:
@@ -111,8 +114,8 @@ class Resumable:
 
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
         """The event, held against what the endpoint is: which host may be believed, what may be begun again."""
-        if isinstance(event, Rejected) and self._inherited and self._sending.tally.attempts == 0:
-            event = Lost("the session of the earlier run is not accepted any more")
+        if self._inherited and self._sending.tally.attempts == 0:
+            event = self._checked_first(session, event)
         if isinstance(event, Lost) and isinstance(move, Ask) and self._job.endpoint.once:
             self._refuse_doubt(session, event)
         if not isinstance(event, Started):
@@ -121,6 +124,15 @@ class Resumable:
         uri = absolute(event.uri, self._sending.media.url)
         self._sending.wire.check(uri, self._sending.media.url)
         return replace(event, uri=uri)
+
+    def _checked_first(self, session: Session, event: Event) -> Event:
+        """What an earlier run left is gone on with only where it is still there, and surely this file's."""
+        stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
+        if isinstance(event, Rejected):
+            return Lost("the session of the earlier run is not accepted any more")
+        if stored and stored > self._known:
+            return Lost("the server holds bytes that can't be compared with this file")
+        return event
 
     def _refuse_doubt(self, session: Session, event: Lost) -> None:
         """Raises `AnswerLost` where the lost session may have been finished, and a second effect is worse than none."""
@@ -198,7 +210,7 @@ class Resumable:
 
     def _leave(self, session: Session) -> None:
         """Completes the entry for the next run, which knows the file again by its bytes, even in a fresh checkout."""
-        if session.uri and not session.over:
+        if session.uri and not session.over and self._sending.tally.attempts:
             source = self._sending.source
             with suppress(IntegrityError):  # the file changed meanwhile: the entry that stands will not fit it
                 self._journal.save(

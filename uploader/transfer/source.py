@@ -16,7 +16,7 @@ from uploader.errors import IntegrityError, TemporaryError
 from uploader.protocol.messages import Block, Span
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
-_BEHIND = 8  # blocks that may wait for their digest, or be in the middle of it
+_BEHIND = 5  # blocks that may wait for their digest, or be in the middle of it; fewer make the threads take turns
 _BUFFERS = _BEHIND + 2  # those, one that is sent and one that is read; fresh memory each time would cost as much again
 _SAMPLE = 512 * 1024  # bytes
 _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
@@ -46,7 +46,7 @@ class Digester:
         return self._hashes["sha256"].hexdigest()
 
     def update(self, block: Block) -> None:
-        """Takes the next bytes; waits when the digest is eight blocks behind, so that no buffer is needed again."""
+        """Takes the next bytes; waits when the digest is too far behind, so that no buffer is needed twice."""
         if self._thread:
             self._places.get()
             self._blocks.put(block)

@@ -5,10 +5,11 @@ The discovery document androidpublisher.v3 is the reference for every path, para
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
+from uploader.errors import ProtocolError
 from uploader.services.base import Call, Endpoint, Json
 from uploader.services.paths import expand
 
@@ -74,6 +75,10 @@ class Edit:
     def apks(self) -> Call:
         """All APKs that the edit knows, with their digests."""
         return self._call("GET", "/apks", what="the list of APKs")
+
+    def tracks(self) -> Call:
+        """All tracks of the app with their releases."""
+        return self._call("GET", "/tracks", what="the list of tracks")
 
     def track(self, name: str) -> Call:
         """One track with its releases."""
@@ -164,6 +169,14 @@ class Edit:
             max_size=max_size,
             repeatable=repeatable,
         )
+
+
+def entries(answer: object, name: str) -> list[Mapping[str, Any]]:
+    """The entries of a list that Play answered. Raises ProtocolError when it is no such list."""
+    found = answer.get(name, []) if isinstance(answer, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
+        raise ProtocolError(f"Google Play listed the {name} in a form that is not documented.")
+    return found
 
 
 def _segment(value: str) -> str:

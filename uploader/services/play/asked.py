@@ -61,6 +61,11 @@ class Asked:
         return tuple(str(artifact.manifest.version_code) for artifact in self.artifacts if artifact.manifest)
 
     @property
+    def tense(self) -> str:
+        """What to call the state that this run makes: what would be, what is in the edit, or what is from now on."""
+        return "would be" if self.dry_run else "after" if self.commit else "in the edit"
+
+    @property
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         return f"{'rehearsal' if self.dry_run else 'edit'}:{self.package}"

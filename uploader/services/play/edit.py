@@ -23,8 +23,16 @@ from uploader.services.base import Note, Pause, Publish, Recall, Remember
 from uploader.services.play import api
 from uploader.services.play.asked import Asked
 from uploader.services.play.patience import Steps, patiently
-from uploader.services.play.tracks import Release, releases
-from uploader.services.play.troubles import EDIT_GONE, REVIEW_AUTOMATIC, REVIEW_BY_HAND, already_committed, find
+from uploader.services.play.tracks import Releases, releases
+from uploader.services.play.troubles import (
+    EDIT_GONE,
+    OTHER,
+    REVIEW_AUTOMATIC,
+    REVIEW_BY_HAND,
+    already_committed,
+    explained,
+    find,
+)
 
 State = Literal["open", "gone", "committed"]
 
@@ -35,9 +43,9 @@ class Work:
 
     `own`: this program opened it. `fresh`: it holds nothing but what is live and what this run did. `changed`: this run
     did something. `sent`: digests of what Play accepted into it, by purpose. `before`: the tracks that were changed in
-    it, as they were before. `listing`: texts or images may have been changed in it. `doubt`: a commit was sent whose
-    effect is unknown. `keep`: its commit was refused with everything in place. `borrowed`: it stands in for an edit of
-    somebody else that is gone, only to see whether its commit happened.
+    it, as they were before. `seen`: the tracks as they were read from it. `listing`: texts or images may have been changed
+    in it. `doubt`: a commit was sent whose effect is unknown. `keep`: its commit was refused with everything in place.
+    `borrowed`: it stands in for an edit of somebody else that is gone, only to see whether its commit happened.
     """
 
     asked: Asked
@@ -46,7 +54,8 @@ class Work:
     fresh: bool = True
     changed: bool = False
     sent: dict[str, str] = field(default_factory=dict)
-    before: dict[str, tuple[Release, ...]] = field(default_factory=dict)
+    before: dict[str, Releases] = field(default_factory=dict)
+    seen: dict[str, Releases] = field(default_factory=dict)
     listing: bool = False
     doubt: bool = False
     keep: bool = False
@@ -57,7 +66,7 @@ def opened(asked: Asked) -> Steps[Work]:
     """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
     if asked.existing_edit and not asked.dry_run:
         work = Work(asked, api.Edit(asked.package, asked.existing_edit), own=False, fresh=False)
-        yield from patiently(work.edit.get(), asked.tries)
+        yield from _found(work)
         yield from _announce(work, f"Working in edit {work.edit.id}.")
         return work
     kept = _recalled(asked, (yield Recall(asked.memory)))
@@ -72,6 +81,22 @@ def opened(asked: Asked) -> Steps[Work]:
         return kept
     yield Note(f"Edit {kept.edit.id} of an earlier run is closed.")
     return (yield from reopened(kept))
+
+
+def _found(work: Work) -> Steps[None]:
+    """Makes sure that the edit of others is there: if it is not, running again would not help."""
+    try:
+        yield from patiently(work.edit.get(), work.asked.tries)
+    except Refused as refused:
+        if find(refused) in (EDIT_GONE, OTHER):
+            _blame_the_input(refused)
+        raise
+
+
+def _blame_the_input(refused: Refused) -> None:
+    """Explains a refusal that means an edit of others, which this program can't open again."""
+    refused.cause = "`existing-edit-id` names no open edit: misspelt, committed, deleted or expired."
+    refused.cure = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
 def reopened(lost: Work) -> Steps[Work]:
@@ -118,11 +143,12 @@ def settle(work: Work, error: BaseException) -> Steps[None]:
     name = f"Edit {work.edit.id}"
     if isinstance(error, (TemporaryError, Interrupted)):
         yield Note(f"{name} is kept: the next run goes on in it.")
+    elif not work.own and isinstance(error, Refused) and find(error) is EDIT_GONE:
+        _blame_the_input(error)
     elif not work.own:
         yield Note(f"{name} was not opened here and stays open.")
     elif work.keep:
-        again = f"run again, or set `existing-edit-id: {work.edit.id}`"
-        yield Note(f"{name} is kept with everything in place: when the cause is removed, {again}.", "warning")
+        yield Note(f"{name} is kept with everything in it.")
     else:
         yield from discard(work)
 
@@ -160,8 +186,7 @@ def commit(work: Work) -> Steps[bool]:
             continue
         turns += 1
         if turns > 2 or not _demands_other_way(work.asked, error, by_hand):
-            yield from _refused(work, error)
-            raise error
+            raise (yield from _refused(work, error, losses))
         by_hand = not by_hand
         yield Note(f"Google Play says: {error.what} Committing again in the same edit.")
 
@@ -196,10 +221,17 @@ def _committed_after_all(work: Work, losses: int, error: UploaderError) -> Steps
     return state == "committed"
 
 
-def _refused(work: Work, error: UploaderError) -> Steps[None]:
-    if not (isinstance(error, Refused) and find(error) is EDIT_GONE):
-        work.doubt, work.keep = False, True
-        yield from remember(work)
+def _refused(work: Work, error: UploaderError, losses: int) -> Steps[UploaderError]:
+    """The refusal of a commit, with the way back to the edit, which is kept unless it is gone."""
+    if isinstance(error, Refused) and find(error) is EDIT_GONE:
+        work.doubt = work.own or losses > 0  # others may have committed an edit of theirs: that was not this run
+        return error
+    work.doubt, work.keep = False, True
+    yield from remember(work)
+    known = explained(error) if isinstance(error, Refused) else error
+    kept = f"Edit {work.edit.id} is kept with everything in it: set `existing-edit-id: {work.edit.id}`, or run again."
+    known.cure = f"{known.cure} {kept}".strip()
+    return known
 
 
 def _demands_other_way(asked: Asked, error: UploaderError, by_hand: bool) -> bool:

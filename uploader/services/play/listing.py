@@ -7,12 +7,13 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from uploader.artifacts import Artifact
-from uploader.errors import ProtocolError, Refused
+from uploader.errors import Refused
 from uploader.playfiles import StoreFiles
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Upload
 from uploader.services.media import choose
 from uploader.services.play import api
+from uploader.services.play.api import entries
 from uploader.services.play.edit import Work
 from uploader.services.play.patience import Steps, patiently
 
@@ -33,8 +34,8 @@ def synchronise(work: Work, listing: StoreFiles) -> Steps[None]:
 
 
 def _listed(work: Work) -> Steps[dict[str, Mapping[str, Any]]]:
-    entries = _entries((yield from patiently(work.edit.listings(), work.asked.tries)), "listings")
-    return {str(entry.get("language", "")): entry for entry in entries}
+    answer = yield from patiently(work.edit.listings(), work.asked.tries)
+    return {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
 
 
 def _texts(work: Work, listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
@@ -58,7 +59,7 @@ def _places(listing: StoreFiles, listed: Iterable[str]) -> list[Place]:
 def _place(work: Work, place: Place, images: tuple[Artifact, ...]) -> Steps[list[Upload]]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
     answer = yield from patiently(work.edit.images(*place), work.asked.tries)
-    there = {str(entry.get("sha256", "")).lower(): entry for entry in _entries(answer, "images")}
+    there = {str(entry.get("sha256", "")).lower(): entry for entry in entries(answer, "images")}
     missing = []
     for image in images:
         digest = yield Digest(image)
@@ -95,10 +96,3 @@ def _send(work: Work, uploads: list[Upload]) -> Steps[None]:
             yield from patiently(upload, work.asked.tries)
         elif result.failure is not None:
             raise result.failure
-
-
-def _entries(answer: object, name: str) -> list[Mapping[str, Any]]:
-    found = answer.get(name, []) if isinstance(answer, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
-        raise ProtocolError(f"Google Play listed the {name} in a form that is not documented.")
-    return found

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from uploader.errors import ProtocolError, ServiceError
 
 Release: TypeAlias = Mapping[str, Any]
+Releases: TypeAlias = tuple[Release, ...]
 Notes: TypeAlias = tuple[tuple[str, str], ...]
 
 STAGED = frozenset({"inProgress", "halted"})
@@ -36,7 +37,7 @@ class Wish:
     countries: tuple[str, ...] = ()
 
 
-def releases(answer: object) -> tuple[Release, ...]:
+def releases(answer: object) -> Releases:
     """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer."""
     found = answer.get("releases", []) if isinstance(answer, Mapping) else None
     if not isinstance(found, list) or not all(isinstance(release, Mapping) for release in found):
@@ -62,8 +63,18 @@ def promoted(wish: Wish, source: Release, retained: Iterable[str]) -> Release:
 
 
 def changed(wish: Wish, release: Release) -> Release:
-    """The same release with another status, fraction, or whatever else the wish has."""
-    return _wished(release, wish, codes(release))
+    """The same release with another status, fraction, or whatever else the wish has.
+
+    Raises ServiceError when it would be in progress without a fraction.
+    """
+    result = _wished(release, wish, codes(release))
+    if result["status"] == "inProgress" and "userFraction" not in result:
+        raise ServiceError(
+            f"The release {describe(release)} can't go on in progress: nothing says for how many users.",
+            cause="It has no fraction of its own, since it had been completed before.",
+            cure="Give `user-fraction`, or set `status: completed` for everybody.",
+        )
+    return result
 
 
 def to_promote(track: str, live: Sequence[Release]) -> Release:
@@ -81,7 +92,12 @@ def to_change(track: str, live: Sequence[Release]) -> Release:
 
 def newest(found: Sequence[Release]) -> Release:
     """The release with the highest version code, of at least one."""
-    return max(found, key=lambda release: max((_number(code) for code in codes(release)), default=-1))
+    return max(found, key=highest)
+
+
+def highest(release: Release) -> int:
+    """The highest version code of a release, -1 when it has none."""
+    return max((_number(code) for code in codes(release)), default=-1)
 
 
 def notes_of(release: Release) -> Notes:
@@ -91,7 +107,7 @@ def notes_of(release: Release) -> Notes:
     return tuple((str(note.get("language", "")), str(note.get("text", ""))) for note in notes)
 
 
-def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> tuple[Release, ...]:
+def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
     """The releases of the track with the new one first. Raises ServiceError when it would displace a rollout."""
     kept = [other for other in live if not _displaces(release, other)]
     rollouts = [other for other in live if other.get("status") == "inProgress" and other not in kept]
@@ -118,9 +134,14 @@ def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
 
 def describe(release: Release) -> str:
     """A release for people: `278+279 inProgress 10 %`."""
+    words = ("+".join(codes(release)) or "without version", str(release.get("status", "of unknown status")))
+    return " ".join(filter(None, (*words, share(release))))
+
+
+def share(release: Release) -> str:
+    """How many users a staged release is for: `10 %`; empty where it says nothing."""
     fraction = release.get("userFraction")
-    percent = f" {fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
-    return f"{'+'.join(codes(release)) or 'without version'} {release.get('status', 'of unknown status')}{percent}"
+    return f"{fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
 
 
 def describe_all(live: Iterable[Release]) -> str:

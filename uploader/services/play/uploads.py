@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from uploader.artifacts import Artifact
-from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, ServiceError
+from uploader.errors import AnswerLost, IntegrityError, Refused, ServiceError
 from uploader.results import FileResult
 from uploader.services.base import Digest, Endpoint, Note, Reused, Upload
-from uploader.services.play.api import APK, OCTETS
+from uploader.services.play.api import APK, OCTETS, entries
 from uploader.services.play.edit import Work, remember
 from uploader.services.play.patience import Steps, patiently
 from uploader.services.play.troubles import VERSION_TAKEN, find
@@ -22,8 +22,8 @@ def shelf(work: Work) -> Steps[Shelf]:
     """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
     bundles = yield from patiently(work.edit.bundles(), work.asked.tries)
     apks = yield from patiently(work.edit.apks(), work.asked.tries)
-    entries = [*_entries(bundles, "bundles"), *_entries(apks, "apks")]
-    return {entry["versionCode"]: entry for entry in entries if isinstance(entry.get("versionCode"), int)}
+    found = [*entries(bundles, "bundles"), *entries(apks, "apks")]
+    return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
 
 
 def upload_all(work: Work) -> Steps[None]:
@@ -146,10 +146,3 @@ def _sha256(entry: Mapping[str, Any]) -> str:
     binary = entry.get("binary")
     holder = binary if isinstance(binary, Mapping) else entry
     return str(holder.get("sha256", "")).lower()
-
-
-def _entries(answer: object, name: str) -> list[Mapping[str, Any]]:
-    found = answer.get(name, []) if isinstance(answer, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
-        raise ProtocolError(f"Google Play listed the {name} in a form that is not documented.")
-    return found
