@@ -6,7 +6,7 @@ Every room's offline checks are run even when an earlier one found mistakes, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +16,7 @@ from uploader.artifacts import Artifact, find
 from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs, addressed
 from uploader.services.base import Flow, Note, Outcome, Prepared
+from uploader.services.permission import heeded
 
 T = TypeVar("T")
 
@@ -84,7 +85,8 @@ def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     # Only the room that is needed is loaded: the catalogue of all methods costs a Play release nothing.
     room = import_module(f"uploader.services.{_ROOMS.get(inputs.target, 'generic')}")
     prepared: Prepared = room.prepare(inputs, files)
-    return prepared
+    # Play knows its own refusals, and which of them are about rights.
+    return prepared if inputs.target == "play" else replace(prepared, flow=lambda: heeded(prepared.flow()))
 
 
 def _nothing(shard: tuple[int, int]) -> Prepared:
