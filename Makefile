@@ -1,4 +1,4 @@
-# Every target makes what it needs: a `.venv` from the hashed locks, with nothing but a python3 on the machine.
+# Every target makes what it needs: a `.venv` from the hashed locks, with nothing but a python3 and a package index.
 # A second run is quick, since each step leaves a stamp. `make` alone tells what there is.
 
 VENV = .venv/bin

@@ -78,7 +78,7 @@ class Ground:
         return {"PATH": os.environ["PATH"], "HOME": str(self.folder), **dict.fromkeys(names, trust)}
 
     def _ask(self, data: bytes | None) -> dict[str, Any]:
-        with urllib.request.urlopen(self.url("http") + CONTROL, data) as answer:  # noqa: S310  # loopback, http
+        with urllib.request.urlopen(self.url("http") + CONTROL, data) as answer:  # noqa: S310  # our own sink, on loopback
             told: dict[str, Any] = json.load(answer)
             return told
 

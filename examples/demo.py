@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -75,7 +76,7 @@ class Stage:
         self._common = {"api-endpoint": url, "credentials": json.dumps(key), "state-dir": str(workspace / ".state")}
 
     def act(self, title: str, inputs: Mapping[str, str]) -> dict[str, str]:
-        """One run: shows its log, its outputs and its summary, and returns the outputs. Ends the demo if it fails."""
+        """One run: shows its log, with its outputs, and its summary; returns the outputs. Ends the demo if it fails."""
         say(title)
         files = {"GITHUB_OUTPUT": self._workspace / "output", "GITHUB_STEP_SUMMARY": self._workspace / "summary.md"}
         for path in files.values():
@@ -86,8 +87,7 @@ class Stage:
         environment |= {f"INPUT_{name.upper()}": value for name, value in {**self._common, **inputs}.items()}
         status = run(environment, self._workspace)
         outputs = dict(read_outputs(files["GITHUB_OUTPUT"].read_text()))
-        show("outputs", "\n".join(f"{name} = {value}" for name, value in outputs.items()))
-        show("job summary", files["GITHUB_STEP_SUMMARY"].read_text())
+        show("job summary", folded(files["GITHUB_STEP_SUMMARY"].read_text()))
         if status:
             raise SystemExit(f"The run ended with exit code {status}.")
         return outputs
@@ -112,6 +112,11 @@ def read_outputs(text: str) -> Iterator[tuple[str, str]]:
     for line in lines:
         name, _, delimiter = line.partition("<<")
         yield name, "\n".join(takewhile(partial(ne, delimiter), lines))
+
+
+def folded(markdown: str) -> str:
+    """The page as it is seen at first: of what is folded, the title alone."""
+    return re.sub(r"<details><summary>(.*?)</summary>.*?</details>", r"▸ \1", markdown, flags=re.DOTALL)
 
 
 def curtain(

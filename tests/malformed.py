@@ -170,7 +170,7 @@ def _endless(head: bytes, block: bytes) -> Answer:
 
 def _dripping(data: bytes) -> Answer:
     def send(connection: socket.socket) -> None:
-        end = time.monotonic() + 3
+        end = time.monotonic() + 2
         for byte in data:
             if time.monotonic() > end:
                 return
@@ -183,7 +183,7 @@ def _dripping(data: bytes) -> Answer:
 def _silent(data: bytes) -> Answer:
     def send(connection: socket.socket) -> None:
         connection.sendall(data)
-        connection.settimeout(3)
+        connection.settimeout(1.5)
         with suppress(OSError):
             while connection.recv(65536):
                 pass

@@ -80,7 +80,7 @@ def python_files(*folders: str) -> list[Path]:
 
 CLIENT = [file for file in python_files("uploader") if house_of(file) != "emulator"]
 EMULATOR = [file for file in python_files("uploader") if house_of(file) == "emulator"]
-EVERYTHING = [ROOT / "entrypoint.py", *python_files("uploader", "tests", "examples", "scripts")]
+EVERYTHING = [ROOT / "entrypoint.py", *python_files("uploader", "tests", "examples", "scripts", "benchmarks")]
 
 
 def short(file: Path) -> str:

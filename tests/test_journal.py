@@ -496,7 +496,7 @@ def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
 @pytest.mark.parametrize("second", ["stopped while it asked", "killed after it had sent more"])
 def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, second: str) -> None:
     """What a second run did to the entry of the first one never lets a third mix two builds, its file being another."""
-    job.emulator.add_fault("resumable.put", "stall", nth=2, after=100_000, seconds=30)
+    job.emulator.add_fault("resumable.put", "stall", nth=4, after=100_000, seconds=30)
     begun = job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 1)
     assert begun.send(signal.SIGTERM).end().code == 143
     on, number = ("resumable.query", signal.SIGTERM) if "asked" in second else ("resumable.put", signal.SIGKILL)
@@ -504,7 +504,7 @@ def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, s
     job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 2).send(number).end()
     path = job.workspace / "a.bin"
     content = bytearray(path.read_bytes())
-    content[100_000 if "asked" in second else 5 * 256 * KIB] ^= 1
+    content[700_000 if "asked" in second else 5 * 256 * KIB] ^= 1  # beyond what the sample sees
     path.write_bytes(content)
     os.utime(path, (1, 1))
     ended = job.run(DRIVE)

@@ -69,7 +69,7 @@ def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(machine: Mak
     runner = machine(more=permitted(google))
     bundle(runner.workspace)
     step = runner.step(given(google))
-    assert "there is no lasting secret to seal them with" in step.log
+    assert "there is no lasting secret to seal them with; give one as `state-key`" in step.log
     assert not (runner.temp / "uploader").exists()
 
 
@@ -100,7 +100,7 @@ def test_a_job_without_the_permission_is_told_what_to_write(machine: MakeRunner,
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"service_account": "other@example.iam.gserviceaccount.com"}, "iamcredentials.googleapis.com refused"),
+        ({"service_account": "other@example.iam.gserviceaccount.com"}, "127.0.0.1 refused the login"),
         ({"workload_identity_provider": "projects/my-app/providers/ci"}, "workload-identity-provider"),
     ],
 )

@@ -77,9 +77,11 @@ class InputError(UploaderError):
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
-        wrong = len({problem.name for problem in problems})
-        several = f"{wrong} inputs are wrong." if wrong > 1 else "An input is wrong in several ways."
-        what = several if len(problems) > 1 else "".join(map(str, problems))
+        names = list(dict.fromkeys(problem.name for problem in problems))
+        wrong = (
+            f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {''.join(names)}."
+        )
+        what = wrong if len(problems) > 1 else "".join(map(str, problems))
         super().__init__(what, cure="Nothing was sent: correct what is wrong and run again.")
 
     @property

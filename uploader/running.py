@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from uploader import credentials
 from uploader.credentials.login import Login
@@ -39,26 +40,12 @@ def prepare(
     patience = Patience(clock, stop, asked.max_retries, asked.retry_deadline)
     transport = transport or Requests(connections=asked.concurrency, direct=plan.rehearsal)
     stop.when_set(transport.abort)
-    login = credentials.load(
-        asked,
-        plan.prepared.scopes,
-        sleep=_sleep(clock, stop),
-        source=source,
-        on_secret=speak.mask,
-        random=clock.fraction,
-        clock=clock.monotonic,
-    )
+    load = partial(credentials.load, sleep=_sleep(clock, stop), random=clock.fraction, clock=clock.monotonic)
+    login = load(asked, plan.prepared.scopes, source=source, on_secret=speak.mask)
     speak.info(f"Acting as {login.account}.")
     if asked.dry_run and plan.prepared.scopes:  # none: this job has nothing to do, and a token for nothing is refused
         login.token()
-    settings = Settings(
-        root=asked.api_endpoint,
-        protocol=asked.upload_protocol,
-        chunk_size=asked.chunk_size,
-        concurrency=asked.concurrency,
-        stall_timeout=asked.stall_timeout,
-        finalize_timeout=asked.finalize_timeout,
-    )
+    settings = _settings(asked)
     wire = Wire(transport, login, patience, settings)
     return Driver(wire, settings, _journal(asked, login, clock, speak, stack), speak, plan.prepared.limit)
 
@@ -78,6 +65,17 @@ def _rehearse(asked: Inputs, speak: Voice, stack: ExitStack) -> Inputs:
     )
 
 
+def _settings(asked: Inputs) -> Settings:
+    return Settings(
+        root=asked.api_endpoint,
+        protocol=asked.upload_protocol,
+        chunk_size=asked.chunk_size,
+        concurrency=asked.concurrency,
+        stall_timeout=asked.stall_timeout,
+        finalize_timeout=asked.finalize_timeout,
+    )
+
+
 def _sleep(clock: Clock, stop: Stop) -> Callable[[float], None]:
     def sleep(seconds: float) -> None:
         clock.sleep(seconds)
@@ -88,8 +86,8 @@ def _sleep(clock: Clock, stop: Stop) -> Callable[[float], None]:
 
 def _journal(asked: Inputs, login: Login, clock: Clock, speak: Voice, stack: ExitStack) -> Journal:
     if login.seal_key is None or asked.state_dir is None:
-        secret = "this login has no lasting secret to seal them with; a `state-key` would be one"
-        why = secret if login.seal_key is None else "there is no folder for them; `state-dir` names one"
+        unsealed = "there is no lasting secret to seal them with; give one as `state-key`"
+        why = unsealed if login.seal_key is None else "there is no folder for them; give one as `state-dir`"
         speak.info(f"Unfinished uploads are not kept for a next run: {why}.")
         return NoJournal()
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.

@@ -30,12 +30,27 @@ def test_what_happened_and_what_went_wrong() -> None:
 
 
 def test_all_mistakes_are_listed() -> None:
-    """Several wrong inputs are listed one a line before the error line that names them all."""
+    """Several wrong inputs are counted and listed one a line, in one place and once."""
     out, err = io.StringIO(), io.StringIO()
     problems = Problem("files", "nothing matches."), Problem("tracks", "is missing.", "internal, …")
     voice(where(Path(), "console"), stdout=out, stderr=err).error(InputError(*problems))
-    assert out.getvalue() == "- files: nothing matches.\n- tracks: is missing. Accepted: internal, …\n"
-    assert err.getvalue().startswith("ERROR: 2 inputs are wrong: files: nothing matches. | tracks: is missing.")
+    assert err.getvalue() == (
+        "ERROR: 2 inputs are wrong. Nothing was sent: correct what is wrong and run again.\n"
+        "- files: nothing matches.\n- tracks: is missing. Accepted: internal, …\n"
+    )
+    assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"), [("Not allowed", "Not allowed."), ("Why?", "Why?"), ('He said "no."', 'He said "no."')]
+)
+def test_every_sentence_ends(words: str, shown: str) -> None:
+    """A server's words often lack a full stop; what follows them is a sentence of its own all the same."""
+    err = io.StringIO()
+    error = Refused(words, status=403, cause="No right", cure="Ask.")
+    voice(where(Path(), "console"), stdout=err, stderr=err).error(error)
+    assert err.getvalue() == f"ERROR: {shown} No right. Ask.\n"
+    assert str(error) == f"{shown} No right. Ask."
 
 
 @given(st.lists(hostile, max_size=4))

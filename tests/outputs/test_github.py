@@ -80,12 +80,23 @@ def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
 
 
 def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
-    """Several wrong inputs are listed one a line for reading, and all of them stand in the one annotation."""
+    """Several wrong inputs stand in the one annotation, each on a line of its own, and nowhere else."""
     heard.voice.error(InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing.")))
     (command,) = heard.commands
-    assert "files: nothing matches." in command.data
-    assert "tracks: is missing." in command.data
-    assert heard.log.getvalue().startswith("- files: nothing matches.\n- tracks: is missing.\n")
+    assert command.data == (
+        "2 inputs are wrong. Nothing was sent: correct what is wrong and run again.\n"
+        "- files: nothing matches.\n- tracks: is missing."
+    )
+    assert heard.log.getvalue().count("\n") == 1
+
+
+def test_mistakes_that_no_annotation_can_hold_stand_in_the_log(heard: Heard) -> None:
+    """GitHub cuts an annotation at 4096 characters; what it has no room for is listed before it."""
+    heard.voice.error(InputError(*(Problem(f"input-{number}", "is wrong. " * 10) for number in range(100))))
+    (command,) = heard.commands
+    assert command.data.startswith("100 inputs are wrong. Nothing was sent")
+    assert len(command.data) <= 4096
+    assert "input-99: is wrong." in heard.log.getvalue().partition("::error")[0]
 
 
 @pytest.mark.parametrize("letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"])

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from tests.outputs.platforms import where
 from uploader.errors import UploaderError
 from uploader.outputs import Voice, voice
-from uploader.outputs.progress import Lines, size
+from uploader.outputs.progress import Lines
+from uploader.results import size
 
 MIB = 1024 * 1024
 
@@ -102,13 +103,13 @@ def test_resumed_upload_starts_where_it_stopped() -> None:
 
 
 def test_failed_upload_says_where_it_stopped() -> None:
-    """An upload that ends badly says how far it came; later calls say nothing."""
+    """An upload that ends badly says how much was sent, which need not be stored; later calls say nothing."""
     log = Log(100 * MIB)
     log.clock.seconds = 0.5
     log.progress.to(20 * MIB)
     log.progress.done(ok=False)
     log.progress.done(ok=True)
-    assert log.at(99, 90 * MIB) == ["app.aab: stopped at 20 %, 20.0 MiB of 100.0 MiB"]
+    assert log.at(99, 90 * MIB) == ["app.aab: stopped, 20.0 MiB of 100.0 MiB had been sent"]
 
 
 @given(st.integers(0, 10**6), st.lists(st.tuples(st.floats(0, 40), st.integers(0, 10**6)), max_size=50))

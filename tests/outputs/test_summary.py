@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.outputs.platforms import hostile, reading, tables, workflow_commands
-from uploader.errors import Refused
+from uploader.errors import InputError, Problem, Refused
 from uploader.outputs.markdown import link
 from uploader.outputs.summary import LIMIT, Report, render
 from uploader.redaction import Redactor
@@ -69,9 +69,23 @@ def test_timeline_shows_attempts_waits_and_bytes() -> None:
     """A Mermaid chart has one bar for each attempt and wait, in milliseconds since the run began."""
     assert (
         "```mermaid\ngantt\n    dateFormat x\n    axisFormat %s s\n    section out/app-release.aab\n"
-        "    sent 12.0 MiB :active, 500, 4500\n    wait 503_ again in 2 s :crit, 4500, 6500\n"
+        "    sent 12.0 MiB :active, 500, 4500\n    wait 503, again in 2 s :crit, 4500, 6500\n"
         "    sent 18.0 MiB :active, 6500, 10000\n    done version 278 :done, milestone, 10000, 10001\n```"
     ) in page()
+
+
+def test_timeline_keeps_what_went_otherwise() -> None:
+    """Requests that follow one another are one bar; no wait and no new beginning between them is left out."""
+    chunks = [Moment(float(second), "sent", "", 1.0, MIB) for second in range(30)]
+    middle = [Moment(30.0, "wait", "503", 2.0), Moment(32.0, "restarted", "the session is gone")]
+    moments = [*chunks, *middle, replace(chunks[0], at=33.0), replace(chunks[0], at=34.0)]
+    chart = page(files=(replace(BUNDLE, timeline=tuple(moments)),)).split("```")[1].splitlines()[5:]
+    assert [line.strip() for line in chart] == [
+        "sent 30.0 MiB in 30 requests :active, 0, 30000",
+        "wait 503 :crit, 30000, 32000",
+        "restarted the session is gone :crit, milestone, 32000, 32001",
+        "sent 2.0 MiB in 2 requests :active, 33000, 35000",
+    ]
 
 
 def test_timeline_stays_small() -> None:
@@ -101,6 +115,18 @@ def test_failure_says_what_why_and_what_to_do() -> None:
     assert "> **What happened:** Google said: Precondition check failed.<br>\n> **Likely cause:** No app.<br>\n" in text
     assert [row[0] for row in tables(text)[0]] == ["File", "`bad.apk`", "`out/app-release.aab`"]
     assert tables(text)[0][1][-1] == "❌ not reached"
+
+
+def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
+    """The heading counts them, each has a line of its own, and a list without end is cut with a word on the rest."""
+    error = InputError(*(Problem(f"input-{number}", "is wrong.") for number in range(60)))
+    text = page(outcome="failed", headline=error.what, error=error)
+    assert text.startswith("## ❌ 60 inputs are wrong.\n")
+    assert (
+        "**What to do:** Nothing was sent: correct what is wrong and run again.<br>\n\n- ❌ input-0: is wrong.\n"
+        in text
+    )
+    assert "- ❌ input-49: is wrong.\n- and 10 more\n" in text
 
 
 @pytest.mark.parametrize(
@@ -158,7 +184,7 @@ def test_chart_is_well_formed(moments: list[Moment]) -> None:
     """Whatever a moment says and whenever it was, each line of the chart is a task with two increasing times."""
     text = page(files=(replace(BUNDLE, path="a:b\n```;#%%{", timeline=tuple(moments)),))
     chart = text.split("```mermaid\n")[1].split("\n```")[0].split("\n")
-    assert chart[3] == "    section a_b_n_"
+    assert chart[3] == "    section a, b_n_, _"
     for line in chart[4:]:
         task = re.fullmatch(r"    (?:sent|wait|failed)[\w .,()/+-]* :[a-z, ]+, (\d+), (\d+)", line)
         assert task

@@ -24,6 +24,7 @@ from uploader.services.base import (
 )
 
 PACKAGE = "com.example.app"
+STANDARD = ("production", "beta", "alpha", "internal")
 BY_HAND = (
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
     "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
@@ -87,6 +88,7 @@ class Play:
         self.live = State()
         self.review = "either"  # "by hand" and "automatic" refuse the other way
         self.in_review = False
+        self.closed_tracks: set[str] | None = None  # where it is set, any other track but the standard ones is unknown
         self.faults: list[Fault] = []
         self.calls: list[str] = []
         self.uploads: list[str] = []
@@ -167,6 +169,9 @@ class Play:
 
     def _content(self, state: State, name: str, rest: str, step: Call) -> Any:
         match name.split():
+            case ["GET", "tracks"] if rest == "/tracks":
+                names = dict.fromkeys((*STANDARD, *(self.closed_tracks or ()), *state.tracks))
+                return {"tracks": [self._track(state, "GET", track, None) for track in names]}
             case [method, "tracks"]:
                 return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
@@ -207,6 +212,8 @@ class Play:
         return {"image": image}
 
     def _track(self, state: State, method: str, track: str, body: Any) -> Any:
+        if self.closed_tracks is not None and track not in {*STANDARD, *self.closed_tracks}:
+            raise refused(404, f"Track not found: {track}.", "trackNotFound")
         if method == "PUT":
             _check_track(state, body["releases"])
             assert body["track"] == track
@@ -257,9 +264,9 @@ def _check_track(state: State, releases: list[dict[str, Any]]) -> None:
     if by_status.count("inProgress") + by_status.count("halted") > 1:
         raise refused(400, "Too many staged releases specified.")
     for one in releases:
-        staged = one["status"] in ("inProgress", "halted")
+        fits = {"inProgress": {True}, "halted": {True, False}}.get(one["status"], {False})
         assert all(isinstance(code, str) for code in one["versionCodes"])
         if not {int(code) for code in one["versionCodes"]} <= state.bundles.keys() | state.apks.keys():
             raise refused(400, "Version code is not known.")
-        if staged != ("userFraction" in one):
+        if ("userFraction" in one) not in fits:
             raise refused(400, "User fraction does not fit the status.")

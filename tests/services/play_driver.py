@@ -78,6 +78,11 @@ class Driver:
         return "\n".join(step.text for step in self.steps if isinstance(step, Note))
 
     @property
+    def warnings(self) -> list[str]:
+        """What of the log is a warning."""
+        return [step.text for step in self.steps if isinstance(step, Note) and step.level == "warning"]
+
+    @property
     def waits(self) -> int:
         return sum(isinstance(step, Pause) for step in self.steps)
 

@@ -90,6 +90,21 @@ def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: s
     assert any(what in problem.what for problem in caught.value.problems if problem.name == "params"), caught.value
 
 
+@pytest.mark.parametrize(
+    ("target", "params", "accepted"),
+    [
+        ("drive.files.update", "", "`fileId: …`, a text"),
+        ("drive.files.create", "supportsAllDrives: 1", "a boolean"),
+        ("storage.objects.insert", "bucket: b\nifGenerationMatch: x", "a whole number"),
+    ],
+)
+def test_a_parameter_is_shown_as_it_is_written(tmp_path: Path, target: str, params: str, accepted: str) -> None:
+    """A missing parameter is answered with the line to write, a mistyped one with its kind in plain words."""
+    with pytest.raises(InputError) as caught:
+        prepared(tmp_path, target=target, params=params)
+    assert accepted in [problem.accepted for problem in caught.value.problems]
+
+
 def test_all_mistakes_come_together(tmp_path: Path) -> None:
     """Mistakes in params, metadata and files are told in one error."""
     inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -79,6 +80,41 @@ def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, pat
     assert upload.media_type == "message/rfc822"
     assert not upload.endpoint.repeatable
     assert upload.metadata == ({"id": "d/1"} if action == "draft-send" else None)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({}, 'Send mail "Release" ('),
+        ({"mail_subject": ""}, "Send mail ("),
+        ({"gmail_action": "draft-update", "draft_id": "r1"}, 'Replace the draft by mail "Release" ('),
+    ],
+)
+def test_the_plan_names_the_mail_and_counts_who_gets_it(tmp_path: Path, given: dict[str, str], line: str) -> None:
+    """A mail is called a mail, by its subject, with its size, its attachments and its recipients."""
+    file = make_file(tmp_path, "a.txt")
+    (told,) = prepared(tmp_path, file, **{**BASIC, "mail_cc": "c@example.com, d@example.com", **given}).lines
+    assert told.startswith(line)
+    assert told.endswith(" B, with 1 attachment) to 3 recipients")
+
+
+def test_the_recipients_of_a_given_message_are_counted(tmp_path: Path) -> None:
+    """To, Cc and Bcc of an .eml are its recipients."""
+    make_file(tmp_path, "m.eml", EML.replace(b"Subject", b"Cc: c@example.com, d@example.com\r\nSubject"))
+    (line,) = prepared(tmp_path, target="gmail", message_file="m.eml").lines
+    assert re.fullmatch(r"Send m\.eml \(\d+ B\) to 3 recipients", line)
+
+
+@pytest.mark.parametrize("given", [{}, BASIC])
+def test_a_draft_that_is_not_there_is_explained(tmp_path: Path, given: dict[str, str]) -> None:
+    """Google's "Requested entity was not found" says nothing of drafts."""
+    made = prepared(tmp_path, **{"target": "gmail", **given, "gmail_action": "draft-send", "draft_id": "r1"})
+    error = Refused("Requested entity was not found.", status=404, reason="notFound")
+
+    with pytest.raises(Refused):
+        run(made, answer=lambda step: error if isinstance(step, (Call, Upload)) else None)
+    assert "`draft-id`" in error.cause
+    assert "`gmail-action: draft`" in error.cure
 
 
 def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from uploader.errors import (
 )
 from uploader.playfiles import StoreFiles
 from uploader.services.base import Call, Pause, Upload
+from uploader.services.play import api
 from uploader.services.play.asked import Asked, Extras
 from uploader.services.play.tracks import Wish
 
@@ -111,7 +112,7 @@ def test_a_refused_commit_keeps_the_edit_and_a_second_run_goes_on_to_the_commit(
     with pytest.raises(Refused) as caught:
         driver.run(asked(artifact(2)))
     assert "declaration" in caught.value.cause
-    assert "existing-edit-id: 1" in driver.notes
+    assert "Edit 1 is kept with everything in it: set `existing-edit-id: 1`" in caught.value.cure
     Driver(play, journal).run(asked(artifact(2)))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
@@ -121,9 +122,11 @@ def test_a_commit_without_permission_keeps_the_edit_too() -> None:
     """Everything is uploaded; only a right is missing, which somebody can give."""
     play = Play()
     play.fail("commit", refused(403, "The caller does not have permission"))
-    with pytest.raises(CredentialsError):
+    with pytest.raises(CredentialsError) as caught:
         Driver(play).run(asked(artifact(2)))
     assert "1" in play.edits
+    assert "Users and permissions" in caught.value.cure
+    assert "`existing-edit-id: 1`" in caught.value.cure
 
 
 def test_an_edit_kept_for_another_release_is_never_committed() -> None:
@@ -228,12 +231,35 @@ def test_two_replays_and_no_more() -> None:
     assert "concurrency:" in caught.value.cure
 
 
-def test_an_edit_of_others_that_is_gone_is_not_replaced() -> None:
-    """What other jobs put into it can't be made again here."""
+@pytest.mark.parametrize("name", ["GET", "GET bundles", "commit"])
+@pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED, "This edit has already been committed."])
+def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
+    """What other jobs put into it can't be made again here, and running again finds the same: the input is to blame."""
     play = Play()
-    with pytest.raises(Refused, match="Edit not found"):
-        Driver(play).run(asked(artifact(2), existing_edit="99"))
-    assert play.count("insert") == 0
+    play.answer(api.insert(PACKAGE))
+    play.fail(name, refused(404, why), effect=play.close_edits)
+    with pytest.raises(Refused, match=why) as caught:
+        Driver(play).run(asked(artifact(2), existing_edit="1"))
+    assert play.count("insert") == 1
+    assert caught.value.cure == "Correct `existing-edit-id`, or leave it out for a fresh edit."
+
+
+def test_an_edit_of_others_to_which_the_account_has_no_right_is_not_misspelt() -> None:
+    """Another refusal keeps its own explanation."""
+    play = Play()
+    play.fail("GET", refused(403, "The caller does not have permission"))
+    with pytest.raises(CredentialsError) as caught:
+        Driver(play).run(asked(artifact(2), existing_edit="1"))
+    assert "existing-edit-id" not in caught.value.cure
+
+
+def test_a_shared_edit_that_vanished_in_its_commit_proves_nothing() -> None:
+    """A job that only commits brought nothing by which a fresh look could tell whether it happened."""
+    play = Play()
+    play.answer(api.insert(PACKAGE))
+    play.fail("commit", LOST, effect=lambda: play.close_edits("Edit not found."))
+    with pytest.raises(ServiceError, match="can't see whether it was committed"):
+        Driver(play).run(asked(tracks=(), existing_edit="1"))
 
 
 # --- review ---------------------------------------------------------------------------------------------------------
@@ -249,6 +275,8 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
     assert "to be sent for review" in outcome.sections[-1].rows[0][1]
+    (warning,) = driver.warnings
+    assert warning.startswith(f"{PACKAGE}: what was committed waits in the Play Console, under Publishing overview")
 
 
 def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_mind() -> None:

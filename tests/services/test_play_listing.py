@@ -93,6 +93,47 @@ def test_pruning_removes_what_the_directory_does_not_have() -> None:
     assert "en-US phoneScreenshots: 1 image removed." in driver.notes
 
 
+def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:
+    """Two equal screenshots are two: not sent again in each run, and a third copy is pruned."""
+    play = Play()
+    files = StoreFiles({}, {PHONE: (image("a"), image("b"), image("a"))})
+    synchronised(play, files)
+    synchronised(play, files)
+    assert play.uploads == ["a.png", "b.png", "a.png"]
+    play.live.images[PHONE].append({"id": "third", "sha256": sha256(image("a"))})
+    synchronised(play, files)
+    assert shown(play, PHONE) == [sha256(image(name)) for name in "abaa"]
+    synchronised(play, files, prune=True)
+    assert shown(play, PHONE) == [sha256(image(name)) for name in "aba"]
+    assert len(play.uploads) == 3
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "sent"),
+    [("ac", "abc", "bc"), ("abc", "bac", "ac"), ("abc", "cab", "ab"), ("xab", "ab", ""), ("ab", "abc", "c")],
+)
+def test_with_pruning_the_order_is_the_directory_s(there: str, wanted: str, sent: str) -> None:
+    """Play shows images in the order of their arrival: those behind the first difference are sent once more."""
+    play = Play()
+    synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
+    play.uploads.clear()
+    driver, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune=True)
+    assert shown(play, PHONE) == [sha256(image(name)) for name in wanted]
+    assert play.uploads == [f"{name}.png" for name in sent]
+    assert driver.warnings == []
+
+
+@pytest.mark.parametrize(("there", "wanted", "after"), [("ac", "abc", "acb"), ("ab", "ba", "ab"), ("xa", "ab", "xab")])
+def test_without_pruning_another_order_is_a_warning(there: str, wanted: str, after: str) -> None:
+    """Nothing is deleted unasked; what would put it right is named."""
+    play = Play()
+    synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
+    driver, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}))
+    assert shown(play, PHONE) == [sha256(image(name)) for name in after]
+    told = [warning for warning in driver.warnings if "en-US phoneScreenshots: the order" in warning]
+    assert len(told) == (not after.endswith(wanted))
+
+
 def test_an_image_that_is_gone_already_is_pruned_well() -> None:
     """A deletion whose answer was lost is repeated by the driver and finds nothing."""
     play = Play()

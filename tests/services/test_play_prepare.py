@@ -15,6 +15,7 @@ from tests.services.play_driver import Driver
 from uploader.artifacts import Artifact, from_path
 from uploader.emulator.specimens import make_apk, make_bundle
 from uploader.errors import InputError, Refused
+from uploader.inputs import read
 from uploader.services import play
 from uploader.services.base import Prepared
 
@@ -141,7 +142,6 @@ def test_a_version_code_occurs_once(tmp_path: Path) -> None:
         ("completed", "0.1", True),
         ("draft", "0.1", True),
         ("inProgress", "", True),
-        ("halted", "", True),
     ],
 )
 def test_a_fraction_belongs_to_a_staged_release(tmp_path: Path, status: str, fraction: str, wrong: bool) -> None:
@@ -151,6 +151,35 @@ def test_a_fraction_belongs_to_a_staged_release(tmp_path: Path, status: str, fra
         assert complaints(tmp_path, bundle(tmp_path), **given).keys() == {"user-fraction"}
     else:
         prepare(tmp_path, bundle(tmp_path), **given)
+
+
+@pytest.mark.parametrize("given", [{}, {"promote_from": "beta", "package_name": PACKAGE}])
+def test_nothing_new_can_be_released_as_halted(tmp_path: Path, given: dict[str, str]) -> None:
+    """No fraction is missing; with one it is a warning, since the files may be the release that is there."""
+    files = () if given else (bundle(tmp_path),)
+    found = complaints(tmp_path, *files, tracks="production", status="halted", **given)
+    assert found.keys() == {"status"}
+    assert "only a release that is on the track can be halted" in found["status"]
+    (warning,) = prepare(tmp_path, *files, tracks="production", status="halted", user_fraction="0.1", **given).warnings
+    assert warning.startswith("`status: halted`")
+
+
+def test_one_release_is_not_split_over_jobs_that_each_commit(tmp_path: Path) -> None:
+    """A part is for a shared edit, or for one that stays open; all files in one job are 1/1."""
+    given = {"tracks": "beta", "shard": "2/3"}
+    assert "2/3" in complaints(tmp_path, bundle(tmp_path), **given)["shard"]
+    prepare(tmp_path, bundle(tmp_path), **given, existing_edit_id="12")
+    prepare(tmp_path, bundle(tmp_path), **given, commit="false")
+    prepare(tmp_path, bundle(tmp_path), **{**given, "shard": "1/1"})
+    prepare(tmp_path, package_name=PACKAGE, status="halted", **given)
+
+
+def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) -> None:
+    """`parallel: 3` needs no input to be a split."""
+    environ = {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(tmp_path), "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "3"}
+    inputs, _ = read({**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, [])
+    with pytest.raises(InputError, match="each of 3 jobs"):
+        play.prepare(inputs, (bundle(tmp_path),))
 
 
 @pytest.mark.parametrize(
@@ -241,12 +270,25 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
         ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is left alone"),
         ({"countries": "DE"}, "`countries`"),
         ({"images_prune": "true"}, "`images-prune` does nothing"),
+        ({"release_name": "x" * 51}, "`release-name` has 51 characters"),
     ],
 )
 def test_what_is_odd_is_a_warning(tmp_path: Path, given: dict[str, str], warning: str) -> None:
     """Google, or nobody, will mind: the run goes on."""
     (found,) = prepare(tmp_path, bundle(tmp_path), tracks="beta", **given).warnings
     assert found.startswith(warning)
+
+
+def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> None:
+    """The default must not be what Google refuses; a name that was given is left as it is."""
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_REF_TYPE": "tag", "GITHUB_REF_NAME": "release/" + "x" * 60}
+    given = {"GITHUB_WORKSPACE": str(tmp_path), "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}
+    inputs, _ = read({**environ, **given}, [])
+    prepared = play.prepare(inputs, (bundle(tmp_path),))
+    store = Play()
+    Driver(store).drive(prepared.flow())
+    assert store.live.tracks["beta"][0]["name"] == "release/" + "x" * 42
+    assert "cut to 50 characters" in prepared.warnings[0]
 
 
 def test_an_unsigned_artifact_is_warned_about(tmp_path: Path) -> None:

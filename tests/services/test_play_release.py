@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.services.fake_play import Play, artifact, plain, refused, release, sha256
 from tests.services.play_driver import Driver, asked
-from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError
+from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError, TemporaryError, UploaderError
 from uploader.playfiles import StoreFiles
 from uploader.services.base import Call, Upload
 from uploader.services.play.asked import Extras
@@ -19,7 +21,7 @@ def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
     driver = Driver(play)
     driver.run(asked(artifact(2)))
     assert play.calls == [
-        "insert", "GET bundles", "GET apks", "upload bundles", "GET tracks", "PUT tracks", "commit",
+        "insert", "GET tracks", "GET bundles", "GET apks", "upload bundles", "PUT tracks", "commit",
     ]  # fmt: skip
     assert play.live.tracks["internal"] == [release(2)]
 
@@ -66,9 +68,57 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
     """The summary gets what only this service knows: tables, and links that work with the package name alone."""
     outcome = Driver(Play(internal=[release(1)])).run(asked(artifact(2), wish=Wish("inProgress", 0.1)))
     tracks, review = outcome.sections
+    assert tracks.header == ("Track", "Before", "After")
     assert tracks.rows == (("internal", "1 completed", "2 inProgress 10 %, 1 completed"),)
     assert review.rows == (("com.example.app", "sent for review"),)
     assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
+
+
+@pytest.mark.parametrize(
+    ("job", "column"), [({"dry_run": True}, "Would be"), ({"commit": False}, "In the edit"), ({}, "After")]
+)
+def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column: str) -> None:
+    """A rehearsal shows what would be, an edit that is left open what is in it."""
+    driver = Driver(Play(internal=[release(1)]))
+    outcome = driver.run(asked(artifact(2), **job))
+    assert outcome.sections[0].header == ("Track", "Before", column)
+    assert f"before: 1 completed; {column.lower()}: 2 completed" in driver.notes
+
+
+@pytest.mark.parametrize(
+    ("job", "headline"),
+    [
+        ({"retained": ("6",)}, "6 is committed on production."),
+        ({"retained": ("6",), "wish": Wish("inProgress", 0.1)}, "6 is now at 10 % on production."),
+        ({"retained": ("6",), "wish": Wish("draft")}, "6 is a draft on production."),
+        ({"wish": Wish("inProgress", 0.5)}, "5 is now at 50 % on production."),
+        ({"wish": Wish("halted")}, "5 is halted on production."),
+        ({"wish": Wish("completed")}, "5 is rolled out to everybody on production."),
+        ({"wish": Wish(name="Spring")}, "5 is updated on production."),
+        ({"promote_from": "beta"}, "6 is promoted from beta to production."),
+        ({"promote_from": "beta", "wish": Wish("inProgress", 0.1)}, "6 is promoted from beta, at 10 %, to production."),
+        ({"wish": Wish("halted"), "tracks": ("production", "alpha")}, "5 is halted on production, alpha."),
+        (
+            {"wish": Wish(name="Spring"), "promote_from": "beta", "tracks": ("production", "internal")},
+            "6 is promoted from beta to production, internal.",
+        ),
+    ],
+)
+def test_the_headline_says_what_happened(job: dict[str, Any], headline: str) -> None:
+    """Halted, widened, completed, promoted: whoever reads one line knows it."""
+    rollout = release(5, status="inProgress", userFraction=0.2)
+    play = Play(production=[rollout, release(4)], alpha=[rollout], beta=[release(6)])
+    outcome = Driver(play).run(asked(**{"tracks": ("production",), "replace_rollout": True, **job}))
+    assert outcome.headline == f"com.example.app {headline}"
+
+
+def test_tracks_that_met_different_things_are_told_apart() -> None:
+    """The same change resumes each rollout where it was."""
+    play = Play(
+        production=[release(5, status="halted", userFraction=0.2)], beta=[release(5, status="halted", userFraction=0.5)]
+    )
+    outcome = Driver(play).run(asked(tracks=("production", "beta"), wish=Wish("inProgress")))
+    assert outcome.headline == "com.example.app 5 is now at 20 % on production and is now at 50 % on beta."
 
 
 @pytest.mark.parametrize(
@@ -105,6 +155,22 @@ def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
     Driver(play).run(asked(retained=("2", "3"), existing_edit=edit))
     assert play.live.tracks["internal"] == [release(2, 3)]
     assert play.count("insert") == 1
+
+
+@pytest.mark.parametrize("listed", [None, refused(404, "Not found."), TemporaryError("Play is down.")])
+def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError | None) -> None:
+    """Log and summary name the tracks, from Play's list, or one by one where it is not answered."""
+    play = Play(beta=[release(1)])
+    driver = Driver(play)
+    driver.run(asked(artifact(2), commit=False, tracks=("production",)))
+    if listed:
+        play.fail("GET tracks", listed)
+    last = Driver(play)
+    outcome = last.run(asked(tracks=(), existing_edit=driver.outputs["edit-id"]))
+    assert outcome.headline == "Edit 1 of com.example.app is committed."
+    assert outcome.sections[0].header == ("Track", "In the edit")
+    assert set(outcome.sections[0].rows) == {("production", "2 completed"), ("beta", "1 completed")}
+    assert "Track production in edit 1: 2 completed." in last.notes
 
 
 def test_an_existing_edit_is_never_deleted() -> None:
@@ -175,7 +241,8 @@ def test_a_listing_alone_needs_no_track() -> None:
     """Texts and images can be published without a release."""
     play = Play()
     listing = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
-    Driver(play).run(asked(tracks=(), listing=listing))
+    outcome = Driver(play).run(asked(tracks=(), listing=listing))
+    assert outcome.headline == "The store listing of com.example.app is committed."
     assert play.live.listings["en-US"]["title"] == "App"
     assert len(play.live.images["en-US", "icon"]) == 1
 
@@ -192,6 +259,8 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
     assert (again.outputs["committed"], again.outputs["version-codes"]) == ("true", "2")
     assert again.results[0].reused
     assert "already" in outcome.headline
+    assert again.outputs["edit-id"] == ""
+    assert "`edit-id` stays empty" in again.notes
 
 
 def test_no_permission_ends_with_exit_code_3_and_says_whom_to_ask() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.services.fake_play import Play, artifact, refused, release
+from tests.services.fake_play import PACKAGE, Play, artifact, refused, release
 from tests.services.play_driver import Driver, asked
 from uploader.errors import ProtocolError, ServiceError
-from uploader.services.play import tracks
+from uploader.playfiles import StoreFiles
+from uploader.services.play import api, tracks
 from uploader.services.play.tracks import Wish
 
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
@@ -181,6 +182,18 @@ def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> No
     assert play.uploads == []
 
 
+def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> None:
+    """Google halts a completed release too; it has no fraction, so resuming it needs one."""
+    play = Play(production=[release(5)])
+    Driver(play).run(asked(tracks=("production",), wish=Wish("halted")))
+    assert play.live.tracks["production"] == [release(5, status="halted")]
+    with pytest.raises(ServiceError, match="for how many users") as caught:
+        Driver(play).run(asked(tracks=("production",), wish=Wish("inProgress")))
+    assert "`user-fraction`" in caught.value.cure
+    Driver(play).run(asked(tracks=("production",), wish=Wish("inProgress", 0.1)))
+    assert play.live.tracks["production"] == [release(5, status="inProgress", userFraction=0.1)]
+
+
 def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:
     """The fraction of a draft can't be meant."""
     play = Play(production=[DRAFT, ROLLOUT, release(4)])
@@ -211,6 +224,110 @@ def test_a_404_about_the_edit_is_not_an_empty_track() -> None:
     assert play.live.tracks["beta"] == [release(2), release(1, status="draft")]
 
 
+# --- foreseen before the upload -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"tracks": ("beta", "production")},
+        {"tracks": ("beta", "prodution")},
+        {"tracks": ("Production",)},
+        {"tracks": ("wear:prodution",)},
+        {"tracks": ("production",), "promote_from": "betta", "listing": StoreFiles({"en-US": {"title": "App"}})},
+        {"tracks": ("alpha",), "wish": Wish("inProgress"), "listing": StoreFiles({"en-US": {"title": "App"}})},
+    ],
+)
+def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> None:
+    """A rollout in the way, a misspelt track, no fraction: told while it has cost nothing yet."""
+    play = Play(production=[ROLLOUT], alpha=[release(3)])
+    play.closed_tracks = {"testers"}
+    changes = "promote_from" in job or "wish" in job
+    with pytest.raises(ServiceError):
+        Driver(play).run(asked(*(() if changes else (artifact(6),)), **job))
+    assert {call for call in play.calls if not call.startswith("GET")} == {"insert", "DELETE"}
+    assert play.edits == {}
+
+
+@pytest.mark.parametrize(
+    ("track", "meant"),
+    [
+        ("prodution", "production"),
+        ("Production", "production"),
+        ("wear:Production", "wear:production"),
+        ("Testers 2", "testers 2"),
+    ],
+)
+def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> None:
+    """Of the standard tracks, their form factors, and those that Play lists."""
+    play = Play()
+    play.closed_tracks = {"testers 1", "testers 2"}
+    play.fail("GET tracks", refused(404, f"Track not found: {track}."))
+    with pytest.raises(ServiceError, match=f"has no track {track}") as caught:
+        Driver(play).run(asked(artifact(2), tracks=(track,)))
+    assert f"`{meant}`" in caught.value.cure
+
+
+@pytest.mark.parametrize("track", ["friends", "testers 3", "beta2"])
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_track_that_play_does_not_know_stays_possible(track: str, listed: bool) -> None:
+    """An unused closed track may be answered with 404: it is warned about once, and Google decides."""
+    play = Play()
+    play.fail("GET tracks", refused(404, f"Track not found: {track}."))
+    if not listed:
+        play.fail("GET tracks", refused(404, "Not found."))
+    driver = Driver(play)
+    driver.run(asked(artifact(2), tracks=(track,)))
+    assert play.live.tracks[track] == [release(2)]
+    assert [warning.partition(",")[0] for warning in driver.warnings] == [
+        f"Track {track}: Google Play does not list it"
+    ]
+
+
+def test_a_closed_track_that_play_lists_is_not_warned_about() -> None:
+    """It is there and was never used."""
+    play = Play()
+    play.closed_tracks = {"friends"}
+    play.fail("GET tracks", refused(404, "Track not found: friends."))
+    driver = Driver(play)
+    driver.run(asked(artifact(2), tracks=("friends",)))
+    assert driver.warnings == []
+
+
+def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
+    """Another job may have put its release there meanwhile, which must not be lost."""
+    play = Play()
+    play.answer(api.insert(PACKAGE))
+    draft = release(7, status="draft")
+
+    def other_job() -> None:
+        play.edits["1"].bundles[7] = "digest of 7"
+        play.edits["1"].tracks["internal"] = [draft]
+
+    play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
+    Driver(play).run(asked(artifact(2), existing_edit="1"))
+    assert play.live.tracks["internal"] == [release(2), draft]
+
+
+@pytest.mark.parametrize(
+    ("live", "warned"),
+    [
+        ([release(44)], True),
+        ([release(44, status="halted")], True),
+        ([release(44, status="draft")], False),
+        ([], False),
+    ],
+)
+def test_a_version_that_goes_backwards_is_warned_about(live: list[dict[str, Any]], warned: bool) -> None:
+    """Google takes it, and who has the higher version gets no update."""
+    driver = Driver(Play(internal=live))
+    driver.run(asked(artifact(42)))
+    assert [("44" in text and "42 is lower" in text) for text in driver.warnings] == [True] * warned
+
+
+# --- what goes along ------------------------------------------------------------------------------------------------
+
+
 def test_retained_versions_stay_beside_the_new_ones() -> None:
     """The older APK for old devices is part of the new release."""
     play = Play(production=[release(3, 4)])
@@ -233,6 +350,14 @@ def test_notes_are_copied_from_the_last_release_when_asked() -> None:
     play = Play(internal=[release(1, releaseNotes=notes)])
     Driver(play).run(asked(artifact(2), copy_notes=True))
     assert play.live.tracks["internal"] == [release(2, releaseNotes=notes)]
+
+
+@pytest.mark.parametrize("live", [[], [release(1)]])
+def test_notes_that_are_not_there_can_t_be_copied(live: list[dict[str, Any]]) -> None:
+    """`last-release` on an empty track, or after a release without notes, is a warning."""
+    driver = Driver(Play(internal=live))
+    driver.run(asked(artifact(2), copy_notes=True))
+    assert driver.warnings == ["Track internal: there are no release notes of a last release to take over."]
 
 
 def test_a_new_release_is_named_after_the_tag() -> None:

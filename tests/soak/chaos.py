@@ -221,4 +221,4 @@ class _Stopping(troubles.Mortal):
         self._until_signal -= 1
         if self._until_signal == 0:
             self._stop.set(signal.SIGINT)
-        return super().send(*args, **options)  # type: ignore[arg-type]  # see above
+        return super().send(*args, **options)  # type: ignore[arg-type]  # passed on as they are, too

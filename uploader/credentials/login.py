@@ -171,8 +171,9 @@ def _project(value: object) -> str:
 
 
 def _spent(failure: Unavailable, waits: int) -> TemporaryError:
+    waited = f"{waits} wait{'s' * (waits != 1)}"
     return TemporaryError(
-        f"No access token: {failure.host} did not give one ({failure.why}), after {waits} {'wait' if waits == 1 else 'waits'}.",
+        f"No access token: {failure.host} did not give one ({failure.why}), after {waited}.",
         cause="The token endpoint is down, or this machine does not reach it.",
         cure="Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY.",
     )

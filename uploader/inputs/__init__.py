@@ -10,13 +10,16 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uploader.errors import Problem
 from uploader.inputs import parse
 from uploader.inputs.belonging import ignored
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
 from uploader.inputs.table import TARGETS, Field, Inputs, Show, table
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
 
 __all__ = ["TARGETS", "Field", "Inputs", "Platform", "addressed", "read", "table", "usage"]
 
@@ -68,8 +71,8 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     _strangers(own, environ, platform, problems, warnings)
     if "target" not in values and not any("target" in problem.names for problem in problems):
         problems.append(Problem("target", "is required and was not given.", ", ".join(TARGETS) + ", or a method's id."))
-    reported = [field.attribute for field in table() if platform.kind == "gitlab" and field.attribute.upper() in OUTPUTS]
-    warnings += filter(None, [ignored({name: value for name, value in values.items() if name not in reported})])
+    reported = OUTPUTS if platform.kind == "gitlab" else ()  # by an earlier job, not given to this one
+    warnings += ignored({name: value for name, value in values.items() if name.upper() not in reported})
     _complete(values, platform)
     return Inputs(**values, platform=platform, warnings=tuple(warnings)), tuple(problems)
 
@@ -132,19 +135,32 @@ def _env_file(path: str, problems: list[Problem]) -> Mapping[str, str | None]:
         return {}
     from io import StringIO
 
-    from dotenv.parser import parse_stream  # an env file is rare: nobody else pays for python-dotenv
-
     try:
+        from dotenv.parser import parse_stream  # an env file is rare: nobody else pays for python-dotenv
+
         bindings = list(parse_stream(StringIO(_content(path))))
+    except ModuleNotFoundError as error:
+        problems.append(_unread(f"the Python module {error.name}, which reads it, is missing: `pip install .` has it."))
+        return {}
     except (OSError, ValueError) as error:  # ValueError: too large, not UTF-8, or a NUL in the path
         reason = getattr(error, "strerror", None) or "it is no such text"
-        problems.append(Problem("--env-file", f"{parse.shown(path)} can't be read: {reason}.", ENV_FILE_ACCEPTED))
+        problems.append(_unread(f"{parse.shown(path)} can't be read: {reason}."))
         return {}
-    if wrong := [binding.original.line for binding in bindings if binding.error]:
-        what = f"line {wrong[0]} of {parse.shown(path)} is not NAME=value"
-        more = f", nor are {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        problems.append(Problem("--env-file", f"{what}{more}.", ENV_FILE_ACCEPTED))
+    if wrong := [f"line {_line(binding.original)}" for binding in bindings if binding.error]:
+        what = f"{parse.shown(path)} holds what is not NAME=value: {', '.join(wrong[:10])}."
+        problems.append(Problem("--env-file", what, ENV_FILE_ACCEPTED))
     return {binding.key: binding.value for binding in bindings if binding.key is not None}
+
+
+def _unread(what: str) -> Problem:
+    """The one mistake of an env file that can't be read: any input may stand in it, so none is missing besides."""
+    return Problem("--env-file", what, ENV_FILE_ACCEPTED, covers=tuple(field.name for field in table()))
+
+
+def _line(original: Original) -> int:
+    """The number of a line; python-dotenv counts from the blank lines before it."""
+    text = original.string
+    return original.line + text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def _content(path: str) -> str:

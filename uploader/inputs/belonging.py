@@ -19,17 +19,17 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def ignored(values: Mapping[str, Any]) -> str:
-    """A warning that names what was given, differs from its default, and is not read by the target; else empty."""
+def ignored(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """One warning that names what was given, differs from its default, and is not read by the target; or none."""
     target = values.get("target")
     if not target:
-        return ""
+        return ()
     default, kind = Inputs(), target if target in TARGETS else METHOD
     readers: tuple[str, ...] = ()
     names = []
     for field in table():
         readers = GROUPS.get(field.name, readers)
-        given = values.get(field.attribute, getattr(default, field.attribute))
-        if readers and kind not in readers and given != getattr(default, field.attribute):
+        usual = getattr(default, field.attribute)
+        if readers and kind not in readers and values.get(field.attribute, usual) != usual:
             names.append(f"`{field.name}`")
-    return f"Not read by `target: {target}`, and ignored: {', '.join(names)}." if names else ""
+    return (f"Not read by `target: {target}`, and ignored: {', '.join(names)}.",) if names else ()

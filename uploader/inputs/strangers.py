@@ -134,7 +134,9 @@ def _mistake(variable: str) -> Problem | None:
         name = written if prefix == "INPUT" else variable
         return Problem(name, f"is another tool's input. Here: {answer}.", covers=_inputs(answer))
     ours = get_close_matches(plain[:80].lower().replace("_", "-"), [field.name for field in table()], n=1, cutoff=ALIKE)
-    return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?", covers=tuple(ours)) if ours else None
+    if not ours:
+        return None
+    return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?", covers=tuple(ours))
 
 
 def _inputs(answer: str) -> tuple[str, ...]:

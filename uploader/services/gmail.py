@@ -155,7 +155,7 @@ def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail
         yield Remember(key, None)
         _explain(error, inputs)
         raise
-    outcome = yield from _told(inputs, action, dict(result.resource))
+    outcome = yield from _told(action, dict(result.resource))
     yield Remember(key, None)
     return outcome
 
@@ -169,10 +169,10 @@ def _send_draft(inputs: Inputs, action: _Action) -> Flow:
     except Refused as error:
         _explain(error, inputs)
         raise
-    return (yield from _told(inputs, action, answer))
+    return (yield from _told(action, answer))
 
 
-def _told(inputs: Inputs, action: _Action, answer: dict[str, Any]) -> Flow:
+def _told(action: _Action, answer: dict[str, Any]) -> Flow:
     """The ids of the answer, which is a draft with a message inside, or a message."""
     is_draft = action.method in {"drafts.create", "drafts.update"}
     message = answer.get("message") if is_draft else answer
@@ -190,7 +190,7 @@ def _told(inputs: Inputs, action: _Action, answer: dict[str, Any]) -> Flow:
 
 
 def _explain(error: Refused, inputs: Inputs) -> None:
-    """A service account has no mailbox; Gmail says so in words that nobody understands. Nor does it say what is lost."""
+    """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
     if error.reason == "failedPrecondition" and not inputs.impersonate_user:
         error.cause = "A service account has no mailbox of its own."
         error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."

@@ -107,7 +107,8 @@ class _Reader:
         if self._problems:
             raise InputError(*self._problems)
         name = f'mail "{letter.subject}"' if letter.subject else "mail"
-        return Content(name, len((*to, *cc, *bcc)), len(files), letter.digest(), lambda stamp: mail.compose(letter, stamp))
+        recipients = len((*to, *cc, *bcc))
+        return Content(name, recipients, len(files), letter.digest(), lambda stamp: mail.compose(letter, stamp))
 
     def _complete(self, letter: mail.Letter, *, to_send: bool) -> None:
         inputs = self._inputs

@@ -43,8 +43,8 @@ class Work:
 
     `own`: this program opened it. `fresh`: it holds nothing but what is live and what this run did. `changed`: this run
     did something. `sent`: digests of what Play accepted into it, by purpose. `before`: the tracks that were changed in
-    it, as they were before. `seen`: the tracks as they were read from it. `listing`: texts or images may have been changed
-    in it. `doubt`: a commit was sent whose effect is unknown. `keep`: its commit was refused with everything in place.
+    it, as they were before. `seen`: the tracks as they were read. `listing`: texts or images may have been changed in
+    it. `doubt`: a commit was sent whose effect is unknown. `keep`: its commit was refused with everything in place.
     `borrowed`: it stands in for an edit of somebody else that is gone, only to see whether its commit happened.
     """
 

@@ -44,7 +44,7 @@ def end(work: Work, codes: tuple[str, ...], placed: Sequence[Placed]) -> Flow:
     yield from forget(work)
     yield Publish({"committed": "true"})
     if by_hand:
-        yield Note(f"The changes of {work.asked.package} {BY_HAND}: {CONSOLE}", "warning")
+        yield Note(f"{work.asked.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if work.asked.wish.status == "draft" else SENT
     return _outcome(work, _told(work, what, placed), review, changes, committed=True)
 

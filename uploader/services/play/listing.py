@@ -1,8 +1,8 @@
-"""Store texts and images made equal to the images directory: only what differs is sent, by digest."""
+"""Store texts and images made equal to the images directory, in its order: only what differs is sent, by digest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from uploader.services.play.edit import Work
 from uploader.services.play.patience import Steps, patiently
 
 Place: TypeAlias = tuple[str, str]  # language, image type
+Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
 
 
 def synchronise(work: Work, listing: StoreFiles) -> Steps[None]:
@@ -58,21 +59,53 @@ def _places(listing: StoreFiles, listed: Iterable[str]) -> list[Place]:
 
 def _place(work: Work, place: Place, images: tuple[Artifact, ...]) -> Steps[list[Upload]]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
-    answer = yield from patiently(work.edit.images(*place), work.asked.tries)
-    there = {str(entry.get("sha256", "")).lower(): entry for entry in entries(answer, "images")}
-    missing = []
+    there = entries((yield from patiently(work.edit.images(*place), work.asked.tries)), "images")
+    digests = []
     for image in images:
-        digest = yield Digest(image)
-        known = there.pop(digest, None)
-        if known is None:
+        digests.append((yield Digest(image)))  # noqa: PERF401  # a comprehension can't yield
+    spots = yield from _ordered(work, place, _spots(there, digests))
+    missing = []
+    for image, digest, spot in zip(images, digests, spots, strict=True):
+        if spot is None:
             endpoint = work.edit.upload_image(*place)
             missing.append(Upload(endpoint, image, choose(image, endpoint.media_types) or "image/png"))
         else:
-            size = image.size or 0
+            known, size = there[spot], image.size or 0
             yield Reused(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
     if work.asked.prune_images:
-        yield from _prune(work, place, [str(entry.get("id", "")) for entry in there.values()])
+        yield from _prune(work, place, [str(one.get("id", "")) for spot, one in enumerate(there) if spot not in spots])
     return missing
+
+
+def _spots(there: Sequence[Mapping[str, Any]], digests: Iterable[str]) -> Spots:
+    """Where on Play each of the images is. One that is wanted twice has to be there twice."""
+    free: dict[str, list[int]] = {}
+    for spot, known in enumerate(there):
+        free.setdefault(str(known.get("sha256", "")).lower(), []).append(spot)
+    return [free[digest].pop(0) if free.get(digest) else None for digest in digests]
+
+
+def _ordered(work: Work, place: Place, spots: Spots) -> Steps[Spots]:
+    """Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed."""
+    right = _in_order(spots)
+    wrong = sum(spot is not None for spot in spots[right:])
+    if wrong and work.asked.prune_images:
+        yield Note(f"{' '.join(place)}: {wrong} image{'s' * (wrong > 1)} sent again, for the order.")
+        return [*spots[:right], *(None for _ in spots[right:])]
+    if wrong:
+        text = "the order on Google Play will not be that of the directory, since what is sent now comes last"
+        yield Note(f"{' '.join(place)}: {text}; with `images-prune: true` it is put right.", "warning")
+    return spots
+
+
+def _in_order(spots: Spots) -> int:
+    """How many of the images, from the first on, stand on Play one behind the other."""
+    last = -1
+    for number, spot in enumerate(spots):
+        if spot is None or spot < last:
+            return number
+        last = spot
+    return len(spots)
 
 
 def _prune(work: Work, place: Place, ids: list[str]) -> Steps[None]:

@@ -156,7 +156,7 @@ def _notes(asked: Asked, track: str, live: Releases) -> tracks.Notes:
 
 def _oddities(asked: Asked, placed: Placed) -> Iterator[str]:
     if asked.copy_notes and not placed.release.get("releaseNotes"):
-        yield "its last release has no release notes, so there are none to take over."
+        yield "there are no release notes of a last release to take over."
     released = [tracks.highest(other) for other in placed.before if other.get("status") != "draft"]
     ours = tracks.highest(placed.release)
     if ours < max(released, default=-1):

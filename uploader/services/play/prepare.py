@@ -15,6 +15,8 @@ from uploader.services.play.asked import Asked
 from uploader.services.play.attachments import LAST_RELEASE, Attachments, attachments
 from uploader.services.play.tracks import STAGED, Wish
 
+NAME_LIMIT = 50  # characters that the Play Console takes for a release's name; the API's documents name no limit
+
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
@@ -25,6 +27,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems += [
         *_artifact_problems(artifacts),
         *_release_problems(inputs, files),
+        *_shard_problems(inputs, files),
         *_status_problems(inputs, files),
         *_extra_problems(inputs, files, artifacts),
     ]
@@ -35,7 +38,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         lines=tuple(_plan(asked)),
         scopes=(api.SCOPE,),
         flow=lambda: _flow(asked),
-        warnings=(*_warnings(inputs, artifacts), *attached.warnings),
+        warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *attached.warnings),
     )
 
 
@@ -107,13 +110,25 @@ def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[P
         yield Problem("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
 
 
+def _shard_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
+    """Jobs that split the files of one release would each commit a part of it, against one another."""
+    if files and inputs.shard and inputs.shard[1] > 1 and inputs.commit and not inputs.existing_edit_id:
+        part = "{}/{}".format(*inputs.shard)
+        what = f"each of {inputs.shard[1]} jobs ({part} is this one) would commit a part of the release by itself."
+        accepted = "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: false`"
+        yield Problem("shard", what, accepted)
+
+
 def _status_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
-    """Google's rules: a fraction belongs to a release in progress or halted, and such a release has one."""
+    """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
     new, status, fraction = _new(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
         yield Problem("user-fraction", f"a release that is {status} has none.", "only with `inProgress` or `halted`")
-    if new and status in STAGED and fraction is None:
-        yield Problem("user-fraction", f"a release that is {status} needs one.", "a decimal between 0 and 1")
+    if new and status == "inProgress" and fraction is None:
+        yield Problem("user-fraction", "a release that is inProgress needs one.", "a decimal between 0 and 1")
+    if _brings(inputs, files) and status == "halted" and fraction is None:
+        what = "only a release that is on the track can be halted, nothing new can be released so."
+        yield Problem("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
     if not new and status == "draft":
         yield Problem("status", "a release that is on the track can't become a draft again.", "with `files`")
 
@@ -135,7 +150,12 @@ def _extra_problems(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tupl
 
 def _new(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether a release comes to the track, rather than a change to the one that is there."""
-    return bool(files or inputs.promote_from or inputs.version_codes_to_retain)
+    return _brings(inputs, files) or bool(inputs.version_codes_to_retain)
+
+
+def _brings(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+    """Whether versions come that need not be on the track yet."""
+    return bool(files or inputs.promote_from)
 
 
 def _changes(inputs: Inputs) -> bool:
@@ -157,7 +177,7 @@ def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attach
             priority=inputs.in_app_update_priority,
             countries=inputs.countries,
         ),
-        default_name=inputs.platform.tag,
+        default_name=inputs.platform.tag[:NAME_LIMIT],
         notes=attached.notes,
         copy_notes=inputs.whats_new_directory == LAST_RELEASE,
         retained=inputs.version_codes_to_retain,
@@ -187,6 +207,15 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
         yield "`countries`: Google Play accepts them only for a staged rollout on production."
     if inputs.images_prune and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
+
+
+def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
+    if len(inputs.release_name) > NAME_LIMIT:
+        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {NAME_LIMIT}."
+    elif _new(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > NAME_LIMIT:
+        yield f"The tag is cut to {NAME_LIMIT} characters for the release's name; `release-name` gives it another."
+    if _brings(inputs, artifacts) and inputs.status == "halted":
+        yield "`status: halted`: Google Play halts only a release that is on the track already."
 
 
 def _plan(asked: Asked) -> Iterator[str]:

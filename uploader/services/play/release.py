@@ -71,8 +71,9 @@ def _resolve_doubt(work: Work) -> Steps[None]:
     if visible and (yield from all_known(work)) and (yield from all_settled(work)):
         return
     if work.borrowed:
+        known = "what this run put into it is not live" if visible else "this run can't see whether it was committed"
         raise ServiceError(
-            f"Edit {work.asked.existing_edit} is gone, and what this run put into it is not live.",
+            f"Edit {work.asked.existing_edit} is gone, and {known}.",
             cause="The answer to its commit was lost, and somebody else closed the edit.",
             cure="Run all jobs that share the edit again.",
         )

@@ -125,8 +125,9 @@ TROUBLES: tuple[Trouble, ...] = (
     Trouble(
         "Cannot halt release, no matching in progress release found.",
         r"no matching in progress release",
-        "Only a release whose rollout is in progress can be halted.",
-        "Check the track in the Play Console; a new artifact can't be uploaded as halted.",
+        "Only a rollout in progress can be halted, or a release that everybody has, where an earlier one of its track "
+        "can take its place (never on the internal track).",
+        "Check the track in the Play Console; a new artifact can't be released as halted.",
         ("releaseToHaltNotFound",),
     ),
     Trouble(

@@ -1,0 +1,172 @@
+"""What somebody sees who tries the program for the first time: each mistake once, by its name, with a way out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.job import ENTRYPOINT
+from uploader import inputs, plan
+from uploader.emulator.__main__ import main as emulator
+from uploader.errors import InputError
+
+
+def mistakes(workspace: Path, *argv: str, **variables: str) -> list[str]:
+    """The names of all mistakes of a run under GitHub."""
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace), "UPLOADER_API_ENDPOINT": "emulator"}
+    with pytest.raises(InputError) as caught:
+        plan.make(*inputs.read({**environ, **variables}, argv))
+    return [problem.name for problem in caught.value.problems]
+
+
+def shell(folder: Path, *argv: str, python: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess[str]:
+    """One run as a person starts it."""
+    return subprocess.run(
+        [sys.executable, *python, str(ENTRYPOINT), *argv],
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# One mistake is one mistake
+
+
+@pytest.mark.parametrize(
+    ("variables", "names"),
+    [
+        ({"UPLOADER_TRACKS": "internal", "UPLOADER_FILES": "*.aab"}, ["files"]),
+        ({"UPLOADER_TRACKS": "internal", "UPLOADER_FILES": "*.aab", "UPLOADER_STATUS": "draft"}, ["files"]),
+        ({"UPLOADER_TRACKS": "internal", "UPLOADER_FILES": "*.apk", "UPLOADER_MAPPING_FILE": "m.txt"}, ["files"]),
+        ({"UPLOADER_TRACKS": "internal", "UPLOADER_FILE": "app.aab"}, ["UPLOADER_FILE"]),
+        ({"UPLOADER_TRACK": "internal", "UPLOADER_FILES": "*.aab"}, ["UPLOADER_TRACK", "files"]),
+        ({"UPLOADER_TRACK": "internal", "INPUT_RELEASEFILES": "*.aab"}, ["UPLOADER_TRACK", "releaseFiles"]),
+    ],
+)
+def test_what_follows_from_a_mistake_is_no_mistake(tmp_path: Path, variables: dict[str, str], names: list[str]) -> None:
+    """Files that were not found, and inputs under another name, were given: nothing else misses them."""
+    (tmp_path / "m.txt").write_text("# pg_map_id: 1\ncom.example.A -> a:\n")
+    assert sorted(mistakes(tmp_path, UPLOADER_TARGET="play", **variables)) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("target", "more"),
+    [
+        ("gmail", {"UPLOADER_MAIL_TO": "a@example.com"}),
+        ("play-internal-sharing", {}),
+        ("play-games", {"UPLOADER_RESOURCE_ID": "x", "UPLOADER_IMAGE_TYPE": "ACHIEVEMENT_ICON"}),
+        ("ota", {"UPLOADER_DEPLOYMENT": "d", "UPLOADER_PACKAGE_TITLE": "t"}),
+        ("storage.objects.insert", {"UPLOADER_PARAMS": "bucket: b"}),
+        ("drive.files.create", {"UPLOADER_UPLOAD_PROTOCOL": "multipart"}),
+    ],
+)
+def test_files_that_are_not_found_are_one_mistake_for_every_target(
+    tmp_path: Path, target: str, more: dict[str, str]
+) -> None:
+    """Whatever the target demands of its files, a pattern that matches nothing is all that is told of them."""
+    assert mistakes(tmp_path, UPLOADER_TARGET=target, UPLOADER_FILES="*.x", **more) == ["files"]
+
+
+def test_options_are_one_mistake_that_says_how_inputs_are_given(tmp_path: Path) -> None:
+    """Who writes `--target play --files app.aab` learns about variables, not about GitLab, and misses nothing else."""
+    ended = shell(tmp_path, "--target", "play", "--files", "app.aab")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "ERROR: arguments: no option of this program: '--target', '--files'. Inputs are environment variables, such as "
+        "UPLOADER_TARGET=play. Accepted: `--help`, `--version`, `--env-file PATH`. "
+        "Nothing was sent: correct what is wrong and run again.\n"
+    )
+
+
+def test_in_a_shell_an_input_is_called_as_it_is_given_there(tmp_path: Path) -> None:
+    """The mistake names the variable, and a run that never began prints nothing else and leaves no file."""
+    ended = shell(tmp_path, UPLOADER_TARGET="play", UPLOADER_FILES="*.aab", UPLOADER_SHARD="x")
+    assert (ended.returncode, ended.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    headline, *mistakes = ended.stderr.splitlines()
+    assert headline.startswith("ERROR: ")
+    assert [line.split(":")[0] for line in mistakes] == [
+        "- shard (UPLOADER_SHARD)",
+        "- files (UPLOADER_FILES)",
+        "- tracks (UPLOADER_TRACKS)",
+    ]
+
+
+# What does not count
+
+
+def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
+    """What was given for another target is named; what GitHub passes as defaults is not."""
+    defaults = {f"INPUT_{field.name.upper()}": field.default for field in inputs.table()}
+    given = {"INPUT_TARGET": "drive.files.create", "INPUT_TRACKS": "beta", "INPUT_MAIL-TO": "a@example.com"}
+    found, problems = inputs.read({"GITHUB_ACTIONS": "true", **defaults, **given}, ())
+    assert problems == ()
+    assert found.warnings == ("Not read by `target: drive.files.create`, and ignored: `tracks`, `mail-to`.",)
+
+
+@pytest.mark.parametrize("target", inputs.TARGETS)
+def test_what_a_target_reads_is_no_warning(target: str) -> None:
+    """Each target has inputs of its own, and none of them is called ignored."""
+    own = {
+        "play": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_COMMIT": "false"},
+        "play-internal-sharing": {"UPLOADER_PACKAGE_NAME": "com.example.app"},
+        "gmail": {"UPLOADER_DRAFT_ID": "r1", "UPLOADER_USER_ID": "a@example.com"},
+        "play-games": {"UPLOADER_RESOURCE_ID": "x", "UPLOADER_IMAGE_TYPE": "ACHIEVEMENT_ICON"},
+        "ota": {"UPLOADER_DEPLOYMENT": "d", "UPLOADER_PACKAGE_TITLE": "t"},
+    }[target]
+    assert inputs.read({"UPLOADER_TARGET": target, "UPLOADER_FILES": "x", **own}, ())[0].warnings == ()
+
+
+def test_what_an_earlier_gitlab_job_reported_was_not_given_to_this_one() -> None:
+    """The dotenv report of a mail holds UPLOADER_DRAFT_ID, which is an input as well."""
+    reported = {"GITLAB_CI": "true", "UPLOADER_TARGET": "play", "UPLOADER_DRAFT_ID": "r1"}
+    assert inputs.read(reported, ())[0].warnings == ()
+
+
+# What else can be wrong
+
+
+def test_a_bad_line_of_the_env_file_is_a_mistake_with_its_number(tmp_path: Path) -> None:
+    """The line is counted, not shown: it may hold a secret."""
+    path = tmp_path / "release.env"
+    path.write_text("UPLOADER_TARGET=play\n\nhunter2 hunter2\nUPLOADER_TRACKS=beta\n'\n")
+    found, (problem,) = inputs.read({}, ["--env-file", str(path)])
+    assert (found.target, found.tracks, problem.name) == ("play", ("beta",), "--env-file")
+    assert problem.what == f"{str(path)!r} holds what is not NAME=value: line 3, line 5."
+
+
+def test_an_env_file_that_cannot_be_read_is_one_mistake() -> None:
+    """Whatever is missing may stand in it."""
+    _, problems = inputs.read({}, ["--env-file", "/nowhere/release.env"])
+    assert [problem.name for problem in problems] == ["--env-file"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "module", "code"),
+    [
+        ({"UPLOADER_ENV_FILE": "release.env"}, "dotenv", 2),
+        ({"UPLOADER_TARGET": "drive.files.create", "UPLOADER_FILES": "a.txt"}, r"\w+", 1),
+    ],
+)
+def test_a_missing_module_is_named_with_the_remedy(
+    tmp_path: Path, variables: dict[str, str], module: str, code: int
+) -> None:
+    """A checkout without its dependencies says what to install, and no traceback."""
+    (tmp_path / "a.txt").write_text("a")
+    ended = shell(tmp_path, python=("-S",), **variables)
+    assert ended.returncode == code, ended.stderr
+    assert re.search(rf"Python module {module}.* is missing", ended.stderr)
+    assert "`pip install .`" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_port_that_does_not_exist_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """The emulator's own mistakes have no traceback either."""
+    assert emulator(["--port", "99999"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
