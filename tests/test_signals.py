@@ -210,7 +210,7 @@ def test_a_run_that_can_not_end_is_left_behind() -> None:
     with pytest.raises(Interrupted) as caught:
         beside(forever.wait, stop, goodbye=0.1)
     forever.set()
-    assert caught.value.code == 143
+    assert caught.value.exit_code == 143
     assert time.monotonic() - began < 1
 
 
@@ -235,7 +235,7 @@ def test_a_stop_within_a_stop() -> None:
     assert heard == ["told"]
     with pytest.raises(Interrupted) as caught:
         stop.check()
-    assert caught.value.code == 130
+    assert caught.value.exit_code == 130
 
 
 def test_every_sleeper_wakes() -> None:

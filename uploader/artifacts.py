@@ -2,7 +2,7 @@
 
 The order is that of the patterns, and within one pattern that of the names (by code point), so that every machine of a
 matrix sees the same list. What is found here is only looked at; whether it is still the same file when it is sent is
-asked of the open descriptor with `unchanged`.
+asked with `difference`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ __all__ = [
     "is_within",
     "part",
     "printable",
-    "unchanged",
 ]
 
 STREAM = "-"
@@ -97,15 +96,11 @@ def identity(status: os.stat_result) -> tuple[int, int, int]:
     return (status.st_dev, status.st_ino, status.st_mtime_ns)
 
 
-def unchanged(artifact: Artifact, descriptor: int) -> bool:
-    """Whether the open descriptor is still the file that was found: same device, inode, size and mtime.
-
-    A stream and generated content have nothing to compare and count as unchanged.
-    """
-    if artifact.size is None or artifact.data is not None:
-        return True
-    status = os.fstat(descriptor)
-    return status.st_size == artifact.size and identity(status) == artifact.identity
+def difference(artifact: Artifact, status: os.stat_result) -> str:
+    """How a file differs today from what was found, in words; empty when it is the same one and was not touched."""
+    if status.st_size != artifact.size:
+        return f"its size was {artifact.size} bytes and is {status.st_size}"
+    return "" if identity(status) == artifact.identity else "it was rewritten or replaced"
 
 
 def from_path(path: Path, name: str, *, input_name: str = "files", within: Path | None = None) -> Artifact:

@@ -21,13 +21,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 
 class UploaderError(Exception):
     """Something that ends the run: what happened, the likely cause, and what the reader can do about it."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
     def __init__(self, what: str, *, cause: str = "", cure: str = "") -> None:
         super().__init__(what)
@@ -154,8 +154,4 @@ class Interrupted(UploaderError):
         name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
         super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload goes on where it stopped.")
         self.signal_number = signal_number
-
-    @property
-    def code(self) -> int:
-        """The exit code that shells and CI systems expect for the signal."""
-        return 128 + self.signal_number
+        self.exit_code = 128 + signal_number

@@ -34,7 +34,7 @@ class Entry:
 
     `sample` is `Source.sample()`: what the file began and ended with when the session was begun. A run that ended in
     good order adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `same_file` is false
-    when the file has another modification time today, as after a fresh checkout: then only its bytes can tell.
+    when the file is another one today, as after a fresh checkout: then only its bytes can tell.
     """
 
     uri: str
@@ -337,8 +337,16 @@ def _job_key(job: Upload) -> str:
 
 
 def _file_key(job: Upload) -> list[Any]:
-    """What makes two files of one name the same one: size and mtime, or the content where it never was in a file."""
+    """What makes two files of one name the same one, or the content where it never was in a file.
+
+    Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing was touched.
+    """
     artifact = job.artifact
     if artifact.data is not None:
         return [artifact.size, hashlib.sha256(artifact.data).hexdigest()]
-    return [artifact.size, artifact.identity[2]]
+    try:
+        changed = artifact.path.stat().st_ctime_ns
+    except OSError:
+        changed = 0
+    _, inode, modified = artifact.identity
+    return [artifact.size, modified, inode, changed]

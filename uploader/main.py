@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from uploader import __version__, inputs
-from uploader.errors import Interrupted, UploaderError
+from uploader.errors import UploaderError
 from uploader.outputs import Voice, voice
 from uploader.results import FileResult, counters
 from uploader.transfer.beside import beside, heed, ignore
@@ -123,8 +123,6 @@ class Run:
         return self._code()
 
     def _code(self) -> int:
-        if isinstance(self._error, Interrupted):
-            return self._error.code
         return self._error.exit_code if self._error else 0
 
     def _results(self) -> list[FileResult]:
@@ -138,8 +136,8 @@ class Run:
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
         outputs = dict(self._driver.record.outputs) if self._driver else {}
-        ids = [result.id for result in results if result.id]
-        defaults = {"id": ids[0], "ids": ",".join(ids)} if ids else {}
+        ids = ",".join(result.id for result in results if result.id)
+        defaults = {"id": results[0].id, "ids": ids} if ids else {}
         return {**defaults, **outputs, **counters(results), "results-file": self._results_file()}
 
     def _results_file(self) -> str:

@@ -45,7 +45,7 @@ def prepare(
     speak.info(f"Acting as {login.account}.")
     if asked.dry_run and plan.prepared.scopes:  # none: this job has nothing to do, and a token for nothing is refused
         login.token()
-    settings = _settings(asked)
+    settings = _settings(asked, login)
     wire = Wire(transport, login, patience, settings)
     return Driver(wire, settings, _journal(asked, login, clock, speak, stack), speak, plan.prepared.limit)
 
@@ -65,7 +65,7 @@ def _rehearse(asked: Inputs, speak: Voice, stack: ExitStack) -> Inputs:
     )
 
 
-def _settings(asked: Inputs) -> Settings:
+def _settings(asked: Inputs, login: Login) -> Settings:
     return Settings(
         root=asked.api_endpoint,
         protocol=asked.upload_protocol,
@@ -73,6 +73,7 @@ def _settings(asked: Inputs) -> Settings:
         concurrency=asked.concurrency,
         stall_timeout=asked.stall_timeout,
         finalize_timeout=asked.finalize_timeout,
+        quota_project=login.quota_project,
     )
 
 

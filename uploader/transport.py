@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPResponse
+from http.client import HTTPResponse, RemoteDisconnected
 from io import BufferedReader, RawIOBase
 from typing import Any, Protocol, cast
 
@@ -134,7 +134,8 @@ class _Outgoing:
         if sock is not None:
             with suppress(OSError):  # closed already, which is what was wanted
                 # The plain socket's own: ssl's shutdown first drops the cipher, and another thread may be writing.
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+                # TLS inside a proxy's own TLS is no socket, but holds one.
+                socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
 class _Careful(HTTPConnection):
@@ -297,6 +298,7 @@ def _refuse_untrusted(error: BaseException) -> None:
 
 _WORDS: Mapping[type[BaseException], str] = {
     ConnectionRefusedError: "the connection was refused",
+    RemoteDisconnected: "the connection was closed before an answer",
     ConnectionResetError: "the connection was reset",
     BrokenPipeError: "the connection was closed while sending",
     socket.gaierror: "the host name could not be resolved",

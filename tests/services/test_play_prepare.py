@@ -267,7 +267,7 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "warning"),
     [
-        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is left alone"),
+        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is not worked in"),
         ({"countries": "DE"}, "`countries`"),
         ({"images_prune": "true"}, "`images-prune` does nothing"),
         ({"release_name": "x" * 51}, "`release-name` has 51 characters"),
@@ -324,10 +324,9 @@ def full_workspace(workspace: Path) -> dict[str, str]:
 def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
     """One line a step, in their order."""
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path))
-    size = (tmp_path / "com.example.app-7.aab").stat().st_size
     assert prepared.lines == (
         "open an edit of com.example.app",
-        f"upload com.example.app-7.aab, {size} bytes, version 7.0 (7), unless Google Play has it already",
+        "upload com.example.app-7.aab, 1.5 KiB, version 7.0 (7), unless Google Play has it already",
         "upload mapping mapping.txt",
         "upload native symbols symbols.zip",
         "synchronise 1 image and the texts of 1 language",

@@ -249,6 +249,13 @@ def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> Non
     assert play.edits == {}
 
 
+def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
+    """It is empty, it is not listed, and it is called almost like one that is: a track with releases is none."""
+    with pytest.raises(ServiceError, match="has no track prodution"):
+        Driver(Play()).run(asked(artifact(2), tracks=("prodution",)))
+    Driver(Play(prodution=[release(1)])).run(asked(artifact(2), tracks=("prodution",)))
+
+
 @pytest.mark.parametrize(
     ("track", "meant"),
     [

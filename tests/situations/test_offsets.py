@@ -12,6 +12,7 @@ from tests.transfer.scripted import finished, says, scripted, started, stored
 from uploader.emulator import Emulator
 from uploader.errors import ProtocolError
 from uploader.protocol.session import AUTO_CHUNK
+from uploader.results import size
 from uploader.services.base import Dialect
 
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
@@ -31,7 +32,7 @@ def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, 
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert (bench.fired(), bench.count(STEPS[dialect]["query"])) == (["reset"], 1)
         assert bench.state()["sessions"][0]["bytes_repeated"] == 0
-        assert any(f"holds {kept} of" in text for text in bench.voice.infos)
+        assert any(f"holds {size(kept)} of" in text for text in bench.voice.infos)
 
 
 @BOTH
@@ -100,7 +101,7 @@ def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
         bench = Bench(emulator)
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.count("resumable.start")) == ("", [DATA], 1)
-        assert any("holds 0 of" in text for text in bench.voice.infos)
+        assert any("holds 0 B of" in text for text in bench.voice.infos)
 
 
 @shows("308-without-range")

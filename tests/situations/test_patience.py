@@ -232,7 +232,7 @@ def test_a_stop_ends_the_upload_and_keeps_the_session(dialect: Dialect) -> None:
         bench.voice.hook = lambda offset: bench.stop.set(15) if offset >= 2 * GRANULE else None
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, Interrupted)
-        assert (result.failure.code, bench.naps, bench.stored()) == (143, [], [])
+        assert (result.failure.exit_code, bench.naps, bench.stored()) == (143, [], [])
         assert bench.state()["sessions"][0]["state"] == "open"
 
 

@@ -22,7 +22,7 @@ loopback.
 | releases | {releases} ({targets}) |
 | runs that they took | {runs} |
 | processes killed at a random request or byte, simulated | {kills} |
-| processes killed with SIGKILL or stopped with SIGTERM at a random moment | {real_kills} |
+| processes really killed with SIGKILL at a random moment | {real_kills} |
 | runs stopped by a signal, in all | {signals} |
 | jumps of the wall clock | {jumps} |
 | releases with two runs at once on one state folder | {rivals} |
@@ -33,8 +33,9 @@ loopback.
 | waits, as the clock was told | {waited:,.0f} s |
 | **lost, doubled, or finalised wrongly; secrets in a log** | **{wrong}** |
 | Play releases committed a second time without any change, after a kill behind the commit | {commits} |
-| memory of the process, from release {first} on | {memory_first:.1f} MB, at the end {memory_last:.1f} MB |
-| open files | {files_first}, at the end {files_last} |
+| live Python objects in the process | {objects_first:,} after {first} releases, {objects_last:,} at the end |
+| its resident memory, client and emulator together | {memory_first:.1f} MB, then {memory_last:.1f} MB |
+| its open files | {files_first}, then {files_last} |
 | real time | {seconds:.0f} s, Python {python} |
 
 How the runs ended:
@@ -69,6 +70,8 @@ def page(ledger: Ledger, seed: int) -> str:
         waited=ledger.waited,
         wrong=len(ledger.wrong),
         first=first,
+        objects_first=ledger.objects[0],
+        objects_last=ledger.objects[-1],
         memory_first=memory_first / 1e6,
         memory_last=memory_last / 1e6,
         files_first=ledger.descriptors[0][1],

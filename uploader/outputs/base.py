@@ -20,7 +20,7 @@ from uploader.errors import (
     UploaderError,
     sentence,
 )
-from uploader.outputs.files import write_results
+from uploader.outputs.files import write_results, write_whole
 from uploader.outputs.progress import Lines, Progress
 from uploader.redaction import Redactor
 from uploader.results import FileResult
@@ -83,9 +83,19 @@ class Voice:
         return Lines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
-        """Hand the run's output values to whoever comes next; here, `name=value` lines."""
+        """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
         for name, value in outputs.items():
             self._say(f"{name}={self.redactor.one_line(value)}")
+        if self.platform.dotenv_file is not None:
+            self._write_dotenv(self.platform.dotenv_file, outputs)
+
+    def _write_dotenv(self, path: Path, outputs: Mapping[str, str]) -> None:
+        from uploader.outputs import dotenv  # most runs of a shell have none
+
+        lines, left_out = dotenv.report(outputs, self.redactor)
+        for name in left_out:
+            self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
+        self._written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
 
     def write_summary(self, markdown: str) -> None:
         """Show the page that `summary.render` made, where the platform has a place for one; here is none."""

@@ -25,7 +25,7 @@ _DENIED = frozenset(
 
 
 def heeded(flow: Flow) -> Flow:
-    """The same flow, whose refusals for lack of rights are `CredentialsError`, with the service's own words."""
+    """The same flow, whose refusals have a cause and a cure, and for lack of rights are a `CredentialsError`."""
     try:
         return (yield from flow)
     except Refused as refused:
@@ -36,4 +36,6 @@ def heeded(flow: Flow) -> Flow:
                 cure=refused.cure
                 or "Enable the API in the account's project, and give the account the right to do it.",
             ) from refused
+        refused.cause = refused.cause or "What was asked does not suit the method, or the place that it goes to."
+        refused.cure = refused.cure or "The service's own words say what to change; then run again."
         raise

@@ -66,6 +66,15 @@ class Record:
     results: list[FileResult] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
 
+    def add(self, result: FileResult) -> None:
+        """One more record, or the better one of a file that was tried before and failed."""
+        tried = (place for place, one in enumerate(self.results) if one.error and one.path == result.path)
+        place = next(tried, None)
+        if place is None:
+            self.results.append(result)
+        else:
+            self.results[place] = result
+
 
 class Driver:
     """Runs one flow. `limit` is how many uploads the service takes at once, None for as many as the settings say."""
@@ -111,7 +120,7 @@ class Driver:
             case Digest():
                 return sha256(step.artifact)
             case Reused():
-                return self.record.results.append(step.result)
+                return self.record.add(step.result)
             case Recall():
                 return None if step.name in self._forgotten else self._journal.recall(step.name)
             case Remember():
@@ -136,13 +145,13 @@ class Driver:
         Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
         finished uploads stay for the next run, which would add them a second time.
         """
-        for name in self._forgotten:
+        for name in tuple(self._forgotten):
             self._journal.remember(name, None)
-        for job in self._finished if ok else ():
+        for job in tuple(self._finished) if ok else ():
             self._journal.drop(job)
 
     def _pause(self, step: Pause) -> None:
-        pace = self._paces.get(step.why) if step.attempt else None
+        pace = self._paces.get(step.why) if step.attempt > 1 else None
         if pace is None:
             pace = self._paces[step.why] = Pace(self._wire, self._voice.info)
         pace.wait(step.why, None)
@@ -151,7 +160,7 @@ class Driver:
 
     def _upload(self, job: Upload) -> FileResult:
         result = self._one(job)
-        self.record.results.append(result)
+        self.record.add(result)
         if isinstance(result.failure, UploaderError):
             raise result.failure
         return result

@@ -28,6 +28,7 @@ from uploader.protocol.session import (
     Stored,
     TokenRejected,
 )
+from uploader.results import size
 from uploader.transfer.sending import Sending, own_bytes
 from uploader.transfer.wire import refusal
 
@@ -114,7 +115,7 @@ class Resumable:
 
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
         """The event, held against what the endpoint is: which host may be believed, what may be begun again."""
-        if self._inherited and self._sending.tally.attempts == 0:
+        if self._inherited and session.state is State.UNSURE and self._sending.tally.attempts == 0:
             event = self._checked_first(session, event)
         if isinstance(event, Lost) and isinstance(move, Ask) and self._job.endpoint.once:
             self._refuse_doubt(session, event)
@@ -176,8 +177,9 @@ class Resumable:
         tally, watcher = self._sending.tally, self._sending.watcher
         if tally.attempts == 0:
             tally.resumed_from = after.offset
-        self._sending.mark("resumed", f"at byte {after.offset}")
-        watcher.say(f"The server holds {after.offset} of {tally.size or 'unknown'} bytes; going on from there.")
+        self._sending.mark("resumed", f"at {size(after.offset)}")
+        whole = f" of {size(tally.size)}" if tally.size else ""
+        watcher.say(f"The server holds {size(after.offset)}{whole}; going on from there.")
 
     def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
         """Waits, renews the token or goes on at once, as the event asks; raises when nothing is left to try."""

@@ -12,7 +12,8 @@ from uploader.protocol.media import Media
 from uploader.protocol.messages import Block, Broken, Request, Response, Span
 from uploader.results import Moment
 from uploader.services.base import Upload
-from uploader.transfer.source import Source, Stream
+from uploader.transfer.source import Source
+from uploader.transfer.stream import Stream
 from uploader.transfer.wire import Pace, Wire
 
 
@@ -78,8 +79,8 @@ class Sending:
         try:
             return self.wire.exchange(request, self._blocks(request, span), final=final)
         finally:
-            text = f"{tally.reached - span.start} bytes from {span.start}"
-            tally.timeline.append(Moment(began - tally.began, "sent", text, self._clock.monotonic() - began))
+            seconds = self._clock.monotonic() - began
+            tally.timeline.append(Moment(began - tally.began, "sent", "", seconds, bytes=tally.reached - span.start))
 
     def wait(self, why: str, answer: Response | Broken | None, *, polite: bool = False) -> None:
         """Waits before another try, as the pace says."""

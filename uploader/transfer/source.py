@@ -7,12 +7,11 @@ import io
 import itertools
 import os
 import queue
-import sys
 import threading
 from collections.abc import Iterator
 
-from uploader.artifacts import STREAM, Artifact, identity
-from uploader.errors import IntegrityError, TemporaryError
+from uploader.artifacts import Artifact, difference
+from uploader.errors import IntegrityError
 from uploader.protocol.messages import Block, Span
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
@@ -210,86 +209,8 @@ class Source:
             raise _changed(self._artifact, "it is gone") from None
         opened = os.fstat(self._file.fileno())
         for status in (found, opened):
-            if status.st_size != self._artifact.size:
-                raise _changed(self._artifact, f"its size was {self._artifact.size} bytes and is {status.st_size}")
-            if identity(status) != self._artifact.identity:
-                raise _changed(self._artifact, "it was rewritten or replaced")
-
-
-class Stream:
-    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory."""
-
-    def __init__(self, artifact: Artifact) -> None:
-        self.size: int | None = None
-        self._digester = Digester(("sha256", "sha1", "md5"), overlap=False)
-        self._base = 0
-        self._window = b""
-        self._digests: dict[str, str] = {}
-        self._file = sys.stdin.buffer if str(artifact.path) == STREAM else artifact.path.open("rb")
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not sys.stdin.buffer:
-            self._file.close()
-
-    def sample(self) -> str:
-        """Nothing: a stream has no next run."""
-        return ""
-
-    def prefix(self) -> tuple[int, str]:
-        """Nothing either."""
-        return 0, ""
-
-    def begins_with(self, length: int, sha256: str) -> bool:
-        """Never what an earlier run sent: nobody can tell."""
-        del length, sha256
-        return False
-
-    def settle(self, span: Span) -> tuple[Span, bool]:
-        """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
-
-        Raises `TemporaryError` when the server went back behind what is still held.
-        """
-        if span.start < self._base:
-            raise TemporaryError(
-                "The server lost bytes of a stream, which can't be read a second time.",
-                cure="Run the job again, or give a file instead of a stream: a file can be resumed.",
-            )
-        self._window = self._window[span.start - self._base :]
-        self._base = span.start
-        while len(self._window) <= len(span) and (block := self._next(len(span) + 1 - len(self._window))):
-            self._window += block
-        ended = len(self._window) <= len(span)
-        if ended:
-            self.size = self._base + len(self._window)
-        return Span(span.start, min(span.stop, self._base + len(self._window))), ended
-
-    def blocks(self, span: Span) -> Iterator[Block]:
-        """The bytes of `span`, which `settle` has read."""
-        held = memoryview(self._window)[span.start - self._base : span.stop - self._base]
-        for start in range(0, len(held), BLOCK):
-            yield held[start : start + BLOCK]
-
-    def digests(self) -> dict[str, str]:
-        """The digests of everything that came out of the pipe."""
-        self._digests = self._digests or self._digester.finish()
-        return self._digests
-
-    def digest(self, algorithm: str) -> str:
-        """One of them; a stream can't be read again, so all that services use were made on the way."""
-        return self.digests().get(algorithm, "")
-
-    def _next(self, most: int) -> bytes:
-        block = self._file.read(min(BLOCK, most))
-        self._digester.update(block)
-        return block
-
-
-def open_source(artifact: Artifact) -> Source | Stream:
-    """The right kind for the artifact."""
-    return Stream(artifact) if artifact.size is None else Source(artifact)
+            if how := difference(self._artifact, status):
+                raise _changed(self._artifact, how)
 
 
 def sha256(artifact: Artifact) -> str:

@@ -11,7 +11,8 @@ from uploader.services.base import Endpoint, Upload
 from uploader.transfer import single
 from uploader.transfer.resumable import Resumable
 from uploader.transfer.sending import Sending, Watcher
-from uploader.transfer.source import open_source
+from uploader.transfer.source import Source
+from uploader.transfer.stream import Stream
 from uploader.transfer.wire import Settings, Wire
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
@@ -20,7 +21,7 @@ SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth sa
 def upload(job: Upload, wire: Wire, settings: Settings, journal: Journal, watcher: Watcher) -> FileResult:
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
     try:
-        source = open_source(job.artifact)
+        source = Stream(job.artifact) if job.artifact.size is None else Source(job.artifact)
     except UploaderError as error:
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
     with source:
@@ -28,6 +29,8 @@ def upload(job: Upload, wire: Wire, settings: Settings, journal: Journal, watche
         try:
             _verify(_send(sending, settings, journal), sending)
         except UploaderError as error:
+            if isinstance(error, IntegrityError):
+                journal.drop(job)  # a finished session would only tell the next run of the same damage
             sending.mark("failed", error.what)
             return _result(sending, error)
         sending.mark("done", "stored and checked")

@@ -38,8 +38,10 @@ class Stop:
                 tell()
 
     def when_set(self, tell: Callable[[], None]) -> None:
-        """Calls `tell` inside the signal handler; it must neither wait nor raise."""
+        """Calls `tell` inside the signal handler, or now if that is past; it must neither wait nor raise."""
         self._told.append(tell)
+        if self._signal_number:
+            tell()
 
     def check(self) -> None:
         """Raises `Interrupted` once the run was asked to end."""
@@ -103,7 +105,7 @@ class Patience:
 
     def _spent(self, budget: Budget, why: str) -> TemporaryError:
         if budget.spent >= budget.max_retries:
-            reason = f"No progress after {budget.spent} waits; last: {why}."
+            reason = f"No progress after {budget.spent} {'wait' if budget.spent == 1 else 'waits'}; last: {why}."
         else:
             reason = f"The retry deadline of {self.retry_deadline:g} s would have passed; last: {why}."
         return TemporaryError(reason, cause=TEMPORARY_CAUSE, cure=TEMPORARY_CURE)

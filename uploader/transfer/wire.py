@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
@@ -27,7 +27,10 @@ class Login(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API."""
+    """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
+
+    `quota_project` is the project that a person's login names to be charged for the requests.
+    """
 
     root: str = ""
     protocol: str = "auto"
@@ -35,6 +38,7 @@ class Settings:
     concurrency: int = 4
     stall_timeout: float = 60.0
     finalize_timeout: float = 600.0
+    quota_project: str = ""
 
     def limits(self, *, final: bool) -> Limits:
         """The limits of one request; the answer to the last byte may take longer than any other."""
@@ -67,6 +71,9 @@ class Wire:
     def exchange(self, request: Request, blocks: Iterable[Block], *, final: bool = False) -> Response | Broken:
         """One request and what came of it."""
         self.patience.stop.check()
+        if self._settings.quota_project:
+            header = ("X-Goog-User-Project", self._settings.quota_project)
+            request = replace(request, headers=(*request.headers, header))
         token = self._login.token()
         self.patience.stop.check()
         self.patience.begin()
@@ -100,14 +107,15 @@ class Pace:
 
     def wait(self, why: str, answer: Response | Broken | None, *, polite: bool = False) -> None:
         """Waits before another try; a server that answered properly is tried once more at once."""
-        self.retries += 1
         if polite and not self._budget.spent:
             self._budget = self._budget.after_wait()
+            self.retries += 1
             self._say(f"{why[:1].upper()}{why[1:]}; trying again at once.")
             return
         patience = self._wire.patience
         before = patience.clock.monotonic()
         self._budget = patience.wait(self._budget, answer, why, self._say)
+        self.retries += 1
         self.waited += patience.clock.monotonic() - before
 
     def renew(self, answer: Response) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,6 +112,6 @@ def _temporary(folder: Path | None) -> Path:
     import shutil
     import tempfile
 
-    path = (folder or Path(tempfile.gettempdir())) / f"uploader-symbols-{os.getpid()}"
+    path = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder if folder and folder.is_dir() else None))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path

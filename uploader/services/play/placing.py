@@ -80,14 +80,16 @@ def now(work: Work, track: str) -> Steps[Releases]:
     """
     if work.own and track in work.seen:
         return work.seen[track]
+    found: Releases = ()
+    missing = False
     try:
         found = tracks.releases((yield from patiently(work.edit.track(track), work.asked.tries)))
     except Refused as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
-        if track not in work.seen:
-            yield from _unfamiliar(work, track)
-        found = ()
+        missing = True
+    if not found and track not in work.seen:
+        yield from _unused(work, track, missing=missing)
     work.seen[track] = found
     return found
 
@@ -105,8 +107,8 @@ def listed(work: Work) -> Steps[dict[str, Releases] | None]:
     return None
 
 
-def _unfamiliar(work: Work, track: str) -> Steps[None]:
-    """A track that Play does not know is a slip when its name is almost another's; else it is only told.
+def _unused(work: Work, track: str, *, missing: bool) -> Steps[None]:
+    """A track that Play does not list is a slip when its name is almost another's; one that is missing is only told.
 
     It stays possible: whether an unused closed track is answered with 404 is nowhere documented.
     """
@@ -123,7 +125,9 @@ def _unfamiliar(work: Work, track: str) -> Steps[None]:
             cause=f"It is probably a slip for {meant}.",
             cure=f"Write `{meant}`, or create the closed track {track} in the Play Console.",
         )
-    yield Note(f"Track {track}: Google Play does not list it, only {', '.join(known)}; it may refuse it.", "warning")
+    if missing:
+        text = f"Google Play does not list it, only {', '.join(known)}; it may refuse it."
+        yield Note(f"Track {track}: {text}", "warning")
 
 
 def _meant(track: str, known: Iterable[str]) -> str:

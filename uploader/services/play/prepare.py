@@ -9,6 +9,7 @@ from uploader.artifacts import Artifact, inspect
 from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs
 from uploader.playfiles import too_large
+from uploader.results import size
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import api
 from uploader.services.play.asked import Asked
@@ -201,7 +202,7 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
         if artifact.manifest and not artifact.manifest.signed:
             yield f"{artifact.name} is not signed: Google Play takes signed artifacts only."
     if inputs.dry_run and inputs.existing_edit_id:
-        yield "`existing-edit-id` is left alone: a dry run works in an edit of its own, which is deleted."
+        yield "`existing-edit-id` is not worked in: a dry run opens an edit of its own, and Google may close yours then."
     production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
     if inputs.countries and not (production and inputs.user_fraction is not None):
         yield "`countries`: Google Play accepts them only for a staged rollout on production."
@@ -220,12 +221,13 @@ def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterat
 
 def _plan(asked: Asked) -> Iterator[str]:
     """The steps as people read them."""
-    rehearsal = asked.existing_edit and not asked.dry_run
-    yield f"work in edit {asked.existing_edit}" if rehearsal else f"open an edit of {asked.package}"
+    borrowed = asked.existing_edit and not asked.dry_run
+    yield f"work in edit {asked.existing_edit}" if borrowed else f"open an edit of {asked.package}"
     for artifact in asked.artifacts:
         if artifact.manifest:
             version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
-            yield f"upload {artifact.name}, {artifact.size} bytes, version {version}, unless Google Play has it already"
+            what = f"{artifact.name}, {size(artifact.size or 0)}, version {version}"
+            yield f"upload {what}, unless Google Play has it already"
     extras = asked.extras
     for what, file in (("mapping", extras.mapping), ("native symbols", extras.symbols)):
         if file:
