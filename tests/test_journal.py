@@ -326,7 +326,7 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     books.now = NOW + 31 * 86400
     books.open()
     assert books.files() == [strange]
-    assert books.said == ["1 files of the state folder were older than any upload session lives, and are removed."]
+    assert books.said == ["1 files of the state folder, older than any upload session lives, are removed."]
 
 
 def descriptors() -> int:

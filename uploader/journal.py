@@ -158,8 +158,8 @@ class FileJournal:
 
     def close(self) -> None:
         """Lets go of everything; what is unfinished stays for the next run."""
-        for name in tuple(self._locks):
-            lock = self._locks.pop(name)
+        while self._locks:
+            lock = self._locks.popitem()[1]
             if lock is not None:
                 os.close(lock)
 
@@ -179,9 +179,7 @@ class FileJournal:
                 elif path.suffix == ".sealed":
                     strange += self._load(path.stem) is None
         if outlived:
-            self._say(
-                f"{outlived} files of the state folder were older than any upload session lives, and are removed."
-            )
+            self._say(f"{outlived} files of the state folder, older than any upload session lives, are removed.")
         if strange:
             self._warn(
                 f"The state folder holds what another account, credential or endpoint left unfinished, or what is "
@@ -207,9 +205,7 @@ class FileJournal:
 
     def _read(self, name: str) -> dict[str, Any] | None:
         """The entry, locked before it is read: until then another run might finish it."""
-        if not os.path.lexists(self._path(name)):
-            return None
-        if not self._lock(name):
+        if not os.path.lexists(self._path(name)) or not self._lock(name):
             return None
         found = self._load(name)
         if found is None and os.path.lexists(self._path(name)):

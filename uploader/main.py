@@ -33,6 +33,7 @@ def main() -> int:
     heed(stop)
     code = run(os.environ, sys.argv[1:], stop)
     ignore()
+    _flush()
     return code
 
 
@@ -59,6 +60,14 @@ def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = Non
 
             speak.info("".join(traceback.format_exception(error)))
     return told.finish()
+
+
+def _flush() -> None:
+    """Says the last words here: whoever read them may be gone, which is no reason for another exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter would try once more
 
 
 class Run:

@@ -139,7 +139,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "ota no deployment": ({**OTA, "deployment": ""}, torn, "deployment", "required"),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
     "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "no simple upload"),
-    "ota stream": ({**OTA, "files": "-"}, BIN, "files", "is a stream"),
+    "ota stream": ({**OTA, "files": "-", "upload-protocol": "multipart"}, BIN, "upload-protocol", "stream"),
     # any method
     "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
     "method parameter missing": ({**STORAGE, "params": ""}, BIN, "params", "`bucket` is missing"),

@@ -13,7 +13,7 @@ import pytest
 
 from tests.situations.rows import shows
 from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
-from tests.transfer.scripted import finished, says, scripted, started
+from tests.transfer.scripted import finished, says, scripted, started, stored
 from uploader.emulator import Emulator
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
 from uploader.journal import FileJournal
@@ -220,6 +220,45 @@ def test_success_while_the_body_is_on_its_way_is_not_believed(dialect: Dialect) 
         result = Bench(server.url).send(job(bytes(24 << 20), dialect))
     assert result.error
     assert server.lines()[2] in {f"PUT bytes */{24 << 20}", "POST query"}
+
+
+@BOTH
+@shows("query-complete")
+@pytest.mark.parametrize("lie", ["complete", "range beyond"])
+def test_after_a_rewind_only_what_was_sent_since_counts(dialect: Dialect, lie: str) -> None:
+    """Everything was sent once, then the server held nothing: a success or a count that skips the rest is a lie."""
+    size = 20 << 20
+    answer = finished(dialect) if lie == "complete" else stored(dialect, size - 1)
+    with scripted(started(dialect), says(503), stored(dialect, 0), answer, says(499)) as server:
+        result = Bench(server.url).send(job(bytes(size), dialect))
+    assert isinstance(result.failure, ProtocolError)
+    assert not server.answers, "the session was given up"
+
+
+@BOTH
+def test_a_server_that_repeats_the_session_uri_reveals_nothing(dialect: Dialect) -> None:
+    """Some errors and resources hold the request's own address; whoever reads it could write into the session."""
+    echo = b'{"error": {"code": 400, "message": "Bad request for %s"}}' % b"/s/SECRET-SESSION?upload_id=SECRET-ID"
+    uri = "{url}/s/SECRET-SESSION?upload_id=SECRET-ID"
+    start = says(200, b"", f"Location: {uri}", "X-Goog-Upload-Status: active", f"X-Goog-Upload-URL: {uri}")
+    with scripted(start, says(400, echo)) as server:
+        result = Bench(server.url).send(job(DATA, dialect))
+    assert isinstance(result.failure, Refused)
+    assert "SECRET" not in result.error + str(result.failure.body)
+
+
+@BOTH
+@shows("wrong-digest")
+@pytest.mark.parametrize(
+    ("body", "whole"),
+    [(b'{"id": "1", "size": "5"}', False), (b'{"id": "1", "size": 1048581}', True), (b'{"id": "1", "size": "?"}', True)],
+)
+def test_a_size_that_the_service_states_is_checked(dialect: Dialect, body: bytes, whole: bool) -> None:
+    """A resource that is shorter than the file is damage, even where no digest says so."""
+    with scripted(started(dialect), finished(dialect, body)) as server:
+        result = Bench(server.url).send(job(DATA, dialect))
+    assert (not result.error) is whole
+    assert whole or isinstance(result.failure, IntegrityError)
 
 
 @BOTH

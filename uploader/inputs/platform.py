@@ -42,7 +42,7 @@ def detect(environ: Mapping[str, str], own: Mapping[str, str]) -> Platform:
     def get(name: str) -> str:
         return environ.get(name, "").strip()
 
-    kind: Kind = "github" if get("GITHUB_ACTIONS") == "true" else "gitlab" if get("GITLAB_CI") == "true" else "console"
+    kind = _kind(get)
     workspace = _workspace({"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, ""))
     return Platform(
         kind=kind,
@@ -61,6 +61,15 @@ def detect(environ: Mapping[str, str], own: Mapping[str, str]) -> Platform:
         id_token=own.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
     )
+
+
+def _kind(get: Callable[[str], str]) -> Kind:
+    """Whose job this is. Runners that follow GitHub's, such as Forgejo's, are known by the file for the outputs."""
+    if get("GITHUB_ACTIONS") == "true":
+        return "github"
+    if get("GITLAB_CI") == "true":
+        return "gitlab"
+    return "github" if get("GITHUB_OUTPUT") else "console"
 
 
 def _path(text: str) -> Path | None:

@@ -28,7 +28,7 @@ from uploader.protocol.session import (
 )
 
 # `Range: bytes=0-42`, and `Range: 0-42` without the unit: both are in Google's documents and mean the same.
-_RANGE = re.compile(r"(?:bytes\s*=\s*)?(\d{1,19})\s*-\s*(\d{1,19})", re.ASCII)
+_RANGE = re.compile(r"(?:bytes\s*=\s*)?(\d{1,19})\s*-\s*(\d{1,19})", re.ASCII | re.IGNORECASE)
 
 
 def request(move: Move, session: Session, media: Media) -> Request:

@@ -42,6 +42,17 @@ def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
     return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))
 
 
+def stated_size(resource: Mapping[str, Any]) -> int | None:
+    """The size in bytes that the resource states for the media (`size`), if it does and the media was not converted."""
+    value = resource.get("size")
+    if str(resource.get("mimeType", "")).startswith("application/vnd.google-apps."):
+        return None  # Drive made a document of its own from it
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
 def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
     for field, algorithm in _HEX_FIELDS.items():
         value = level.get(field)

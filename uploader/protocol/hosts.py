@@ -1,11 +1,12 @@
-"""Which hosts may see the bearer token: the endpoint's own origin, and Google's API hosts over https."""
+"""Which hosts may see the bearer token (the endpoint's own, Google's API hosts), and what of a session is secret."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urljoin, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")  # and no character about which parsers could disagree
+_SHORTEST = 6  # characters; less is no secret, and could be a word of the service's own
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
@@ -33,6 +34,17 @@ def absolute(uri: str, endpoint: str) -> str:
         return urljoin(endpoint, uri)
     except ValueError:
         return uri
+
+
+def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
+    """What of a session URI lets others write into the session: all of it, and the parts that the endpoint lacks."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return (uri,)
+    values = [value for _, value in parse_qsl(parts.query)]
+    found = [piece for piece in (*parts.path.split("/"), *values) if len(piece) >= _SHORTEST and piece not in endpoint]
+    return (uri, f"{parts.path}?{parts.query}", *found)
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:

@@ -200,8 +200,8 @@ class Chunking:
 class Session:
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
-    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word,
-    `sent` the end of what we ever handed to it: no honest answer lies beyond.
+    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `sent`
+    the end of what it may hold: its last word and what was handed to it since. No honest answer lies beyond.
     """
 
     size: int | None
@@ -305,6 +305,7 @@ class Session:
             self,
             state=state,
             offset=offset,
+            sent=offset,
             retreats=self.retreats + went_back,
             chunking=chunking,
         )

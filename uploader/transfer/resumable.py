@@ -9,8 +9,8 @@ from types import ModuleType
 from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
 from uploader.journal import Entry, Journal
 from uploader.protocol import content_range, goog_upload
-from uploader.protocol.hosts import absolute, trusted
-from uploader.protocol.messages import Response, Span
+from uploader.protocol.hosts import absolute, secrets_of, trusted
+from uploader.protocol.messages import Broken, Response, Span
 from uploader.protocol.session import (
     Ask,
     Cancel,
@@ -95,11 +95,21 @@ class Resumable:
             session = session.sending(Span(move.span.start, self._sending.tally.reached))
         else:
             answer = self._sending.wire.exchange(request, own_bytes(request))
+        answer = self._without_session(answer, session)
         event = self._checked(session, move, self._dialect.event(move, answer, self._sending.media))
         after = session.after(event)
         self._write_down(session, event, after)
         self._follow(session, move, event, after)
         return after
+
+    def _without_session(self, answer: Response | Broken, session: Session) -> Response | Broken:
+        """The answer without the session's URI, which some servers repeat in their errors and resources."""
+        if isinstance(answer, Broken) or not session.uri or not answer.body:
+            return answer
+        body = answer.body
+        for secret in secrets_of(session.uri, self._sending.media.with_query()):
+            body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
+        return replace(answer, body=body)
 
     def _next(self, session: Session) -> tuple[Session, Move]:
         """The next move. A stream is read ahead, so that its last request is known to be the last."""

@@ -68,15 +68,21 @@ def _verify(answer: Response, sending: Sending) -> None:
     tally.resource = answer.json() or {}
     sent = source.digests()
     tally.sha256 = sent["sha256"]
+    stated = digests.stated_size(tally.resource)
+    if stated is not None and stated != tally.size:
+        raise _damaged(sending, f"the service states {stated} bytes, {tally.size} were sent")
     for claim in digests.claims(tally.resource, answer.headers):
         mine = sent.get(claim.algorithm) or source.digest(claim.algorithm)
         if mine != claim.value:
-            raise IntegrityError(
-                f"{sending.job.artifact.name} arrived damaged: the service states {claim.field} {claim.value}, "
-                f"what was sent has {mine}.",
-                cause="Bytes were changed on the way, or the service stored something else.",
-                cure="Do not use what was stored. Run again, and report it to Google if it repeats.",
-            )
+            raise _damaged(sending, f"the service states {claim.field} {claim.value}, what was sent has {mine}")
+
+
+def _damaged(sending: Sending, how: str) -> IntegrityError:
+    return IntegrityError(
+        f"{sending.job.artifact.name} arrived damaged: {how}.",
+        cause="Bytes were changed on the way, or the service stored something else.",
+        cure="Do not use what was stored. Run again, and report it to Google if it repeats.",
+    )
 
 
 def _result(sending: Sending, error: UploaderError | None = None) -> FileResult:

@@ -82,8 +82,12 @@ def _package(
 
 def _artifact_problems(artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
     codes = Counter(artifact.manifest.version_code for artifact in artifacts if artifact.manifest)
+    for artifact in artifacts:
+        if artifact.manifest and not artifact.manifest.version_code:
+            what = f"{artifact.name} has no android:versionCode, by which Google Play keys artifacts."
+            yield Problem("files", what, "an artifact whose build sets versionCode")
     for code, times in codes.items():
-        if times > 1:
+        if times > 1 and code:
             names = [one.name for one in artifacts if one.manifest and one.manifest.version_code == code]
             yield Problem(
                 "files", f"version code {code} occurs {times} times: {', '.join(names)}.", "each version once"
@@ -202,7 +206,7 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
         if artifact.manifest and not artifact.manifest.signed:
             yield f"{artifact.name} is not signed: Google Play takes signed artifacts only."
     if inputs.dry_run and inputs.existing_edit_id:
-        yield "`existing-edit-id` is not worked in: a dry run opens an edit of its own, and Google may close yours then."
+        yield "`existing-edit-id` is not worked in: a dry run opens its own edit, and Google may close yours then."
     production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
     if inputs.countries and not (production and inputs.user_fraction is not None):
         yield "`countries`: Google Play accepts them only for a staged rollout on production."

@@ -121,7 +121,7 @@ def _accepted(work: Work, purpose: str, result: FileResult) -> Steps[None]:
 
 def _check_version(artifact: Artifact, result: FileResult) -> None:
     answered = result.resource.get("versionCode")
-    if answered != _code(artifact):
+    if _number(answered) != _code(artifact):
         raise IntegrityError(
             f"{artifact.name} says version code {_code(artifact)}, Google Play answered {answered!r}.",
             cause="What arrived is not what was sent.",
@@ -135,6 +135,11 @@ def _record(artifact: Artifact, digest: str, name: str, entry: Mapping[str, Any]
 
 def _code(artifact: Artifact) -> int:
     return artifact.manifest.version_code if artifact.manifest else 0
+
+
+def _number(value: object) -> int:
+    """A version code, which the documents call an integer and JSON may carry as text; 0 for anything else."""
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 20 else 0
 
 
 def _purpose(artifact: Artifact) -> str:
