@@ -27,6 +27,7 @@ STREET = (
     "transfer",
     "transport",
     "journal",
+    "safe",
     "plan",
     "services",
     "credentials",

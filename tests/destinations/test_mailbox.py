@@ -45,7 +45,7 @@ def test_without_delegation_no_request_reaches_gmail(begin: Begin) -> None:
 def test_another_users_mailbox_is_not_open(job: Job) -> None:
     """The mailbox of somebody else is refused in Gmail's own words."""
     ended = job.run({**FOR_USER, "user-id": "you@example.com"})
-    assert ended.code == 4
+    assert ended.code == 3
     assert f"Delegation denied for {USER}" in ended.log
 
 

@@ -52,7 +52,7 @@ def where(folder: Path, kind: str, **facts: Any) -> Any:
     files = {
         "output_file": folder / "output",
         "summary_file": folder / "summary",
-        "dotenv_file": folder / "uploader.env",
+        "dotenv_file": None if kind == "github" else folder / "uploader.env",
     }
     return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, **files, **facts})
 

@@ -107,8 +107,8 @@ def test_thousands_of_ids_do_not_break_the_report(tmp_path: Path) -> None:
     assert "WARNING:\x1b[0m The output ids was left out" in log.getvalue()
 
 
-@pytest.mark.parametrize("dotenv_file", [None, Path("/proc/none/uploader.env"), Path("/dev/full")])
-def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path | None) -> None:
+@pytest.mark.parametrize("dotenv_file", [Path("/proc/none/uploader.env"), Path("/dev/full")])
+def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> None:
     """A report that can't be written is one warning, and the values stand in the log."""
     log = io.StringIO()
     speaker(tmp_path, log, dotenv_file=dotenv_file).write_outputs({"edit-id": "42"})

@@ -251,7 +251,11 @@ def test_a_server_that_repeats_the_session_uri_reveals_nothing(dialect: Dialect)
 @shows("wrong-digest")
 @pytest.mark.parametrize(
     ("body", "whole"),
-    [(b'{"id": "1", "size": "5"}', False), (b'{"id": "1", "size": 1048581}', True), (b'{"id": "1", "size": "?"}', True)],
+    [
+        (b'{"id": "1", "size": "5"}', False),
+        (b'{"id": "1", "size": 1048581}', True),
+        (b'{"id": "1", "size": "?"}', True),
+    ],
 )
 def test_a_size_that_the_service_states_is_checked(dialect: Dialect, body: bytes, whole: bool) -> None:
     """A resource that is shorter than the file is damage, even where no digest says so."""
