@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.raw_server import answer, read_head, read_request, reset, serving
+from uploader.credentials.exchange import Exchange, Unavailable
 from uploader.errors import ServiceError
 from uploader.protocol.messages import Body, ConnectionBroke, Request, Response, Span
 from uploader.transport import LARGEST_ANSWER, Limits, Requests
@@ -334,3 +335,21 @@ def test_a_proxy_from_the_environment_is_used(transport: Requests, monkeypatch: 
         got = transport.send(put("http://upload.example"), (), "", Limits())
     assert got.json() == {"via": "proxy"}
     assert heads[0].startswith(b"PUT http://upload.example/session HTTP/1.1")
+
+
+@pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
+def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
+    """The login's requests stand on the same connections: their answers are limited in time as a whole."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(drip)
+        for _ in range(60):
+            time.sleep(0.05)
+            connection.sendall(b"x")
+
+    exchange = Exchange(on_secret=lambda _: None, clock=time.monotonic)
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(Unavailable):
+        exchange(url, method="POST", body=b"grant_type=x", timeout=0.5)
+    assert time.monotonic() - began < 1.5

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from google.auth import transport
 from google.auth.transport.requests import Request
 
+from uploader.connections import Adapter
 from uploader.credentials.refusals import refused
 from uploader.errors import CredentialsError, ForeignHost, ProtocolError
 from uploader.protocol import google_error, retry
@@ -22,7 +23,7 @@ from uploader.protocol.messages import Headers, Response
 from uploader.redaction import Redactor
 
 LONGEST_ANSWER = 1 << 20  # bytes; a real one has a few thousand
-CONNECT, READ, WHOLE = 10.0, 30.0, 60.0  # seconds: to connect, for each piece, for the whole answer
+CONNECT, WHOLE = 10.0, 30.0  # seconds: to connect, for the whole answer
 PASSING = ("server_error", "temporarily_unavailable", "internal_failure")  # RFC 6749, section 4.1.2.1; Google
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
@@ -88,7 +89,7 @@ class Exchange(transport.Request):
         url = self._rerooted(url)
         host = urlsplit(url).hostname or ""
         self._name(*_secrets_sent(body, headers or {}))
-        limits = min(CONNECT, timeout or CONNECT), min(READ, timeout or READ)
+        limits = min(CONNECT, timeout or CONNECT), min(WHOLE, timeout or WHOLE)
         try:
             answer = self._send(method, url, data=body, headers=headers, timeout=limits, **options)
         except OSError as caught:  # the root of everything that requests raises
@@ -102,6 +103,8 @@ class Exchange(transport.Request):
         # `auth` does nothing, which keeps a .netrc from replacing the Authorization header.
         wire = Request()
         with wire.session as session:
+            for scheme in ("https://", "http://"):
+                session.mount(scheme, Adapter())
             options |= {"stream": True, "allow_redirects": False, "auth": lambda request: request}
             with session.request(method, url, **options) as answer:
                 body = self._bounded(answer.iter_content(1 << 16))
