@@ -1,0 +1,94 @@
+"""A Play release that is killed at any moment: a plain re-run always ends where one clean run ends."""
+
+from __future__ import annotations
+
+import random
+import signal
+import struct
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.job import Job
+from uploader.emulator import Emulator, specimens
+
+RELEASE = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "internal",
+    "release-name": "One",
+    "mapping-file": "mapping.txt",
+    "images-directory": "listing",
+}
+MAPPING = "com.example.Shop -> a.a:\n    int price -> a\n    1:1:void pay():10:10 -> b\n"
+
+
+def png(shade: int) -> bytes:
+    """A 320 x 320 picture of one shade."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + bytes([shade]) * 320 for _ in range(320))
+    head = struct.pack(">IIBBBBB", 320, 320, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def workspace(folder: Path) -> Path:
+    """Two bundles, a mapping and six images."""
+    pictures = folder / "listing" / "en-US" / "images" / "phoneScreenshots"
+    pictures.mkdir(parents=True)
+    for place in range(6):
+        (pictures / f"{place}.png").write_bytes(png(place * 40))
+    for code in (42, 43):
+        specimens.make_bundle(folder / f"app{code}.aab", "com.example.shop", code, "1.0", size_bytes=1_500_000 + code)
+    (folder / "mapping.txt").write_text(MAPPING)
+    return folder
+
+
+def live(state: dict[str, Any]) -> Any:
+    """What is live in the end, without the ids and addresses that differ from run to run."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(one) for key, one in value.items() if key not in ("id", "url")}
+        return [plain(one) for one in value] if isinstance(value, list) else value
+
+    return plain(state["apps"])
+
+
+def accepted(state: dict[str, Any]) -> Counter[str]:
+    """How often each bundle was taken by Play, by digest."""
+    return Counter(item["sha256"] for item in state["objects"] if "/bundles" in item["path"])
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, float]:
+    """What one undisturbed run leaves, and how many seconds it takes."""
+    with Emulator() as emulator:
+        began = time.monotonic()
+        ended = Job(workspace(tmp_path_factory.mktemp("clean")), emulator).run(RELEASE)
+        assert ended.code == 0, ended.log
+        state = emulator.state()
+        assert len(accepted(state)) == 2
+        return live(state), time.monotonic() - began
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_killed_release_is_finished_by_a_plain_re_run(tmp_path: Path, clean: tuple[Any, float], seed: int) -> None:
+    """SIGKILL at a random moment, then the same job once more: the same state, and no bundle is taken twice."""
+    expected, seconds = clean
+    with Emulator() as emulator:
+        job = Job(workspace(tmp_path / "workspace"), emulator)
+        running = job.start(RELEASE)
+        time.sleep(random.Random(seed).uniform(0.1, 0.95) * seconds)  # the moment itself is what is tested
+        running.send(signal.SIGKILL).end()
+        again = job.run(RELEASE)
+        assert again.code == 0, again.log
+        state = emulator.state()
+    assert live(state) == expected
+    assert set(accepted(state).values()) == {1}
