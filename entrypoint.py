@@ -1,8 +1,6 @@
 """Runs the program: the one beside this file or installed with this Python, never one in the working directory."""
 
-import sys
-
 from uploader.main import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,7 +12,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from benchmarks.contestants import CURL, OURS, Contestant, contestants, ours
+from benchmarks.contestants import CURL, OURS, PYTHON, Contestant, contestants, ours
 from benchmarks.ground import Ground
 from benchmarks.measure import Run, measured
 
@@ -89,8 +89,9 @@ def latency(ground: Ground, rounds: int) -> Data:
 def start(ground: Ground, rounds: int) -> Data:
     """From the start of the process to the first request, and to a refusal; beside a bare Python."""
     file = ground.file(1000)
-    bare = [sys.executable, "-c", "pass"]
-    libraries = [sys.executable, "-c", "import requests, google.oauth2.service_account, google.auth.transport.requests"]
+    bare = [str(PYTHON), "-c", "pass"]
+    modules = "os, requests, google.oauth2.service_account, google.auth.transport.requests"
+    libraries = [str(PYTHON), "-c", f"import {modules}; os._exit(0)"]
     wrong = '{"type": "service_account", '
     found: dict[str, list[float]] = {"bare": [], "libraries": [], "request": [], "byte": [], "refusal": []}
     for _ in range(rounds):

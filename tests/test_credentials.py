@@ -313,6 +313,16 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: 
     assert server.seen == []
 
 
+@given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
+def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
+    """Whatever is flipped inside a key that keeps its shape, it is refused when the login is made."""
+    der = bytearray(base64.b64decode("".join(pem().splitlines()[1:-1])))
+    der[at % len(der)] ^= 1 << bit
+    lines = ["-----BEGIN PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END PRIVATE KEY-----"]
+    with pytest.raises(InputError, match="credentials: `private_key`"):
+        login(asked(service_account(private_key="\n".join(lines))))
+
+
 def test_a_refusal_does_not_load_google_auth() -> None:
     """Malformed credentials are refused before anything heavy is imported."""
     program = (

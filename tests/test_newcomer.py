@@ -170,3 +170,29 @@ def test_a_port_that_does_not_exist_is_one_line(capsys: pytest.CaptureFixture[st
     """The emulator's own mistakes have no traceback either."""
     assert emulator(["--port", "99999"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+# Nobody listens
+
+
+@pytest.mark.parametrize("listener", [">&-", "2>&-", ">&- 2>&-", ">/dev/full", "| true; exit ${PIPESTATUS[0]}"])
+@pytest.mark.parametrize(("target", "code"), [("storage.objects.insert", 0), ("nothing", 2)])
+def test_the_exit_code_is_the_same_when_nobody_listens(tmp_path: Path, listener: str, target: str, code: int) -> None:
+    """Outputs closed from the start, a full disk behind them, or a reader who left early."""
+    (tmp_path / "app.bin").write_bytes(b"content")
+    run = subprocess.run(
+        ["bash", "-c", f'"$0" "$1" {listener}', sys.executable, str(ENTRYPOINT)],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "UPLOADER_TARGET": target,
+            "UPLOADER_FILES": "app.bin",
+            "UPLOADER_PARAMS": '{"bucket": "b"}',
+            "UPLOADER_API_ENDPOINT": "emulator",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == code, run.stdout + run.stderr

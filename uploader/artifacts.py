@@ -41,17 +41,23 @@ _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - f
 class Artifact:
     """One file as it was found: everything needed to recognise it again and to notice a change while it is sent.
 
-    `name` is how people see it (relative to the workspace, always printable as UTF-8), `path` is where the bytes are
-    (`-` is standard input). `size` is in bytes, None for a stream. `identity` is (device, inode, mtime in nanoseconds).
-    Small generated content (a composed mail) travels in `data` instead of a file.
+    `name` is how people see it (relative to the workspace, always printable as UTF-8), `location` is where the bytes
+    are (`-` is standard input): text, since a path object takes four times the memory and there may be many. `size` is
+    in bytes, None for a stream. `identity` is (device, inode, mtime in nanoseconds). Small generated content (a
+    composed mail) travels in `data` instead of a file.
     """
 
     name: str
-    path: Path
+    location: str
     size: int | None
     identity: tuple[int, int, int] = (0, 0, 0)
     manifest: Manifest | None = None
     data: bytes | None = None
+
+    @property
+    def path(self) -> Path:
+        """The location, to work with."""
+        return Path(self.location)
 
 
 def find(
@@ -116,7 +122,7 @@ def from_path(path: Path, name: str, *, input_name: str = "files", within: Path 
         raise InputError(Problem(input_name, f"{printable(name)} is not a regular file."))
     if within is not None and not is_within(path, within):
         raise InputError(Problem(input_name, f"{printable(name)} {_OUTSIDE}."))
-    return Artifact(printable(name), path, status.st_size, identity(status))
+    return Artifact(printable(name), str(path), status.st_size, identity(status))
 
 
 def is_within(path: Path, folder: Path) -> bool:
@@ -142,7 +148,7 @@ class _Search:
 
     def add(self, pattern: str) -> None:
         if pattern == STREAM:
-            self.found.setdefault(STREAM, Artifact(STREAM, Path(STREAM), None))
+            self.found.setdefault(STREAM, Artifact(STREAM, STREAM, None))
             return
         try:
             names, exact = self._names(pattern)
@@ -176,8 +182,7 @@ class _Search:
             self._wrong(f"{printable(name)} {objection}.")
             return False
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        # A path of its own: the one that was looked at keeps its text and its folder, too much for ten thousand files.
-        self.found.setdefault(real, Artifact(printable(name), self._workspace / name, size, identity(status)))
+        self.found.setdefault(real, Artifact(printable(name), str(path), size, identity(status)))
         return True
 
     def _objection(self, path: Path, real: str, status: os.stat_result) -> str:

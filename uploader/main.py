@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from uploader import __version__, inputs
 from uploader.errors import UploaderError
@@ -24,17 +25,23 @@ if TYPE_CHECKING:
     from uploader.transfer.driver import Driver
 
 RESULTS = "uploader-results.json"
+ALLOCATIONS = 50_000  # before the first look for garbage: modules stay, and to go through them costs 12 ms of the start
 CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
 
 
-def main() -> int:
-    """Runs the program as the environment and the command line say, and returns its exit code."""
+def main() -> NoReturn:
+    """Runs the program as the environment and the command line say, and ends the process with its exit code.
+
+    At once: to take the interpreter apart piece by piece costs 40 ms and changes nothing for anybody.
+    """
+    gc.set_threshold(ALLOCATIONS)
+    _open_streams()
     stop = Stop()
     heed(stop)
     code = run(os.environ, sys.argv[1:], stop)
     ignore()
     _flush()
-    return code
+    os._exit(code)
 
 
 def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = None) -> int:
@@ -62,12 +69,19 @@ def run(environ: Mapping[str, str], argv: Sequence[str], stop: Stop | None = Non
     return told.finish()
 
 
+def _open_streams() -> None:
+    """Whoever closed a standard stream gets a run like any other; else a socket would take the stream's number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, mode))
+
+
 def _flush() -> None:
-    """Says the last words here: whoever read them may be gone, which is no reason for another exit code."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter would try once more
+    """Says the last words; whoever read them may be gone, which is no reason for another exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
 
 
 class Run:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from pathlib import Path
 from typing import TypeVar
 
 from uploader import credentials
@@ -23,7 +22,7 @@ T = TypeVar("T")
 EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
 
 # In the place of files that were not found: a room that is shown none would miss more than the files.
-_NOT_FOUND = Artifact("files", Path("files"), 0, data=b"")
+_NOT_FOUND = Artifact("files", "files", 0, data=b"")
 
 _ROOMS = {
     "play": "play",

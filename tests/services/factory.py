@@ -36,7 +36,7 @@ def make_file(workspace: Path, name: str, content: bytes = b"content", *, size: 
 
 def stream(name: str = "-") -> Artifact:
     """A stream of unknown size."""
-    return Artifact(name, Path(name), None)
+    return Artifact(name, name, None)
 
 
 def only_upload(prepared: Prepared) -> Upload:

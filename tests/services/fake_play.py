@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,12 +35,12 @@ def artifact(code: int, content: bytes = b"bytes", *, kind: Kind = "bundle", nam
     """A bundle or an APK whose manifest is known."""
     name = name or f"app-{code}.{'aab' if kind == 'bundle' else 'apk'}"
     manifest = Manifest(PACKAGE, code, f"{code}.0", kind=kind)
-    return Artifact(name, Path(name), len(content), manifest=manifest, data=content)
+    return Artifact(name, name, len(content), manifest=manifest, data=content)
 
 
 def plain(name: str, content: bytes) -> Artifact:
     """Any other file."""
-    return Artifact(name, Path(name), len(content), data=content)
+    return Artifact(name, name, len(content), data=content)
 
 
 def sha256(file: Artifact) -> str:

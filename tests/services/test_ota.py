@@ -62,7 +62,7 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
 
 
 def make_file_again(file: Artifact) -> Artifact:
-    return Artifact(file.name, file.path, file.path.stat().st_size)
+    return Artifact(file.name, file.location, file.path.stat().st_size)
 
 
 @pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])

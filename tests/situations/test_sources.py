@@ -30,7 +30,7 @@ def pipe(folder: Path, data: bytes) -> Iterator[Artifact]:
     writer = threading.Thread(target=_fill, args=(path, data))
     writer.start()
     try:
-        yield Artifact("pipe", path, None)
+        yield Artifact("pipe", str(path), None)
     finally:
         writer.join()
 

@@ -224,7 +224,7 @@ def data_of(size: int, seed: int = 7) -> bytes:
 
 def in_memory(data: bytes, name: str = "app.bin") -> Artifact:
     """Generated content."""
-    return Artifact(name, Path(name), len(data), data=data)
+    return Artifact(name, name, len(data), data=data)
 
 
 def on_disk(folder: Path, data: bytes, name: str = "app.bin") -> Artifact:

@@ -61,8 +61,7 @@ def _built(
     kind: str, info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: SubjectTokenSupplier | None
 ) -> Any:
     if kind == checks.SERVICE_ACCOUNT:
-        key = _google("oauth2.service_account").Credentials
-        return key.from_service_account_info(info, scopes=scopes, subject=subject)
+        return _service_account(info, scopes, subject)
     if kind == checks.USER:
         return _user(info)
     if kind == checks.EXTERNAL_USER:
@@ -74,6 +73,19 @@ def _built(
         alone = {name: value for name, value in info.items() if name != checks.IMPERSONATION}
         return _impersonated(_external(alone, scopes, supplier), info, scopes, subject)
     return _external(info, scopes, supplier)
+
+
+def _service_account(info: Mapping[str, Any], scopes: list[str], subject: str | None) -> Any:
+    """Not by google-auth's own reader, which takes a sixth of the start to validate the key (see `signer`)."""
+    from uploader.credentials.signer import signer
+
+    return _google("oauth2.service_account").Credentials(
+        signer(info["private_key"], info.get("private_key_id")),
+        service_account_email=info["client_email"],
+        token_uri=info["token_uri"],
+        scopes=scopes,
+        subject=subject,
+    )
 
 
 def _user(info: Mapping[str, Any]) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 _AUTH = "https://www.googleapis.com/auth/"
+_USUAL_IDS = ("id", "name", "versionCode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,9 @@ class Method:
     """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
 
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
-    something that is there already. `name_field` is the metadata field for a file's name, `id_field` the dotted path of
-    the answer's identifier; both may be empty. `empty_answer` says that success has no body.
+    something that is there already. `name_field` is the metadata field for a file's name, empty where there is none;
+    `id_fields` are the dotted paths under which the answer may hold the identifier, the best first. `empty_answer` says
+    that success has no body.
     """
 
     target: str
@@ -51,7 +52,7 @@ class Method:
     scopes: tuple[str, ...]
     takes_metadata: bool
     name_field: str
-    id_field: str
+    id_fields: tuple[str, ...]
     empty_answer: bool
     parameters: Mapping[str, Parameter]
 
@@ -77,7 +78,6 @@ def similar(target: str) -> tuple[str, ...]:
     return tuple(difflib.get_close_matches(target, targets(), n=3, cutoff=0.6))
 
 
-@lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
     text = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
@@ -108,7 +108,7 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         scopes=tuple(_scope(name) for name in facts["scopes"]),
         takes_metadata=facts["body"],
         name_field=facts["name_field"],
-        id_field=facts["id_field"],
+        id_fields=tuple(field for field in (facts["id_field"], *_USUAL_IDS) if field),
         empty_answer=facts["empty"],
         parameters={name: _parameter(name, one) for name, one in facts["params"].items()},
     )

@@ -26,11 +26,12 @@ _PRECONDITIONS = ("ifGenerationMatch", "ifGenerationNotMatch", "ifMetageneration
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the inputs ask of the method, the same for every file."""
+    """What the inputs ask of the method, the same for every file but its name."""
 
     method: Method
     values: parameters.Values
     metadata: Mapping[str, Any]
+    scopes: tuple[str, ...]
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -72,7 +73,7 @@ def _request(method: Method, inputs: Inputs) -> tuple[_Request, tuple[Problem, .
     values, wrong = parameters.check(method, params)
     if not any(problem.name == "params" for problem in problems):
         problems += wrong
-    return _Request(method, values, metadata), tuple(problems)
+    return _Request(method, values, metadata, (_scope(method, values, metadata),)), tuple(problems)
 
 
 def _file_problems(request: _Request, files: tuple[Artifact, ...]) -> tuple[Problem, ...]:
@@ -120,7 +121,7 @@ def _endpoint(request: _Request) -> Endpoint:
         path=sys.intern(paths.expand(method.path, filled)),  # one text for all files of a run
         upload_path=sys.intern(paths.expand(method.upload_path, filled)),
         media_types=method.accept,
-        scopes=(_scope(request),),
+        scopes=request.scopes,
         http_method=method.http_method,
         query=tuple((name, value) for name, items in values.items() if name not in filled for value in items),
         max_size=method.max_size,
@@ -128,14 +129,14 @@ def _endpoint(request: _Request) -> Endpoint:
         resumable=method.resumable,
         repeatable=_replaces(request),
         empty_answer=method.empty_answer,
-        id_fields=tuple(field for field in (method.id_field, "id", "name", "versionCode") if field),
+        id_fields=method.id_fields,
     )
 
 
-def _scope(request: _Request) -> str:
+def _scope(method: Method, values: parameters.Values, metadata: Mapping[str, Any]) -> str:
     """The wider scope when the request names something that others may have made: a file, a folder."""
-    existing = "fileId" in request.values or "addParents" in request.values or request.metadata.get("parents")
-    return request.method.scope_existing if existing else request.method.scope
+    existing = "fileId" in values or "addParents" in values or metadata.get("parents")
+    return method.scope_existing if existing else method.scope
 
 
 def _replaces(request: _Request) -> bool:
@@ -149,11 +150,10 @@ def _collisions(method: Method, uploads: tuple[Upload, ...]) -> tuple[Problem, .
     """Files of one run that would replace one another."""
     if not (uploads[0].endpoint.repeatable or method.id == _STORAGE):
         return ()  # each request makes a new thing
-    seen: dict[object, str] = {}
+    seen: dict[Endpoint, str] = {}
     problems = []
     for upload in uploads:
-        place = upload.endpoint.upload_path, upload.endpoint.query
-        first = seen.setdefault(place, upload.artifact.name)
+        first = seen.setdefault(upload.endpoint, upload.artifact.name)
         if first != upload.artifact.name:
             what = f"{upload.artifact.name} would replace {first}: both go to the same place."
             problems.append(Problem("files", what, "one file, or a name of its own for each"))

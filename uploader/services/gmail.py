@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from uploader.artifacts import Artifact
@@ -138,7 +137,7 @@ def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
         once=True,
     )
     metadata = {"id": inputs.draft_id} if action.method == "drafts.send" else None
-    return Upload(endpoint, Artifact(name, Path(name), len(data), data=data), _MEDIA, metadata)
+    return Upload(endpoint, Artifact(name, name, len(data), data=data), _MEDIA, metadata)
 
 
 def _send(inputs: Inputs, action: _Action, content: letters.Content, fresh: mail.Stamp, upload: Upload) -> Flow:

@@ -84,6 +84,7 @@ class Source:
         assert artifact.size is not None
         self.size: int | None = artifact.size
         self._artifact = artifact
+        self._path = artifact.path
         self._digested = 0
         self._digester = Digester(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
         self._file = self._open()
@@ -193,7 +194,7 @@ class Source:
         if self._artifact.data is not None:
             return io.BytesIO(self._artifact.data)
         try:
-            return self._artifact.path.open("rb", buffering=0)
+            return self._path.open("rb", buffering=0)
         except OSError as error:
             raise _changed(self._artifact, f"it can't be opened any more ({error.strerror})") from None
 
@@ -204,7 +205,7 @@ class Source:
             return
         # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
         try:
-            found = self._artifact.path.stat()
+            found = self._path.stat()
         except OSError:
             raise _changed(self._artifact, "it is gone") from None
         opened = os.fstat(self._file.fileno())

@@ -88,7 +88,7 @@ class Stream:
 
     def _opened(self, artifact: Artifact) -> BinaryIO:
         try:
-            if str(artifact.path) != STREAM:
+            if artifact.location != STREAM:
                 return artifact.path.open("rb")
             return open(os.dup(0), "rb")  # the process's own standard input stays open for whoever else wants it
         except OSError as error:
