@@ -12,7 +12,7 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 	$(VENV)/python examples/demo.py
 
 test: .venv/dev  ## every test
-	$(VENV)/python -m pytest -n auto --dist worksteal
+	$(VENV)/python -m pytest -n auto --dist worksteal -rs
 
 bench: .venv/dev build/runtime  ## measure against curl and other clients: docs/PERFORMANCE.md
 	$(VENV)/python -m benchmarks

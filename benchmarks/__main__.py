@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import plot, report, scenarios
+from benchmarks.container import container
 from benchmarks.ground import ROOT, Ground, ground
 
 RAW = ROOT / "build" / "benchmarks.json"
@@ -47,6 +48,7 @@ def _measure(here: Ground, rounds: int, *, quick: bool) -> dict[str, Any]:
         "faults": lambda: scenarios.faults(here, rounds, size),
         "latency": lambda: scenarios.latency(here, rounds),
         "growth": lambda: scenarios.growth(here),
+        "container": lambda: container(rounds),
     }
     data: dict[str, Any] = {"machine": scenarios.machine(), "rounds": rounds}
     for name, step in steps.items():

@@ -29,6 +29,7 @@ def page(data: Data) -> str:
         _latency(data),
         _start(data),
         _growth(data),
+        _container(data["container"]),
     )
     return "\n\n".join([*parts, _NOTES.read_text(encoding="utf-8").strip()]) + "\n"
 
@@ -193,6 +194,27 @@ def _growth(data: Data) -> str:
             f"The first byte of a sparse file of 100 GiB leaves {found['sparse'] * 1000:.0f} ms after the start.",
         ]
     )
+
+
+def _container(found: Data) -> str:
+    if not found:
+        return "## Container\n\nNo image could be built or run where this was measured."
+    *base, program, bytecode = found["layers"]
+    rows = [
+        (what, f"{found[name] * 1000:.0f} ms")
+        for what, name in (
+            ("a Python that does nothing, inside", "python"),
+            ("this program, inside, to its first request", "first_request"),
+            ("a whole `podman run` of `true`", "nothing"),
+            ("a whole `podman run` of `--version`", "program"),
+        )
+    ]
+    story = (
+        f"Two layers come on top of the base, packed: {program / 1e6:.1f} MB with the program and its dependencies, "
+        f"{bytecode / 1e6:.1f} MB with the standard library's bytecode. The base that stands in for Python's image in "
+        f"tests, Debian with its own Python and pip, has {sum(base) / 1e6:.1f} MB."
+    )
+    return "\n\n".join(["## Container", story, _table(("", "time"), rows)])
 
 
 def _own(name: str) -> str:

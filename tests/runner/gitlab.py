@@ -15,32 +15,18 @@ import pytest
 import yaml
 
 from tests.container.conftest import HOW
-from tests.real_artifacts import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "runner"
-PROGRAMS = ("node", "npm", "git", "rsync", "bash")
 
 
 @functools.cache
-def tool() -> tuple[str, ...]:
+def tool() -> str:
     """gitlab-ci-local from its lock, fetched once; skips the test, with the reason, where it can't be had or run."""
-    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
-        pytest.skip(f"GitLab jobs need {', '.join(missing)}")
-    folder = cache_folder() / "gitlab-ci-local"
-    for fetch in ((), ("--omit=optional",), ("--include=optional",)):  # the last brings a Node for where it is too old
-        if fetch:
-            shutil.copytree(HERE / "gitlab", folder, dirs_exist_ok=True)
-            _quiet(["npm", "ci", *fetch, "--ignore-scripts", "--no-audit", "--no-fund"], folder)
-        node = next(folder.glob("node_modules/node-linux-*/bin/node"), Path("node"))
-        command = (str(node), str(folder / "node_modules" / ".bin" / "gitlab-ci-local"))
-        if not _quiet([*command, "--version"], ROOT).returncode:
-            return command
-    pytest.skip("GitLab jobs need gitlab-ci-local, and npm could not fetch it or no Node runs it")
-
-
-def _quiet(command: list[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command, cwd=folder, capture_output=True, timeout=110, check=False)
+    found = subprocess.run(["sh", str(HERE / "gitlab-tool")], capture_output=True, text=True, timeout=110, check=False)
+    if found.returncode:
+        pytest.skip(f"GitLab jobs need gitlab-ci-local: {found.stderr.strip()[-300:]}")
+    return found.stdout.strip()
 
 
 def shell() -> tuple[str, ...]:
@@ -83,7 +69,7 @@ class Project:
         self._commit()
         options = [f"--variable={name}={value}" for name, value in {"GITLAB_CI": "true", **variables}.items()]
         done = subprocess.run(
-            [*tool(), *self.executor, *options], cwd=self.folder, env=self._environment(),
+            [tool(), *self.executor, *options], cwd=self.folder, env=self._environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=110, check=False,
         )  # fmt: skip
         return Pipeline(done.returncode, done.stdout.decode())

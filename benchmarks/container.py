@@ -1,0 +1,54 @@
+"""Measures the image that `tests/container/build` makes: its compressed size, and how soon it begins to work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.ground import ROOT
+
+_HERE = ROOT / "tests" / "container"
+_PYTHON = "/app/venv/bin/python"
+
+
+def container(rounds: int) -> dict[str, Any]:
+    """What was found, in bytes and seconds; nothing where no image can be built or run."""
+    try:
+        made = subprocess.run(["sh", str(_HERE / "build")], check=True, capture_output=True, text=True)
+    except (subprocess.CalledProcessError, OSError):
+        return {}
+    image = made.stdout.strip()
+    began = json.loads(_run(image, ("-I", "-c", (_HERE / "start.py").read_text(encoding="utf-8")), _PYTHON))
+    whole = {"program": (("--version",), None), "nothing": ((), "true")}
+    seconds: dict[str, list[float]] = {name: [] for name in whole}
+    for _ in range(rounds):
+        for name, (words, entrypoint) in whole.items():
+            before = time.monotonic()
+            _run(image, words, entrypoint)
+            seconds[name].append(time.monotonic() - before)
+    return {**began, **{name: median(values) for name, values in seconds.items()}, "layers": _layers(image)}
+
+
+def _run(image: str, words: Sequence[str], entrypoint: str | None) -> str:
+    enter = [f"--entrypoint={entrypoint}"] if entrypoint else []
+    return _podman("run", "--rm", "--network=none", *enter, image, *words)
+
+
+def _layers(image: str) -> list[int]:
+    """The size of each layer as a registry would hold it: packed by gzip, the base's first."""
+    with tempfile.TemporaryDirectory() as folder:
+        _podman("push", "--quiet", image, f"oci:{folder}")
+        blobs = Path(folder) / "blobs" / "sha256"
+        index = json.loads((Path(folder) / "index.json").read_bytes())
+        manifest = json.loads((blobs / index["manifests"][0]["digest"].partition(":")[2]).read_bytes())
+    return [layer["size"] for layer in manifest["layers"]]
+
+
+def _podman(*words: str) -> str:
+    return subprocess.run([str(_HERE / "podman"), *words], check=True, capture_output=True, text=True).stdout
