@@ -673,9 +673,10 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     )
     host = server.url.removeprefix("http://")
     program = (
-        "from uploader import credentials, inputs\n"
+        "import random, time\nfrom uploader import credentials, inputs\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
-        "login = credentials.load(read, ['scope'], sleep=lambda seconds: None)\n"
+        "given = {'sleep': time.sleep, 'random': random.random, 'clock': time.monotonic}\n"
+        "login = credentials.load(read, ['scope'], **given)\n"
         "print(login.token(), login.account)\n"
     )
     environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}

@@ -20,7 +20,7 @@ from tests.transfer.harness import GRANULE, KIB, data_of
 from uploader.emulator import Emulator, specimens
 from uploader.errors import Interrupted
 from uploader.transfer.beside import beside
-from uploader.transfer.waiting import Stop
+from uploader.transfer.stop import Stop
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 4321  # bytes

@@ -15,7 +15,7 @@ from uploader.errors import UploaderError
 from uploader.outputs import Voice, voice
 from uploader.results import FileResult, counters
 from uploader.transfer.beside import beside, heed, ignore
-from uploader.transfer.waiting import Stop
+from uploader.transfer.stop import Stop
 
 if TYPE_CHECKING:
     from uploader.errors import Problem

@@ -15,7 +15,8 @@ from uploader.journal import FileJournal, Journal, NoJournal
 from uploader.outputs import Voice
 from uploader.plan import Plan
 from uploader.transfer.driver import Driver
-from uploader.transfer.waiting import Clock, Patience, Stop
+from uploader.transfer.stop import Stop
+from uploader.transfer.waiting import Clock, Patience
 from uploader.transfer.wire import Settings, Wire
 from uploader.transport import Requests, Transport
 

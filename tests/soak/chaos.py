@@ -22,7 +22,7 @@ from uploader.emulator import Emulator
 from uploader.errors import IntegrityError, Interrupted, UploaderError
 from uploader.outputs import voice
 from uploader.transfer.driver import Driver
-from uploader.transfer.waiting import Stop
+from uploader.transfer.stop import Stop
 
 MOST_RUNS = 25  # of one release; more would mean that it never ends
 PATIENT = {"max-retries": "6", "stall-timeout": "5s", "finalize-timeout": "5s"}

@@ -18,7 +18,8 @@ from uploader.journal import Entry, Journal, NoJournal
 from uploader.results import FileResult
 from uploader.services.base import Dialect, Endpoint, Flow, Outcome, Upload
 from uploader.transfer.driver import Driver
-from uploader.transfer.waiting import Clock, Patience, Stop
+from uploader.transfer.stop import Stop
+from uploader.transfer.waiting import Clock, Patience
 from uploader.transfer.wire import Settings, Wire
 from uploader.transport import Requests, Transport
 

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import random as _random
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,10 +23,10 @@ def load(
     scopes: Sequence[str],
     *,
     sleep: Callable[[float], None],
+    random: Callable[[], float],
+    clock: Callable[[], float],
     source: Source | None = None,
     on_secret: Callable[[str], object] = lambda _: None,
-    random: Callable[[], float] = _random.random,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Login:
     """A login for `scopes`; nothing is sent before its first `token()`.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from uploader.transfer.waiting import Stop
+from uploader.transfer.stop import Stop
 
 T = TypeVar("T")
 

@@ -1,57 +1,16 @@
-"""The run's time: the only clock and the only sleep, both passed in, and the word that ends every wait at once."""
+"""The run's time: the only clock and the only sleep, both passed in, and how long a run has patience."""
 
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from uploader.errors import Interrupted, TemporaryError
+from uploader.errors import TemporaryError
 from uploader.protocol.messages import Broken, Response
 from uploader.protocol.retry import Budget, retry_after
-
-
-class Stop:
-    """Set by a signal, seen by every thread: after it nothing is begun and every sleep is over.
-
-    `set` runs inside a signal handler, between any two instructions of whatever was under way, perhaps within another
-    `set`: it waits for no lock, and what it does happens once. (An Event would take a lock that the interrupted code
-    may hold.)
-    """
-
-    def __init__(self) -> None:
-        self._signal_number = 0
-        self._gate = threading.Lock()
-        self._gate.acquire()  # shut; opened by `set`, and every sleeper passes through it
-        self._shut = [self._gate]
-        self._told: list[Callable[[], None]] = []
-
-    def set(self, signal_number: int) -> None:
-        """Asks the run to end because of the signal; the first one counts."""
-        self._signal_number = self._signal_number or signal_number
-        with suppress(IndexError):
-            self._shut.pop().release()
-            for tell in tuple(self._told):
-                tell()
-
-    def when_set(self, tell: Callable[[], None]) -> None:
-        """Calls `tell` inside the signal handler, or now if that is past; it must neither wait nor raise."""
-        self._told.append(tell)
-        if self._signal_number:
-            tell()
-
-    def check(self) -> None:
-        """Raises `Interrupted` once the run was asked to end."""
-        if self._signal_number:
-            raise Interrupted(self._signal_number)
-
-    def sleep(self, seconds: float) -> None:
-        """Sleeps, unless or until the run is asked to end."""
-        if self._gate.acquire(timeout=max(seconds, 0.0)):
-            self._gate.release()
+from uploader.transfer.stop import Stop
 
 
 @dataclass(slots=True)
