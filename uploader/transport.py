@@ -21,6 +21,12 @@ from uploader.connections import Adapter, Outgoing
 from uploader.errors import ServiceError
 from uploader.protocol.messages import Block, ConnectionBroke, Headers, Request, Response
 
+_EVERY: Mapping[str, str] = {
+    "User-Agent": f"uploader/{__version__}",
+    "Accept": "*/*",
+    "Accept-Encoding": "identity",  # answers are small, and a compressed one could be a bomb
+    "Connection": "keep-alive",
+}
 LARGEST_ANSWER = 4 * 1024 * 1024  # bytes; no resource that these methods return comes near it
 
 
@@ -57,6 +63,7 @@ class Requests:
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, adapter)
         self._under_way: set[Outgoing] = set()
+        self._found: dict[str, dict[str, Any]] = {}
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
@@ -71,22 +78,28 @@ class Requests:
             self._under_way.discard(outgoing)
 
     def _exchange(self, request: Request, outgoing: Outgoing, token: str, limits: Limits) -> Response:
-        prepared = self._session.prepare_request(
-            requests.Request(request.method, request.url, dict(request.headers), auth=_Bearer(token))
-        )
+        # Prepared without the session, which would add cookies and a login from a .netrc, and takes twice as long.
+        headers = {**_EVERY, **dict(request.headers)}
+        prepared = requests.Request(request.method, request.url, headers, auth=_Bearer(token)).prepare()
         # Set by hand: requests would send an empty body of unknown length as chunked transfer coding.
         prepared.body = cast(Any, outgoing)
         prepared.headers["Content-Length"] = str(len(request.body))
-        settings = self._session.merge_environment_settings(prepared.url, {}, True, None, None)
         timeout = (limits.connect, limits.answer)
         # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
-        adapter = self._session.get_adapter(prepared.url or "")
-        answer = adapter.send(prepared, timeout=timeout, **cast(Any, settings))
+        adapter = self._session.get_adapter(request.url)
+        answer = adapter.send(prepared, timeout=timeout, **self._settings(request.url))
         try:
             body = _read_capped(answer)
         finally:
             answer.close()
         return Response(answer.status_code, Headers(answer.headers), body, outgoing.sent_whole)
+
+    def _settings(self, url: str) -> dict[str, Any]:
+        """Proxies and certificates as the environment has them: asked once a host, since that reads all of it."""
+        host = url.partition("://")[2].partition("/")[0]
+        if host not in self._found:
+            self._found[host] = cast(Any, self._session.merge_environment_settings(url, {}, True, None, None))
+        return self._found[host]
 
     def abort(self) -> None:
         """See `Transport.abort`."""
@@ -95,7 +108,7 @@ class Requests:
 
 
 class _Bearer(requests.auth.AuthBase):
-    """The bearer token as requests' own kind of login, which also keeps a stray .netrc from replacing it."""
+    """The bearer token as requests' own kind of login, which leaves no room for one in the URL."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -103,8 +116,6 @@ class _Bearer(requests.auth.AuthBase):
     def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._token:
             prepared.headers["Authorization"] = f"Bearer {self._token}"
-        prepared.headers["User-Agent"] = f"uploader/{__version__}"
-        prepared.headers["Accept-Encoding"] = "identity"  # answers are small, and a compressed one could be a bomb
         return prepared
 
 
