@@ -341,7 +341,7 @@ def test_many_sessions_hold_no_descriptors(books: Books) -> None:
     for job in jobs:
         journal.save(job, ENTRY)
         journal.rest(job)
-    assert descriptors() == before
+    assert descriptors() <= before  # what earlier tests left may be collected meanwhile
     for job in jobs:
         journal.drop(job)
     assert not books.files()
