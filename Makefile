@@ -55,7 +55,7 @@ clean:  ## forget everything that was made
 
 # The program as users run it: a library for the tests may be one that others load when it is there.
 build/runtime: requirements.lock scripts/venv
-	FOLDER=$@ sh scripts/venv requirements.lock
+	sh scripts/venv requirements.lock $@
 	@touch $@
 
 .venv/fuzz: .venv/dev requirements-fuzz.lock

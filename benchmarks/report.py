@@ -38,8 +38,7 @@ def _head(data: Data) -> str:
     machine = data["machine"]
     return (
         "# Performance\n\n"
-        "Made by `make bench`, which anyone can run; nothing below the tables' titles is written by hand, except the "
-        "last section. Every contestant is a child process that sends to a sink on the same machine. They take turns "
+        "Made by `make bench`, which anyone can run: the tables from its data alone, the last section by hand. Every contestant is a child process that sends to a sink on the same machine. They take turns "
         "in each round; a figure is the median of the rounds, a ratio that of the pairs in one round. Processor time "
         "and peak memory are the system's own books for the child; a peak of 30 MB or less may be the harness's own, "
         "from which each child is split off. This program runs with its own locked dependencies alone, as users have "
@@ -76,7 +75,11 @@ def _goals(data: Data) -> str:
         _goal("refusal, ms", start["refusal"] * 1000, most=60),
         _goal("bytes for one more planned file", _per_file(growth, "planned"), most=1024),
     )
-    return "\n\n".join(["## Asked and found", _table(("", "asked", "found", ""), rows)])
+    story = (
+        "What the project asked of itself before it was written. Where a figure is not met, the last section says why, "
+        "and what the next limit is."
+    )
+    return "\n\n".join(["## Asked and found", story, _table(("", "asked", "found", ""), rows)])
 
 
 def _goal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.job import ENTRYPOINT
+from tests.token_server import service_account
 from uploader import inputs, plan
+from uploader.emulator import specimens
 from uploader.emulator.__main__ import main as emulator
 from uploader.errors import InputError
 
@@ -172,6 +175,44 @@ def test_a_port_that_does_not_exist_is_one_line(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.count("\n") == 1
 
 
+# The key among the files
+
+
+@pytest.mark.parametrize("files", ["key.json", "*.json", "link.json"])
+def test_the_key_of_the_run_is_never_sent(tmp_path: Path, files: str) -> None:
+    """A pattern that is too wide, the key's own name or a link to it is a mistake, whatever the key is called."""
+    (tmp_path / "key.json").write_text(json.dumps(service_account()))
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "link.json").symlink_to("key.json")
+    done = shell(tmp_path, UPLOADER_TARGET="drive.files.create", UPLOADER_FILES=files, UPLOADER_CREDENTIALS="key.json")
+    assert done.returncode == 2
+    assert "holds the credentials of this run" in done.stderr
+
+
+# Debug logging
+
+
+@pytest.mark.parametrize(("asked", "told"), [("", False), ("1", True)])
+def test_every_request_is_told_to_who_asks(tmp_path: Path, asked: str, told: bool) -> None:
+    """Method, host, sizes, offsets, status and time; the path of an API call, never that of a session."""
+    specimens.make_bundle(tmp_path / "app.aab", "com.example.app", 7, "1.0", size_bytes=600_000)
+    done = shell(
+        tmp_path,
+        RUNNER_DEBUG=asked,
+        UPLOADER_TARGET="play",
+        UPLOADER_TRACKS="internal",
+        UPLOADER_FILES="app.aab",
+        UPLOADER_API_ENDPOINT="emulator",
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("debug: ")]
+    assert bool(lines) is told
+    if told:
+        assert any(re.search(r"POST 127\.0\.0\.1:\d+/androidpublisher/.*/edits, .* -> 200", line) for line in lines)
+        assert any(re.search(r"(PUT|POST) 127\.0\.0\.1:\d+, 600000 bytes.* -> 201", line) for line in lines)
+        assert not any("upload_id" in line for line in lines)
+
+
 # Nobody listens
 
 
@@ -196,3 +237,48 @@ def test_the_exit_code_is_the_same_when_nobody_listens(tmp_path: Path, listener:
         check=False,
     )
     assert run.returncode == code, run.stdout + run.stderr
+
+
+def test_a_closed_input_is_no_empty_stream(tmp_path: Path) -> None:
+    """`files: -` without a standard input ends with 5; an empty object would replace what is there."""
+    done = subprocess.run(
+        ["sh", "-c", '"$0" "$1" <&-', sys.executable, str(ENTRYPOINT)],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "UPLOADER_TARGET": "storage.objects.insert",
+            "UPLOADER_PARAMS": '{"bucket": "b", "name": "x"}',
+            "UPLOADER_FILES": "-",
+            "UPLOADER_API_ENDPOINT": "emulator",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 5, done.stdout + done.stderr
+
+
+# What is left behind
+
+
+@pytest.mark.parametrize(("fraction", "code"), [("", 0), ("7", 2)])
+def test_nothing_stays_in_the_temporary_folder(tmp_path: Path, fraction: str, code: int) -> None:
+    """Packed symbols and the emulator's folder are gone when the process has ended, well or not."""
+    temp = tmp_path / "temp"
+    for folder in (temp, tmp_path / "symbols" / "arm64-v8a"):
+        folder.mkdir(parents=True)
+    (tmp_path / "symbols" / "arm64-v8a" / "liba.so").write_bytes(b"\x7fELF")
+    specimens.make_bundle(tmp_path / "app.aab", "com.example.app", 7, "1.0")
+    done = shell(
+        tmp_path,
+        TMPDIR=str(temp),
+        UPLOADER_TARGET="play",
+        UPLOADER_TRACKS="internal",
+        UPLOADER_FILES="app.aab",
+        UPLOADER_DEBUG_SYMBOLS="symbols",
+        UPLOADER_USER_FRACTION=fraction,
+        UPLOADER_API_ENDPOINT="emulator",
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert list(temp.iterdir()) == []

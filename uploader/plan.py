@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TypeVar
 
 from uploader import credentials
-from uploader.artifacts import Artifact, find
+from uploader.artifacts import Artifact, find, identity
 from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs, addressed
 from uploader.services.base import Flow, Note, Outcome, Prepared
@@ -57,11 +57,21 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     found = list(problems)
     files = _collect(found, lambda: _files(inputs)) or ()
     source = None if inputs.api_endpoint == EMULATOR else _collect(found, lambda: credentials.parse(inputs))
+    found += _keys(files, source)
     shown = files or ((_NOT_FOUND,) if "files" in _names(found) else ())
     prepared = _collect(found, lambda: _prepare(inputs, shown)) if inputs.target else None
     if found or prepared is None:
         raise InputError(*addressed(found, inputs.platform))
     return Plan(inputs, files, prepared, source)
+
+
+def _keys(files: Iterable[Artifact], source: credentials.Source | None) -> list[Problem]:
+    """A pattern that is too wide may match the very file that holds the secret."""
+    if source is None or source.file is None or not source.file.exists():
+        return []
+    key = identity(source.file.stat())
+    what = "{} holds the credentials of this run and is never taken."
+    return [Problem("files", what.format(file.name), "the artifacts alone") for file in files if file.identity == key]
 
 
 def _names(problems: Iterable[Problem]) -> set[str]:

@@ -47,7 +47,7 @@ def prepare(
     if asked.dry_run and plan.prepared.scopes:  # none: this job has nothing to do, and a token for nothing is refused
         login.token()
     settings = _settings(asked, login)
-    wire = Wire(transport, login, patience, settings)
+    wire = Wire(transport, login, patience, settings, speak.debug if asked.platform.debug else None)
     return Driver(wire, settings, _journal(asked, login, clock, speak, stack), speak, plan.prepared.limit)
 
 

@@ -220,6 +220,15 @@ def test_a_right_release_passes(begin: Begin, right: dict[str, Any]) -> None:
     assert put_track(talk, talk.edit(), right).status == 200
 
 
+def test_what_everybody_has_is_not_halted_on_the_internal_track(begin: Begin) -> None:
+    """The internal track has no rollouts: 400 in Google's words, and the release stays as it was."""
+    talk = begin(apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}})
+    edit = talk.edit()
+    reply = put_track(talk, edit, release(7, status="halted"), track="internal")
+    assert (reply.status, reply.message.startswith("Cannot halt release")) == (400, True)
+    assert talk.ask("GET", f"{edit}/tracks/internal").json["releases"] == [release(7)]
+
+
 def test_a_track_has_one_release_of_each_status(begin: Begin) -> None:
     """Two completed releases, or one version code in two: refused; completed and inProgress stand side by side."""
     talk = begin(apps={PACKAGE: {"artifacts": [{"versionCode": code} for code in (7, 8)]}})

@@ -55,6 +55,15 @@ def test_a_fresh_session_has_no_range(talk: Talk) -> None:
     assert (reply.status, reply.header("Range")) == (308, "")
 
 
+def test_what_came_of_a_request_that_stands_still_is_counted(talk: Talk) -> None:
+    """Bytes received are told while a request is under way: it may never end."""
+    uri = talk.begin(size=len(DATA))
+    headers = (f"Content-Range: bytes 0-{len(DATA) - 1}/{len(DATA)}", f"Content-Length: {len(DATA)}")
+    with raw_request(talk.emulator, "PUT", uri, talk.token, *headers) as connection:
+        connection.sendall(DATA[:GRANULE])
+        until(lambda: talk.emulator.state()["sessions"][0]["bytes_received"] == GRANULE)
+
+
 def test_the_offset_query_finds_a_finished_upload(talk: Talk) -> None:
     """Asked after the last byte, the answer is the resource again, and nothing is stored twice."""
     uri = talk.begin(size=3)

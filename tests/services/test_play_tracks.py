@@ -160,9 +160,9 @@ def test_a_promotion_takes_the_newest_that_is_served(source: list[dict[str, Any]
     assert play.live.tracks["production"][0]["versionCodes"] == [code]
 
 
-@pytest.mark.parametrize("source", [[], [HALTED]])
+@pytest.mark.parametrize("source", [[], [HALTED], [HALTED, DRAFT]])
 def test_nothing_to_promote_is_said(source: list[dict[str, Any]]) -> None:
-    """An empty track, or a halted release alone, is exit code 4 with the track's name."""
+    """An empty track, a halted release, or a draft beside one is exit code 4 with the track's name."""
     with pytest.raises(ServiceError, match="Track beta has no release to promote"):
         Driver(Play(beta=source)).run(asked(promote_from="beta", tracks=("production",)))
 

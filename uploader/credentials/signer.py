@@ -6,6 +6,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from google.auth.crypt import RSASigner
 
+SHORTEST = 1024  # bits
+
 
 def signer(pem: str, key_id: str | None) -> RSASigner:
     """The signer for a key in PEM form. Raises ValueError for one that is damaged, or is no RSA key.
@@ -14,7 +16,7 @@ def signer(pem: str, key_id: str | None) -> RSASigner:
     its way here, and damage breaks the equations between its numbers (RFC 8017, section 3.2) whatever it hits.
     """
     key = load_pem_private_key(pem.encode(), None, unsafe_skip_rsa_key_validation=True)
-    if not (isinstance(key, RSAPrivateKey) and _sound(key)):
+    if not (isinstance(key, RSAPrivateKey) and key.key_size >= SHORTEST and _sound(key)):
         raise ValueError("no sound RSA key")
     return RSASigner(key, key_id)  # type: ignore[no-untyped-call]  # google-auth has no types here
 

@@ -32,7 +32,8 @@ class Source:
     """Checked credentials. `kind` is google-auth's type, or `keyless`, or `default` (whatever google-auth finds).
 
     `account` is who acts, for people; `info` the configuration in google-auth's format, with a repaired private key;
-    `secrets` what must be masked; `lasting` the secret that stays the same from run to run, None when there is none.
+    `secrets` what must be masked; `lasting` the secret that stays the same from run to run, None when there is none;
+    `file` is where it was read, None when it was given itself.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Source:
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     lasting: bytes | None = field(default=None, repr=False)
+    file: Path | None = None
 
 
 def parse(inputs: Inputs) -> Source:
@@ -113,7 +115,9 @@ def _configured(origin: str, given: str, workspace: Path) -> Source:
     if problems:
         raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in problems))
     secrets = [*_named_secrets(info), *_whole(text, given), json.dumps(info, separators=(",", ":"))]
-    return Source(info["type"], checks.account(info), origin, info, tuple(dict.fromkeys(secrets)), _lasting(info))
+    file = workspace / Path(given).expanduser() if _unwrapped(given) is None else None
+    known = tuple(dict.fromkeys(secrets))
+    return Source(info["type"], checks.account(info), origin, info, known, _lasting(info), file)
 
 
 def _text(origin: str, given: str, workspace: Path) -> str:

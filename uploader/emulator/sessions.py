@@ -67,9 +67,16 @@ class Session:
             mine, start = self.turn, self.blob.size
             self.requests += 1
             self.taking = True
+        counted = 0
+
+        def count() -> None:
+            nonlocal counted
+            self.received += x.body.received - counted
+            counted = x.body.received
 
         def write(data: memoryview) -> None:
             with self.lock:
+                count()  # at once: a request may stand still for ever
                 if self.turn != mine or self.finished:
                     raise Vanished("superseded by a newer request")
                 self.blob.write(data)
@@ -78,7 +85,7 @@ class Session:
             pour(x.body, write, skip=skip, stored=start)
         finally:
             with self.lock:
-                self.received += x.body.received
+                count()
                 self.repeated += min(skip, x.body.received)
                 if self.turn == mine:
                     self.taking = False

@@ -52,7 +52,7 @@ def detect(environ: Mapping[str, str], own: Mapping[str, str]) -> Platform:
         output_file=_path(get("GITHUB_OUTPUT")),
         summary_file=_path(get("GITHUB_STEP_SUMMARY")),
         dotenv_file=_dotenv_file(kind, workspace, own.get(DOTENV, "")),
-        debug=get("RUNNER_DEBUG") == "1",
+        debug=get("RUNNER_DEBUG") == "1" or get("CI_DEBUG_TRACE") == "true",
         tag=get("GITHUB_REF_NAME") if get("GITHUB_REF_TYPE") == "tag" else get("CI_COMMIT_TAG"),
         run_url=_run_url(kind, get),
         node=f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}" if kind == "gitlab" else "",

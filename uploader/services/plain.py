@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
+from urllib.parse import urlencode
 
 from uploader.errors import Problem, ServiceError
 from uploader.inputs import Inputs
@@ -54,7 +55,8 @@ def describe(upload: Upload) -> str:
 def rehearse(uploads: tuple[Upload, ...]) -> Flow:
     """The dry run: says what would be sent."""
     for upload in uploads:
-        yield Note(f"Would send {describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}")
+        query = "?" + urlencode(upload.endpoint.query) if upload.endpoint.query else ""
+        yield Note(f"Would send {describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
     return Outcome("Dry run: every check passed, nothing was sent.")
 
 

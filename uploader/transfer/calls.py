@@ -28,7 +28,7 @@ def call(step: Call, wire: Wire, say: Callable[[str], None]) -> Any:
     pace = Pace(wire, lambda text: say(f"{what}: {text}"))
     while True:
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
-        answer = wire.exchange(request, own_bytes(request), final=not step.repeatable)
+        answer = wire.exchange(request, own_bytes(request), final=not step.repeatable, path=step.path)
         match whether(answer):
             case Verdict.SUCCESS if isinstance(answer, Response):
                 return _decoded(answer, what)

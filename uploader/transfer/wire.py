@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
 from uploader.protocol import google_error
@@ -13,6 +14,17 @@ from uploader.protocol.messages import Block, Broken, ConnectionBroke, Request, 
 from uploader.protocol.retry import Budget
 from uploader.transfer.waiting import Patience
 from uploader.transport import Limits, Transport
+
+# Headers that say how far an upload is, and hold no secret.
+_TELLING = (
+    "content-range",
+    "range",
+    "retry-after",
+    "x-goog-upload-command",
+    "x-goog-upload-offset",
+    "x-goog-upload-size-received",
+    "x-goog-upload-status",
+)
 
 
 class Login(Protocol):
@@ -47,9 +59,17 @@ class Settings:
 
 
 class Wire:
-    """Sends requests for a whole run; may be used from several threads."""
+    """Sends requests for a whole run; may be used from several threads. `debug` hears of each, where it is wanted."""
 
-    def __init__(self, transport: Transport, login: Login, patience: Patience, settings: Settings) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        login: Login,
+        patience: Patience,
+        settings: Settings,
+        debug: Callable[[str], None] | None = None,
+    ) -> None:
+        self._debug = debug
         self._transport = transport
         self._login = login
         self._settings = settings
@@ -68,8 +88,10 @@ class Wire:
                 cure="Nothing was sent there. Look at `api-endpoint` and at the proxy settings of this machine.",
             )
 
-    def exchange(self, request: Request, blocks: Iterable[Block], *, final: bool = False) -> Response | Broken:
-        """One request and what came of it."""
+    def exchange(
+        self, request: Request, blocks: Iterable[Block], *, final: bool = False, path: str = ""
+    ) -> Response | Broken:
+        """One request and what came of it. `path` is its path where that is no secret, as a session URI's is."""
         self.patience.stop.check()
         if self._settings.quota_project:
             header = ("X-Goog-User-Project", self._settings.quota_project)
@@ -77,10 +99,13 @@ class Wire:
         token = self._login.token()
         self.patience.stop.check()
         self.patience.begin()
+        began = self.patience.clock.monotonic()
         try:
             answer: Response | Broken = self._transport.send(request, blocks, token, self._settings.limits(final=final))
         except ConnectionBroke as error:
             answer = error.broken
+        if self._debug:
+            self._debug(f"{_exchange(request, path, answer)}, {self.patience.clock.monotonic() - began:.3f} s")
         self.patience.stop.check()
         return answer
 
@@ -125,6 +150,17 @@ class Pace:
         self._renewed = True
         self._say("The token was not accepted; a fresh one is fetched.")
         self._wire.renew()
+
+
+def _exchange(request: Request, path: str, answer: Response | Broken) -> str:
+    """One request and its answer, for who looks for a fault."""
+    asked = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _TELLING)
+    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {len(request.body)} bytes{asked}"
+    if isinstance(answer, Broken):
+        return f"{sent} -> {answer.why}"
+    found = ((name, answer.headers.get(name)) for name in _TELLING)
+    told = "".join(f", {name}: {value[:100]}" for name, value in found if value)
+    return f"{sent} -> {answer.status}, {len(answer.body)} bytes{told}"
 
 
 def refusal(answer: Response, what: str) -> UploaderError:

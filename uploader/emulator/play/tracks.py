@@ -70,7 +70,9 @@ def _replace(x: Exchange, *, keep_absent: bool) -> Answer:
     if wanted.get("track", name) != name:
         raise Refusal(400, f"The track in the body is {wanted['track']!r}, the one in the path {name!r}.")
     if "releases" in wanted or not keep_absent:
-        edit.content.tracks[name] = _releases(edit, name, wanted.get("releases", []))
+        releases = _releases(edit, name, wanted.get("releases", []))
+        _check_halts(name, edit.content.tracks.get(name, []), releases)
+        edit.content.tracks[name] = releases
     return as_json(_track(name, edit.content.tracks.get(name)))
 
 
@@ -161,6 +163,14 @@ def _check_priority(edit: Edit, release: dict[str, Json]) -> None:
     priority = release.get("inAppUpdatePriority", 0)
     if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 5:
         raise Refusal(400, "The in-app update priority must be between 0 and 5.")
+
+
+def _check_halts(name: str, before: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
+    """What everybody has can be halted, but never on the internal track, where nothing is rolled out by steps."""
+    everybody = [one.get("versionCodes") for one in before if one["status"] == "completed"]
+    halted = [one.get("versionCodes") for one in releases if one["status"] == "halted"]
+    if name.rpartition(":")[2] == "internal" and any(codes in everybody for codes in halted):
+        raise Refusal(400, "Cannot halt release, no matching in progress release found.")
 
 
 def _check_countries(name: str, release: dict[str, Json]) -> None:

@@ -78,10 +78,13 @@ def changed(wish: Wish, release: Release) -> Release:
 
 
 def to_promote(track: str, live: Sequence[Release]) -> Release:
-    """The release that a promotion takes: the newest that is served, else the newest draft, never a halted one."""
+    """The release that a promotion takes: the newest that is served; a draft only where there is nothing else.
+
+    A halted one was stopped for a reason, and the draft beside it may be older.
+    """
     served = [release for release in live if release.get("status") in ("completed", "inProgress")]
     drafts = [release for release in live if release.get("status") == "draft"]
-    return _only_if_any(track, served or drafts, "promote")
+    return _only_if_any(track, served or (drafts if len(drafts) == len(live) else []), "promote")
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
