@@ -38,11 +38,12 @@ def _head(data: Data) -> str:
     machine = data["machine"]
     return (
         "# Performance\n\n"
-        "Made by `make bench`, which anyone can run: the tables from its data alone, the last section by hand. Every contestant is a child process that sends to a sink on the same machine. They take turns "
-        "in each round; a figure is the median of the rounds, a ratio that of the pairs in one round. Processor time "
-        "and peak memory are the system's own books for the child; a peak of 30 MB or less may be the harness's own, "
-        "from which each child is split off. This program runs with its own locked dependencies alone, as users have "
-        "it, the Python peers with all that the tests need.\n\n"
+        "Made by `make bench`, which anyone can run: the tables from its data alone, the last section by hand. Every "
+        "contestant is a child process that sends to a sink on the same machine. They take turns in each round; a "
+        "figure is the median of the rounds, a ratio that of the pairs in one round. Processor time and peak memory "
+        "are the system's own books for the child; a peak of 30 MB or less may be the harness's own, from which each "
+        "child is split off. This program runs with its own locked dependencies alone, as users have it, the Python "
+        "peers with all that the tests need.\n\n"
         f"{machine['day']}, {machine['cores']} cores ({machine['processor']}), Python {machine['python']}, "
         f"curl {machine['curl']}, {data['rounds']} rounds. Load average before: {data['load'][0]}; "
         f"after: {data['load'][1]}.\n\n"
