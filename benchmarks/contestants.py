@@ -79,8 +79,8 @@ def contestants(ground: Ground) -> tuple[Contestant, ...]:
     found = [Contestant(OURS, _ours), Contestant(CURL, _curl)]
     for module, name, script, options in _LIBRARIES:
         if _installed(module):
-            # google-api-python-client speaks TLS whatever the scheme of its endpoint.
-            schemes = ("https",) if module == "googleapiclient" else ("https", "http")
+            # google-api-python-client and what stands on it speak TLS whatever the scheme of the endpoint.
+            schemes = ("https",) if module in ("googleapiclient", "codemagic") else ("https", "http")
             found.append(Contestant(name, partial(_python, script, options=options), schemes))
     if _node_installed(ground):
         found.append(Contestant("@googleapis/androidpublisher (node)", _node))
@@ -95,6 +95,7 @@ _LIBRARIES = (
     ("google.cloud.storage", "google-cloud-storage, 8 MiB chunks", "cloud_storage.py", ("8388608",)),
     ("googleapiclient", "google-api-python-client, resumable", "api_client.py", ("resumable",)),
     ("googleapiclient", "google-api-python-client, one request", "api_client.py", ("whole",)),
+    ("codemagic", "codemagic-cli-tools", "codemagic_tools.py", ()),
 )
 
 

@@ -125,7 +125,7 @@ class Server:
         elif query.get("uploadType") == ["resumable"]:
             self._start(peer, head)
         else:
-            self._say(peer, 200, self._resource(self._take(peer, head, 0)))
+            self._say(peer, 200, self._resource(self._take(peer, head, 0), bundle=url.path.endswith("/bundles")))
 
     def _start(self, peer: Peer, head: Head) -> None:
         peer.text(head)
@@ -168,7 +168,9 @@ class Server:
             peer.drain()
         raise Gone
 
-    def _resource(self, size: int) -> dict[str, Any]:
+    def _resource(self, size: int, *, bundle: bool = False) -> dict[str, Any]:
+        if bundle:
+            return {"versionCode": 1, "sha1": "", "sha256": "", **self._sink.stated.get(str(size), {})}
         names = {"kind": "storage#object", "id": "b/o/1", "name": "o", "bucket": "b", "generation": "1"}
         return {**names, "metageneration": "1", "size": str(size), **self._sink.stated.get(str(size), {})}
 
