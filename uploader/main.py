@@ -145,7 +145,7 @@ class Run:
             self._speak.write_results(self._asked.platform.workspace / RESULTS, results)
             self._speak.write_outputs(outputs)
         if self._asked.job_summary:
-            self._speak.write_summary(self._page(results, outputs))
+            self._speak.write_summary(lambda: self._page(results, outputs))
         if self._error is None:
             self._speak.info(self._headline())
         else:

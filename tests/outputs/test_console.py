@@ -23,7 +23,7 @@ def test_what_happened_and_what_went_wrong() -> None:
     speaking.debug("unasked")
     speaking.warning("slow")
     speaking.write_outputs({"edit-id": "42", "ids": "a\nb"})
-    speaking.write_summary("# Done")
+    speaking.write_summary(lambda: "# Done")
     speaking.error(Refused("No.", status=403, cause="No right.", cure="Ask."))
     assert out.getvalue() == "Plan\nupload app.aab\nedit-id=42\nids=a\\nb\n"
     assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"

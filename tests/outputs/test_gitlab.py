@@ -119,6 +119,6 @@ def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> Non
 def test_summary_has_no_place(tmp_path: Path) -> None:
     """GitLab has no job summary: nothing is written, nothing is said."""
     log = io.StringIO()
-    speaker(tmp_path, log).write_summary("# Done")
+    speaker(tmp_path, log).write_summary(lambda: "# Done")
     assert log.getvalue() == ""
     assert list(tmp_path.iterdir()) == []

@@ -97,8 +97,8 @@ class Voice:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
         self._written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
 
-    def write_summary(self, markdown: str) -> None:
-        """Show the page that `summary.render` made, where the platform has a place for one; here is none."""
+    def write_summary(self, page: Callable[[], str]) -> None:
+        """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
         """Write `uploader-results.json`; false, after a warning, where that was not possible."""

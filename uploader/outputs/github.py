@@ -89,13 +89,13 @@ class GitHub(Voice):
         entries = "".join(self._entry(name, value) for name, value in outputs.items())
         self._written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
 
-    def write_summary(self, markdown: str) -> None:
+    def write_summary(self, page: Callable[[], str]) -> None:
         """Append to the job summary; one that the runner would drop for its size is not written, with a warning."""
         path = self.platform.summary_file
         if path is None:
             self.warning("The job summary could not be written: GITHUB_STEP_SUMMARY is not set.")
             return
-        text = self.redactor.clean(markdown, LIMIT).rstrip("\n") + "\n"
+        text = self.redactor.clean(page(), LIMIT).rstrip("\n") + "\n"
         if len(text.encode("utf-8")) > LIMIT:
             self.warning("The job summary is larger than GitHub takes and was left out.")
             return
