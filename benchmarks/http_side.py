@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-import ssl
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.tls_side import TlsSocket
+
 _BUFFER = 1 << 20  # bytes
+_AT_ONCE = 1 << 18  # bytes that must have come before a sink wakes that expects many more
 
 
 class Gone(Exception):
@@ -35,12 +37,13 @@ class Head:
 class Peer:
     """A client's connection. `received` is told of every piece of a body, in bytes."""
 
-    def __init__(self, sock: socket.socket, received: Callable[[int], None]) -> None:
-        self.scheme = "https" if isinstance(sock, ssl.SSLSocket) else "http"
+    def __init__(self, sock: socket.socket | TlsSocket, received: Callable[[int], None]) -> None:
+        self.scheme = "https" if isinstance(sock, TlsSocket) else "http"
         self._sock = sock
         self._received = received
         self._buffer = memoryview(bytearray(_BUFFER))
         self._rest = b""
+        self._waking = 1
 
     def head(self) -> Head:
         """The next request's head. Raises `Gone` when there is none."""
@@ -106,17 +109,30 @@ class Peer:
     def _swallow(self, size: int, *, quiet: bool = False) -> int:
         left = size
         while left:
+            self._wake_at(_AT_ONCE if left > _BUFFER else 1)
             if self._rest:
                 count = min(left, len(self._rest))
                 self._rest = self._rest[count:]
             else:
-                count = self._sock.recv_into(self._buffer, min(left, _BUFFER))
+                count = self._pass_over(min(left, _BUFFER))
             if not count:
                 raise Gone
             left -= count
             if not quiet:
                 self._received(count)
         return size
+
+    def _pass_over(self, most: int) -> int:
+        """Takes what has come. Without TLS it is counted where it is: the kernel need not copy what nobody reads."""
+        if isinstance(self._sock, socket.socket):
+            return self._sock.recv_into(self._buffer, most, socket.MSG_TRUNC)
+        return self._sock.recv_into(self._buffer, most)
+
+    def _wake_at(self, count: int) -> None:
+        """Sleeps from now on until so many bytes are there: who wakes for each packet takes the sender's time."""
+        if count != self._waking:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, struct.pack("i", count))
+            self._waking = count
 
     def _more(self) -> bytes:
         data = self._sock.recv(65536)

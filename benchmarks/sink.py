@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.http_side import Gone, Head, Peer
+from benchmarks.tls_side import TlsSocket
 
 CONTROL = "/__sink"
 
@@ -74,11 +75,8 @@ class Server:
 
     def _serve(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
         counted = False
-        with (
-            contextlib.suppress(Gone, OSError),
-            sock if tls is None else tls.wrap_socket(sock, server_side=True) as own,
-        ):
-            peer = Peer(own, self._count)
+        with contextlib.suppress(Gone, OSError), sock:
+            peer = Peer(TlsSocket(sock, tls) if tls else sock, self._count)
             try:
                 while True:
                     head = peer.head()
