@@ -90,7 +90,7 @@ def start(ground: Ground, rounds: int) -> Data:
     """From the start of the process to the first request, and to a refusal; beside a bare Python."""
     file = ground.file(1000)
     bare = [str(PYTHON), "-c", "pass"]
-    modules = "os, requests, google.oauth2.service_account, google.auth.transport.requests"
+    modules = "os, requests, google.oauth2.service_account"
     libraries = [str(PYTHON), "-c", f"import {modules}; os._exit(0)"]
     wrong = '{"type": "service_account", '
     found: dict[str, list[float]] = {"bare": [], "libraries": [], "request": [], "byte": [], "refusal": []}

@@ -14,7 +14,7 @@ import pytest
 
 from tests.raw_server import answer, read_head, read_request, reset, serving
 from uploader.credentials.exchange import Exchange, Unavailable
-from uploader.errors import ServiceError
+from uploader.errors import InputError, ServiceError
 from uploader.protocol.messages import Body, ConnectionBroke, Request, Response, Span
 from uploader.transport import LARGEST_ANSWER, Limits, Requests
 
@@ -287,6 +287,48 @@ def test_an_untrusted_certificate_is_refused_at_once(certificate: Path) -> None:
     context.load_cert_chain(certificate)
     with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="REQUESTS_CA_BUNDLE"):
         Requests().send(put(url), (), "", QUICK)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate\n"], ids=["missing", "damaged"])
+def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of certificates that can't be read is named at once: no retry makes it readable."""
+    path = tmp_path / "authorities.pem"
+    if content:
+        path.write_text(content)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    with serving(lambda _: None) as url, pytest.raises(InputError, match=r"REQUESTS_CA_BUNDLE.*authorities\.pem"):
+        Requests().send(put(url.replace("http:", "https:")), (), "", QUICK)
+
+
+def test_a_trusted_certificate_serves_no_other_host(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate from a trusted authority that names another host is refused like any other."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="not trusted"):
+        Requests().send(put(url.replace("localhost", "127.0.0.1")), (), "", QUICK)
+
+
+def test_the_trusted_certificates_are_read_once(
+    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second connection trusts whom the first one did, although the file holds nothing any more."""
+    path = tmp_path / "authorities.pem"
+    path.write_bytes(certificate.read_bytes())
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(200, b"{}", "Connection: close"))
+
+    with serving(serve, tls=context) as url:
+        for transport in (one := Requests(), one, Requests()):
+            assert transport.send(put(url), (), "", Limits()).status == 200
+            path.write_text("")
 
 
 def test_a_netrc_does_not_replace_the_token(

@@ -123,10 +123,13 @@ class Run:
                 self._speak.info(line)
         for warning in (*self._asked.warnings, *plan.prepared.warnings):
             self._speak.warning(warning)
-        from uploader import running  # requests and google-auth, which a refusal does not wait for
+        from uploader import acting  # requests and google-auth, which a refusal does not wait for
 
         with ExitStack() as stack:
-            self._driver = running.prepare(plan, self._speak, self._stop, stack)
+            who = acting.begin(plan, self._speak, self._stop, stack)
+            from uploader import running  # loaded while the token is on its way
+
+            self._driver = running.prepare(plan, who, self._speak, self._stop, stack)
             with self._speak.group("Upload"):
                 self._outcome = self._driver.run(plan.prepared.flow())
 

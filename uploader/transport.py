@@ -17,7 +17,7 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from uploader import __version__
-from uploader.connections import Adapter, Outgoing
+from uploader.connections import Outgoing, session
 from uploader.errors import ServiceError
 from uploader.protocol.messages import Block, ConnectionBroke, Headers, Request, Response
 
@@ -57,11 +57,8 @@ class Requests:
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open; `direct` leaves the system's proxies aside (embedded emulator)."""
-        self._session = requests.Session()
+        self._session = session(connections)
         self._session.trust_env = not direct
-        adapter = Adapter(pool_connections=connections, pool_maxsize=connections, max_retries=0)
-        for scheme in ("https://", "http://"):
-            self._session.mount(scheme, adapter)
         self._under_way: set[Outgoing] = set()
         self._found: dict[str, dict[str, Any]] = {}
 

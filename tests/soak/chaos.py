@@ -17,7 +17,7 @@ from tests import secret_watch
 from tests.job import Job
 from tests.soak import releases, troubles
 from tests.soak.releases import Release
-from uploader import inputs, plan, running
+from uploader import acting, inputs, plan, running
 from uploader.emulator import Emulator
 from uploader.errors import IntegrityError, Interrupted, UploaderError
 from uploader.outputs import voice
@@ -153,7 +153,8 @@ class Chaos:
         try:
             with ExitStack() as stack, suppress(troubles.Killed):
                 planned = plan.make(asked, problems)
-                driver = running.prepare(planned, speak, stop, stack, clock=clock.clock(), transport=transport)
+                who = acting.begin(planned, speak, stop, stack, clock.clock())
+                driver = running.prepare(planned, who, speak, stop, stack, transport)
                 driver.run(planned.prepared.flow())
                 driver.settle(ok=True)
                 code = "0"

@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from google.auth import transport
-from google.auth.transport.requests import Request
 
-from uploader.connections import Adapter
+from uploader.connections import session
 from uploader.credentials.refusals import refused
 from uploader.errors import CredentialsError, ForeignHost, ProtocolError
 from uploader.protocol import google_error, retry
@@ -101,12 +100,9 @@ class Exchange(transport.Request):
     def _send(self, method: str, url: str, **options: Any) -> Response:
         # A session for each request: tokens are fetched once an hour, an idle connection would not live so long. Its
         # `auth` does nothing, which keeps a .netrc from replacing the Authorization header.
-        wire = Request()
-        with wire.session as session:
-            for scheme in ("https://", "http://"):
-                session.mount(scheme, Adapter())
+        with session() as once:
             options |= {"stream": True, "allow_redirects": False, "auth": lambda request: request}
-            with session.request(method, url, **options) as answer:
+            with once.request(method, url, **options) as answer:
                 body = self._bounded(answer.iter_content(1 << 16))
                 return Response(answer.status_code, Headers(dict(answer.headers)), body)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from uploader.artifacts import Artifact
 from uploader.results import FileResult
@@ -61,8 +61,7 @@ class Endpoint:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
 
     `repeatable` says that sending it twice does no harm: the driver then retries it by itself. A call that is not
@@ -88,8 +87,7 @@ class Upload:
     metadata: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Uploads that are independent of one another; the answer is a tuple of `FileResult` in the same order.
 
     All are tried: a failure stands in its result's `error`, and the flow decides what it means.
@@ -98,53 +96,46 @@ class Batch:
     uploads: tuple[Upload, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A sentence for the log. The answer is None."""
 
     text: str
     level: Literal["debug", "info", "warning"] = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class Remember:
+class Remember(NamedTuple):
     """Keep a value in the journal for the next run of the same job (`value` None forgets it). The answer is None."""
 
     name: str
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(NamedTuple):
     """Ask the journal for what an earlier run of the same job remembered. The answer is a string, or None."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(NamedTuple):
     """Make output values known as soon as they are true, so that they are written even if a later step fails."""
 
     outputs: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait before trying something again; the driver owns clock, backoff and deadline. The answer is None."""
 
     attempt: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(NamedTuple):
     """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is lower-case hex."""
 
     artifact: Artifact
 
 
-@dataclass(frozen=True, slots=True)
-class Reused:
+class Reused(NamedTuple):
     """A file that the service had already and that is not sent: its record for the results. The answer is None."""
 
     result: FileResult
@@ -153,8 +144,7 @@ class Reused:
 Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Pause | Digest | Reused
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A table for the job summary that only the service can know, such as a track before and after."""
 
     title: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
@@ -12,6 +11,7 @@ from uploader.protocol import google_error
 from uploader.protocol.hosts import trusted
 from uploader.protocol.messages import Block, Broken, ConnectionBroke, Request, Response
 from uploader.protocol.retry import Budget
+from uploader.transfer.ahead import Login
 from uploader.transfer.waiting import Patience
 from uploader.transport import Limits, Transport
 
@@ -25,16 +25,6 @@ _TELLING = (
     "x-goog-upload-size-received",
     "x-goog-upload-status",
 )
-
-
-class Login(Protocol):
-    """What the transfer needs of credentials: a token that lasts, and a fresh one after a 401."""
-
-    def token(self, min_seconds: float = ...) -> str:
-        """A bearer token that stays valid for at least so many seconds."""
-
-    def renew(self) -> None:
-        """Makes the next token a fresh one."""
 
 
 @dataclass(frozen=True, slots=True)
