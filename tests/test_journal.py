@@ -81,19 +81,19 @@ def touched(upload: Upload) -> Upload:
     os.utime(upload.artifact.path, (1, 1))
     status = upload.artifact.path.stat()
     identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    return replace(upload, artifact=replace(upload.artifact, identity=identity))
+    return upload._replace(artifact=replace(upload.artifact, identity=identity))
 
 
 OTHERS: dict[str, Callable[[Upload], Upload]] = {
-    "method": lambda one: replace(one, endpoint=replace(one.endpoint, http_method="PUT")),
-    "path": lambda one: replace(one, endpoint=replace(one.endpoint, upload_path="/upload/else")),
-    "query": lambda one: replace(one, endpoint=replace(one.endpoint, query=(("a", "b"),))),
-    "metadata": lambda one: replace(one, metadata={"name": "x"}),
-    "media type": lambda one: replace(one, media_type="text/html"),
-    "name": lambda one: replace(one, artifact=replace(one.artifact, name="b.bin")),
-    "size": lambda one: replace(one, artifact=replace(one.artifact, size=8)),
+    "method": lambda one: one._replace(endpoint=one.endpoint._replace(http_method="PUT")),
+    "path": lambda one: one._replace(endpoint=one.endpoint._replace(upload_path="/upload/else")),
+    "query": lambda one: one._replace(endpoint=one.endpoint._replace(query=(("a", "b"),))),
+    "metadata": lambda one: one._replace(metadata={"name": "x"}),
+    "media type": lambda one: one._replace(media_type="text/html"),
+    "name": lambda one: one._replace(artifact=replace(one.artifact, name="b.bin")),
+    "size": lambda one: one._replace(artifact=replace(one.artifact, size=8)),
     "mtime": touched,
-    "content": lambda one: replace(one, artifact=in_memory(b"CONTENT")),
+    "content": lambda one: one._replace(artifact=in_memory(b"CONTENT")),
 }
 
 
@@ -115,7 +115,7 @@ def test_a_changed_file_is_said(books: Books, upload: Upload, what: str) -> None
 @pytest.mark.parametrize("days", [1, 3, 7])
 def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, days: int) -> None:
     """After the documented end of its life a session is asked about all the same, and the log says how old it is."""
-    upload = replace(upload, endpoint=replace(upload.endpoint, session_lifetime=timedelta(days=days)))
+    upload = upload._replace(endpoint=upload.endpoint._replace(session_lifetime=timedelta(days=days)))
     kept(books, upload)
     books.now = NOW + days * 86400 - 60
     assert books.open().find(upload) == ENTRY

@@ -58,7 +58,7 @@ MUTATIONS = (
     Mutation(
         "progress does not refill the budget",
         "protocol/retry.py",
-        "return replace(self, spent=0) if self.spent else self",
+        "return self._replace(spent=0) if self.spent else self",
         "return self",
         (*PATIENCE, "-k", "budget"),
     ),

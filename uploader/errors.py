@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class UploaderError(Exception):
@@ -49,8 +48,7 @@ def sentence(text: str) -> str:
     return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
 
     `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is no second mistake.

@@ -6,9 +6,8 @@ Every room's offline checks are run even when an earlier one found mistakes, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from uploader import credentials
 from uploader.artifacts import Artifact, find, identity
@@ -33,8 +32,7 @@ _ROOMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A run whose every offline check has passed. `source` is None in a rehearsal, which brings its own key."""
 
     inputs: Inputs
@@ -95,7 +93,7 @@ def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     room = import_module(f"uploader.services.{_ROOMS.get(inputs.target, 'generic')}")
     prepared: Prepared = room.prepare(inputs, files)
     # Play knows its own refusals, and which of them are about rights.
-    return prepared if inputs.target == "play" else replace(prepared, flow=lambda: heeded(prepared.flow()))
+    return prepared if inputs.target == "play" else prepared._replace(flow=lambda: heeded(prepared.flow()))
 
 
 def _nothing(shard: tuple[int, int]) -> Prepared:

@@ -78,7 +78,7 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     """Requests that follow one another are one bar; no wait and no new beginning between them is left out."""
     chunks = [Moment(float(second), "sent", "", 1.0, MIB) for second in range(30)]
     middle = [Moment(30.0, "wait", "503", 2.0), Moment(32.0, "restarted", "the session is gone")]
-    moments = [*chunks, *middle, replace(chunks[0], at=33.0), replace(chunks[0], at=34.0)]
+    moments = [*chunks, *middle, chunks[0]._replace(at=33.0), chunks[0]._replace(at=34.0)]
     chart = page(files=(replace(BUNDLE, timeline=tuple(moments)),)).split("```")[1].splitlines()[5:]
     assert [line.strip() for line in chart] == [
         "sent 30.0 MiB in 30 requests :active, 0, 30000",

@@ -10,7 +10,7 @@ import functools
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +86,8 @@ def this_program(emulator: Emulator, data: bytes) -> None:
     fresh = functools.partial(emulator.token, "devstorage.read_write")
     bench.login._fresh = fresh  # type: ignore[method-assign]  # the token that this service wants
     upload = job(data)
-    endpoint = replace(upload.endpoint, upload_path=PATH, query=(("name", "x"),))
-    result = bench.send(replace(upload, endpoint=endpoint))
+    endpoint = upload.endpoint._replace(upload_path=PATH, query=(("name", "x"),))
+    result = bench.send(upload._replace(endpoint=endpoint))
     if result.failure is not None:
         raise result.failure
 

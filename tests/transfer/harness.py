@@ -7,7 +7,7 @@ made up, so that a wait of a minute is written down instead of slept.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +245,7 @@ def job(
 ) -> Upload:
     """The upload of an artifact (or of bytes) to the emulator's anything method."""
     found = in_memory(artifact) if isinstance(artifact, bytes) else artifact
-    return Upload(replace(ITEMS, dialect=dialect, **endpoint), found, media_type, metadata)
+    return Upload(ITEMS._replace(dialect=dialect, **endpoint), found, media_type, metadata)
 
 
 def schedule(count: int) -> Sequence[float]:

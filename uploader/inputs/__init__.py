@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,7 +81,7 @@ def addressed(problems: Sequence[Problem], platform: Platform) -> tuple[Problem,
     if platform.kind != "console":
         return tuple(problems)
     variables = {field.name: f"{field.name} ({field.variables[-1]})" for field in table()}
-    return tuple(replace(problem, name=variables.get(problem.name, problem.name)) for problem in problems)
+    return tuple(problem._replace(name=variables.get(problem.name, problem.name)) for problem in problems)
 
 
 def usage() -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
 
@@ -33,8 +32,7 @@ _SCHEMES = {0x7109871A: "v2", 0xF05368C0: "v3", 0x1B93AD61: "v3.1"}
 _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """What an APK or a bundle says of itself. `version_code` is the number that Play keys artifacts by (64 bits).
 
     `version_name` is "" when the manifest has none, or takes it from a resource. `signed` says that a signature is

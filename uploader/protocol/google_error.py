@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uploader.protocol.messages import Response
 
@@ -12,8 +11,7 @@ _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
 
 
-@dataclass(frozen=True, slots=True)
-class GoogleError:
+class GoogleError(NamedTuple):
     """What the service said: HTTP status, reasons from every place where Google puts them, and the message."""
 
     status: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only until the next block is asked for
 
@@ -36,8 +36,7 @@ class Body:
 EMPTY = Body()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport."""
 
     method: str
@@ -91,8 +90,7 @@ class Response:
         return value if isinstance(value, dict) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(NamedTuple):
     """A connection that ended without an answer. `sent_whole` is false when the server can't have the whole request."""
 
     why: str

@@ -8,8 +8,8 @@ n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; eac
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from uploader.protocol import google_error
 from uploader.protocol.messages import Broken, Response
@@ -73,8 +73,7 @@ def backoff(attempt: int, fraction: float) -> float:
     return min(math.ldexp(1.0, min(attempt, 16)), LONGEST_BACKOFF) + math.floor(fraction * 1001) / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """How many waits are left without progress, and the time after which no new attempt is made.
 
     `deadline` is a reading of the monotonic clock in seconds. A budget is spent by `wait` and refilled by `progressed`.
@@ -93,8 +92,8 @@ class Budget:
 
     def after_wait(self) -> Budget:
         """The budget with one more wait spent."""
-        return replace(self, spent=self.spent + 1)
+        return self._replace(spent=self.spent + 1)
 
     def progressed(self) -> Budget:
         """The budget after the server's offset advanced: full again, the deadline as it was."""
-        return replace(self, spent=0) if self.spent else self
+        return self._replace(spent=0) if self.spent else self

@@ -19,8 +19,7 @@ Json: TypeAlias = Any
 Dialect = Literal["content-range", "goog-upload"]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """One upload method of one API: where it is, what it accepts, and how it may be spoken to.
 
     `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
@@ -77,8 +76,7 @@ class Call(NamedTuple):
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(NamedTuple):
     """One file for one endpoint. The answer is its `FileResult`; a failure is thrown into the flow."""
 
     endpoint: Endpoint
@@ -165,8 +163,7 @@ class Outcome:
 Flow: TypeAlias = Generator[Step, Any, Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
     `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 _AUTH = "https://www.googleapis.com/auth/"
 _USUAL_IDS = ("id", "name", "versionCode")
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
 
     name: str
@@ -25,8 +23,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
 
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names

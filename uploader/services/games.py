@@ -6,7 +6,6 @@ developer.android.com/games/services/publishing/upload.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from uploader.artifacts import Artifact
@@ -36,7 +35,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         raise InputError(*problems)
     made = plain.prepared(inputs, uploads, lambda results: plain.ids(endpoint, results))
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
-    return replace(made, warnings=(_DEPRECATED,), flow=flow)
+    return made._replace(warnings=(_DEPRECATED,), flow=flow)
 
 
 def _stream_problems(upload: Upload) -> tuple[Problem, ...]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from uploader.artifacts import Artifact
 from uploader.errors import InputError, Problem
@@ -24,8 +23,7 @@ _STORAGE = "storage.objects.insert"
 _PRECONDITIONS = ("ifGenerationMatch", "ifGenerationNotMatch", "ifMetagenerationMatch", "ifMetagenerationNotMatch")
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(NamedTuple):
     """What the inputs ask of the method, the same for every file but its name."""
 
     method: Method
@@ -97,7 +95,7 @@ def _named(request: _Request, file: Artifact) -> _Request:
     if not request.method.name_field:
         return request
     metadata = {request.method.name_field: PurePosixPath(file.name).name, **request.metadata}
-    return replace(request, metadata=metadata)
+    return request._replace(metadata=metadata)
 
 
 def _object_named(request: _Request, file: Artifact) -> _Request:
@@ -109,7 +107,7 @@ def _object_named(request: _Request, file: Artifact) -> _Request:
     inside = not path.is_absolute() and ".." not in path.parts
     name = given + (file.name if inside else path.name)
     metadata = {key: value for key, value in request.metadata.items() if key != "name"}
-    return replace(request, values={**request.values, "name": (name,)}, metadata=metadata)
+    return request._replace(values={**request.values, "name": (name,)}, metadata=metadata)
 
 
 def _endpoint(request: _Request) -> Endpoint:

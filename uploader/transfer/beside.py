@@ -10,22 +10,14 @@ import queue
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import partial
+from typing import NoReturn, TypeVar
 
 from uploader.transfer.stop import Stop
 
 T = TypeVar("T")
 
 LONGEST_GOODBYE = 1.0  # seconds after a signal in which a run may end by itself
-
-
-@dataclass(frozen=True, slots=True)
-class _Ending(Generic[T]):
-    """What came of the work: a value, or what it raised."""
-
-    value: T | None = None
-    error: BaseException | None = None
 
 
 def heed(stop: Stop) -> None:
@@ -45,7 +37,7 @@ def ignore() -> None:
 
 def beside(work: Callable[[], T], stop: Stop, goodbye: float = LONGEST_GOODBYE) -> T:
     """What `work` returns or raises. Raises `Interrupted` when it goes on for `goodbye` seconds after the stop."""
-    heard: queue.SimpleQueue[_Ending[T] | None] = queue.SimpleQueue()  # its `put` may be called in a signal handler
+    heard: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
     stop.when_set(lambda: heard.put(None))
     threading.Thread(target=lambda: heard.put(_ended(work)), daemon=True).start()
     ending = heard.get()
@@ -55,13 +47,17 @@ def beside(work: Callable[[], T], stop: Stop, goodbye: float = LONGEST_GOODBYE) 
         except queue.Empty:
             stop.check()
     assert ending is not None
-    if ending.error is not None:
-        raise ending.error
-    return ending.value  # type: ignore[return-value]  # it is T wherever there is no error
+    return ending()
 
 
-def _ended(work: Callable[[], T]) -> _Ending[T]:
+def _ended(work: Callable[[], T]) -> Callable[[], T]:
+    """The end of the work, ready to be told in another thread: what it returned, or what it raised."""
     try:
-        return _Ending(work())
+        value = work()
     except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
-        return _Ending(error=error)
+        return partial(_raise, error)
+    return lambda: value
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
@@ -85,7 +85,7 @@ class Wire:
         self.patience.stop.check()
         if self._settings.quota_project:
             header = ("X-Goog-User-Project", self._settings.quota_project)
-            request = replace(request, headers=(*request.headers, header))
+            request = request._replace(headers=(*request.headers, header))
         token = self._login.token()
         self.patience.stop.check()
         self.patience.begin()

@@ -6,7 +6,7 @@ The discovery document androidpublisher.v3 is the reference for every path, para
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from uploader.errors import ProtocolError
@@ -134,7 +134,7 @@ class Edit:
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
         endpoint = self._endpoint("images", self._images(language, kind), ("image/*",), IMAGE_LIMIT)
-        return replace(endpoint, id_fields=("image.id",))
+        return endpoint._replace(id_fields=("image.id",))
 
     @property
     def _path(self) -> str:
