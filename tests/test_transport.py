@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.raw_server import answer, read_head, read_request, reset, serving
+from uploader.connections import session
 from uploader.credentials.exchange import Exchange, Unavailable
 from uploader.errors import InputError, ServiceError
 from uploader.protocol.messages import Body, ConnectionBroke, Request, Response, Span
@@ -329,6 +330,29 @@ def test_the_trusted_certificates_are_read_once(
         for transport in (one := Requests(), one, Requests()):
             assert transport.send(put(url), (), "", Limits()).status == 200
             path.write_text("")
+
+
+def test_a_client_certificate_is_shown_to_its_own_server_only(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login with a certificate of its own leaves nothing behind in what later connections share."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificate))
+    context.load_cert_chain(certificate)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    shown: list[bool] = []
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        assert isinstance(connection, ssl.SSLSocket)
+        shown.append(bool(connection.getpeercert()))
+        connection.sendall(answer(200, b"{}", "Connection: close"))
+
+    with serving(serve, tls=context) as url:
+        for mine in (None, str(certificate), None):
+            with session() as once:
+                once.get(url, cert=mine, timeout=5)
+    assert shown == [False, True, False]
 
 
 def test_a_netrc_does_not_replace_the_token(

@@ -129,9 +129,10 @@ class CarefulTLS(Careful, HTTPSConnection):
 
     def connect(self) -> None:
         """Connects. Raises `InputError` when the file of trusted certificates holds none."""
-        # A proxy that speaks TLS itself is judged by the same certificates, but urllib3 wants their file for that.
-        direct = self.proxy is None or self.proxy.scheme == "http"
-        if direct and self.ssl_context is None and self.cert_reqs == "CERT_REQUIRED":
+        # urllib3 would load a client's own certificate into what is shared, and judges a proxy that speaks TLS itself by
+        # the authorities of a file only.
+        own = self.cert_file or (self.proxy is not None and self.proxy.scheme != "http")
+        if not own and self.ssl_context is None and self.cert_reqs == "CERT_REQUIRED":
             self.ssl_context = _trusting(self.ca_certs, self.ca_cert_dir)
             self.ca_certs = self.ca_cert_dir = None
         super().connect()
