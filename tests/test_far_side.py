@@ -231,6 +231,35 @@ def test_everything_goes_through_the_proxy(behind: Behind) -> None:
     assert Path(behind.job.emulator.state()["objects"][0]["file"]).read_bytes() == data_of(SIZE)
 
 
+def test_a_proxy_may_speak_tls_itself(behind: Behind, certificate: Path) -> None:
+    """TLS inside the proxy's own TLS carries everything, too, and both are judged by the same authorities."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with threaded(behind.proxy.serve, context) as address:
+        ended = behind.job.run(DRIVE, **{**behind.environment, "HTTPS_PROXY": address})
+        assert ended.code == 0, ended.log
+        assert len(behind.proxy.asked) >= 2
+        ended = behind.job.run(DRIVE, HTTPS_PROXY=address)
+        assert ended.code == 3, ended.log
+
+
+def test_a_file_without_authorities_is_told_at_once(behind: Behind, tmp_path: Path) -> None:
+    """A damaged REQUESTS_CA_BUNDLE is a wrong input, whether or not the proxy speaks TLS; nothing is tried again."""
+    (tmp_path / "damaged.pem").write_text("no certificate")
+    environment = {**behind.environment, "REQUESTS_CA_BUNDLE": str(tmp_path / "damaged.pem")}
+    for scheme in ("http://", "https://"):
+        address = environment["HTTPS_PROXY"].replace("http://", scheme)
+        ended = behind.job.run(DRIVE, **{**environment, "HTTPS_PROXY": address})
+        assert ended.code == 2, ended.log
+        assert "damaged.pem" in ended.log
+
+
+def test_a_rehearsal_needs_no_proxy(behind: Behind) -> None:
+    """What happens inside the process, the login as well, does not ask a proxy that may be unreachable."""
+    ended = behind.job.run({**DRIVE, "api-endpoint": "emulator"}, HTTP_PROXY="http://127.0.0.1:1")
+    assert ended.code == 0, ended.log
+
+
 def test_no_proxy_goes_straight(behind: Behind) -> None:
     """A host in NO_PROXY is reached without the proxy."""
     ended = behind.job.run(DRIVE, **behind.environment, NO_PROXY="localhost")

@@ -15,7 +15,7 @@ import pytest
 from tests.raw_server import answer, read_head, read_request, reset, serving
 from uploader.connections import session
 from uploader.credentials.exchange import Exchange, Unavailable
-from uploader.errors import InputError, ServiceError
+from uploader.errors import CredentialsError, InputError, ServiceError
 from uploader.protocol.messages import Body, ConnectionBroke, Request, Response, Span
 from uploader.transport import LARGEST_ANSWER, Limits, Requests
 
@@ -299,7 +299,7 @@ def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
     if content:
         path.write_text(content)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
-    with serving(lambda _: None) as url, pytest.raises(InputError, match=r"REQUESTS_CA_BUNDLE.*authorities\.pem"):
+    with pytest.raises(InputError, match=r"REQUESTS_CA_BUNDLE.*authorities\.pem"), serving(reset) as url:
         Requests().send(put(url.replace("http:", "https:")), (), "", QUICK)
 
 
@@ -315,7 +315,7 @@ def test_a_trusted_certificate_serves_no_other_host(certificate: Path, monkeypat
 def test_the_trusted_certificates_are_read_once(
     certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second connection trusts whom the first one did, although the file holds nothing any more."""
+    """A later connection trusts whom the first one did, although the file holds nothing any more, or is gone."""
     path = tmp_path / "authorities.pem"
     path.write_bytes(certificate.read_bytes())
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
@@ -327,9 +327,10 @@ def test_the_trusted_certificates_are_read_once(
         connection.sendall(answer(200, b"{}", "Connection: close"))
 
     with serving(serve, tls=context) as url:
-        for transport in (one := Requests(), one, Requests()):
-            assert transport.send(put(url), (), "", Limits()).status == 200
-            path.write_text("")
+        for harm in (lambda: path.write_text(""), path.unlink, list):
+            for transport in (one := Requests(), one):
+                assert transport.send(put(url), (), "", Limits()).status == 200
+            harm()
 
 
 def test_a_client_certificate_is_shown_to_its_own_server_only(
@@ -401,6 +402,17 @@ def test_a_proxy_from_the_environment_is_used(transport: Requests, monkeypatch: 
         got = transport.send(put("http://upload.example"), (), "", Limits())
     assert got.json() == {"via": "proxy"}
     assert heads[0].startswith(b"PUT http://upload.example/session HTTP/1.1")
+
+
+def test_a_client_certificate_that_is_missing_is_named(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login that names a file which is not there fails at once, and not as a broken connection."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    exchange = Exchange(on_secret=lambda _: None, clock=time.monotonic)
+    gone = str(certificate.with_name("gone.pem"))
+    with serving(lambda _: None, tls=context) as url, pytest.raises(CredentialsError, match="client certificate"):
+        exchange(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
 
 
 @pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])

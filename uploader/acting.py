@@ -44,6 +44,7 @@ def begin(plan: Plan, speak: Voice, stop: Stop, stack: ExitStack, clock: Clock |
         random=clock.fraction,
         clock=clock.monotonic,
         on_secret=speak.mask,
+        direct=plan.rehearsal,
     )
     speak.info(f"Acting as {login.account}.")
     # Without scopes this job has nothing to do, and a token for nothing is refused.

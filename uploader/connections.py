@@ -15,13 +15,15 @@ from contextlib import suppress
 from functools import lru_cache
 from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
+from pathlib import Path
 from typing import Any, cast
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.util.ssl_ import create_urllib3_context
+from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
 from uploader.errors import InputError, Problem
 from uploader.protocol.messages import Block
@@ -129,12 +131,13 @@ class CarefulTLS(Careful, HTTPSConnection):
 
     def connect(self) -> None:
         """Connects. Raises `InputError` when the file of trusted certificates holds none."""
-        # urllib3 would load a client's own certificate into what is shared, and judges a proxy that speaks TLS itself by
-        # the authorities of a file only.
-        own = self.cert_file or (self.proxy is not None and self.proxy.scheme != "http")
-        if not own and self.ssl_context is None and self.cert_reqs == "CERT_REQUIRED":
-            self.ssl_context = _trusting(self.ca_certs, self.ca_cert_dir)
-            self.ca_certs = self.ca_cert_dir = None
+        if self.ssl_context is None:
+            shared = _trusting(self.ca_certs, self.ca_cert_dir)
+            # urllib3 would load a client's own certificate into what is shared, and judges a proxy that speaks TLS
+            # itself by the authorities of a file only.
+            if not self.cert_file and (self.proxy is None or self.proxy.scheme == "http"):
+                self.ssl_context = shared
+                self.ca_certs = self.ca_cert_dir = None
         super().connect()
 
 
@@ -144,14 +147,20 @@ def _trusting(file: str | None, folder: str | None) -> ssl.SSLContext:
     context = create_urllib3_context()
     try:
         context.load_verify_locations(file, folder)
-    except (OSError, TypeError):
-        raise _useless(f"no certificates can be read from {file or folder}.") from None
+    except OSError:
+        what = f"no certificates can be read from {file or folder}."
+        accepted = "a file of certificates in PEM form."
+        raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
+    context.set_alpn_protocols(ALPN_PROTOCOLS)
+    context.set_alpn_protocols = _leave  # type: ignore[method-assign]  # of this one context, see there
     return context
 
 
-def _useless(what: str) -> InputError:
-    """The error for a file of trusted certificates that is of no use."""
-    return InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, "a file of certificates in PEM form."))
+def _leave(alpn_protocols: Iterable[str]) -> None:
+    """Leaves the protocols as they are: urllib3 sets them again for each connection.
+
+    That would free memory which the handshake of another connection, in another thread, may be reading.
+    """
 
 
 class _Answer(RawIOBase):
@@ -191,9 +200,13 @@ class _PoolTLS(HTTPSConnectionPool):
 _POOLS = {"http": _Pool, "https": _PoolTLS}
 
 
-def session(connections: int = 1) -> requests.Session:
-    """A session of requests with careful connections, so many of which are kept open for each host."""
+def session(connections: int = 1, *, direct: bool = False) -> requests.Session:
+    """A session of requests with careful connections, so many of which are kept open for each host.
+
+    `direct` leaves the system's proxies aside.
+    """
     made = requests.Session()
+    made.trust_env = not direct
     adapter = _Adapter(pool_connections=connections, pool_maxsize=connections, max_retries=0)
     for scheme in ("https://", "http://"):
         made.mount(scheme, adapter)
@@ -204,11 +217,12 @@ class _Adapter(HTTPAdapter):
     """requests' adapter with careful connections, direct and through a proxy."""
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """See HTTPAdapter. Raises `InputError` when the file of trusted certificates is not there."""
-        try:
-            super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]  # requests has no types here
-        except OSError:
-            raise _useless(f"there is no {verify}.") from None
+        """See HTTPAdapter, which looks at the file before each request; here it may go once it was read."""
+        del url, cert
+        trusted = verify if isinstance(verify, str) else DEFAULT_CA_BUNDLE_PATH
+        folder = Path(trusted).is_dir()
+        conn.cert_reqs = "CERT_REQUIRED"
+        conn.ca_certs, conn.ca_cert_dir = (None, trusted) if folder else (trusted, None)
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         """See HTTPAdapter: the pools for direct connections."""

@@ -57,8 +57,7 @@ class Requests:
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open; `direct` leaves the system's proxies aside (embedded emulator)."""
-        self._session = session(connections)
-        self._session.trust_env = not direct
+        self._session = session(connections, direct=direct)
         self._under_way: set[Outgoing] = set()
         self._found: dict[str, dict[str, Any]] = {}
 
@@ -145,7 +144,7 @@ def _refuse_untrusted(error: BaseException) -> None:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             raise ServiceError(
-                f"The server's certificate is not trusted: {cause.verify_message}.",
+                f"The server's certificate is not trusted: {cause.verify_message.rstrip('.')}.",
                 cause="Most often a proxy that inspects TLS with a certificate authority of its own.",
                 cure="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
             ) from None

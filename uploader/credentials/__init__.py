@@ -27,15 +27,19 @@ def load(
     clock: Callable[[], float],
     source: Source | None = None,
     on_secret: Callable[[str], object] = lambda _: None,
+    direct: bool = False,
 ) -> Login:
     """A login for `scopes`; nothing is sent before its first `token()`.
 
     `source` is what `parse` made of the same inputs, so that a pipe is read once. `sleep` waits for seconds between
     retries, and what it raises passes through; `random` is in [0, 1), `clock` monotonic in seconds. `on_secret` hears
-    every lasting and every fresh secret before it can show up anywhere. Raises InputError for a key that can't be read,
-    CredentialsError where a keyless login has no token of the CI system to begin with.
+    every lasting and every fresh secret before it can show up anywhere. `direct` leaves the system's proxies aside.
+    Raises InputError for a key that can't be read, CredentialsError where a keyless login has no token of the CI system
+    to begin with.
     """
     from uploader.credentials import login  # google-auth takes longer to import than a refusal may last
 
     checked = source or parse(inputs)
-    return login.build(checked, inputs, scopes, sleep=sleep, on_secret=on_secret, random=random, clock=clock)
+    return login.build(
+        checked, inputs, scopes, sleep=sleep, on_secret=on_secret, random=random, clock=clock, direct=direct
+    )

@@ -64,11 +64,20 @@ class Exchange(transport.Request):
     """The request object for google-auth. Raises Unavailable and the errors of `uploader.errors`, nothing of requests.
 
     `root` replaces the hosts of googleapis.com: a keyless login with a loopback endpoint goes there as a whole.
-    `answered` is the host of the last answer that was handed on, empty before the first one.
+    `direct` leaves the system's proxies aside. `answered` is the host of the last answer that was handed on, empty
+    before the first one.
     """
 
-    def __init__(self, *, root: str = "", on_secret: Callable[[str], object], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        *,
+        root: str = "",
+        direct: bool = False,
+        on_secret: Callable[[str], object],
+        clock: Callable[[], float],
+    ) -> None:
         self._root = root
+        self._direct = direct
         self._on_secret = on_secret
         self._clock = clock
         self._named: set[str] = set()
@@ -100,7 +109,7 @@ class Exchange(transport.Request):
     def _send(self, method: str, url: str, **options: Any) -> Response:
         # A session for each request: tokens are fetched once an hour, an idle connection would not live so long. Its
         # `auth` does nothing, which keeps a .netrc from replacing the Authorization header.
-        with session() as once:
+        with session(direct=self._direct) as once:
             options |= {"stream": True, "allow_redirects": False, "auth": lambda request: request}
             with once.request(method, url, **options) as answer:
                 body = self._bounded(answer.iter_content(1 << 16))
@@ -166,13 +175,16 @@ def _secrets_received(answer: Response) -> Iterator[str]:
 
 
 def _broken(host: str, error: OSError) -> Exception:
-    """A certificate that is not trusted stays untrusted; every other break may pass."""
+    """A certificate that is not trusted stays untrusted, a file that is missing stays away; other breaks may pass."""
     wrapped: list[object] = [error]
     for cause in wrapped:  # requests, urllib3 and ssl wrap one another, in arguments, too
         if isinstance(cause, ssl.SSLCertVerificationError):
-            what = f"The certificate of {host} is not trusted: {cause.verify_message}."
+            what = f"The certificate of {host} is not trusted: {cause.verify_message.rstrip('.')}."
             cure = "Behind a proxy with certificates of its own, set REQUESTS_CA_BUNDLE to its CA file."
             return CredentialsError(what, cure=cure)
+        if isinstance(cause, FileNotFoundError):
+            what = "The client certificate that the credential configuration names, or its key, is not there."
+            return CredentialsError(what, cure="Check the paths in the certificate configuration of this machine.")
         if isinstance(cause, BaseException) and len(wrapped) < 50:
             wrapped += [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
     return Unavailable(host, f"the connection broke ({type(error).__name__})")

@@ -112,9 +112,10 @@ def build(
     on_secret: Callable[[str], object],
     random: Callable[[], float],
     clock: Callable[[], float],
+    direct: bool,
 ) -> Login:
     """The login behind `uploader.credentials.load`, with google-auth's objects inside."""
-    exchange = Exchange(root=_root(source, inputs), on_secret=on_secret, clock=clock)
+    exchange = Exchange(root=_root(source, inputs), direct=direct, on_secret=on_secret, clock=clock)
     if source.kind == DEFAULT:
         fetch = _found_late(scopes, exchange)
     else:
