@@ -20,7 +20,7 @@ class Clock:
     sleep: Callable[[float], None]
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
-    fraction: Callable[[], float] = random.random
+    fraction: Callable[[], float] = random.SystemRandom().random  # which has no state that others could notice
 
 
 @dataclass(slots=True)
