@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from uploader import playfiles
@@ -670,6 +670,7 @@ def test_symbols_linked_from_outside_the_workspace_are_refused(tmp_path: Path) -
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=6))
+@example([(172, 0)])  # a member without a name
 def test_damaged_symbol_zips_are_never_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
 ) -> None:
