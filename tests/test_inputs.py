@@ -500,7 +500,7 @@ def test_a_gitlab_job_that_is_not_parallel_has_no_shard() -> None:
 
 def test_the_workspace_of_the_host_is_not_believed_inside_a_container() -> None:
     """A path that this process can't see is somebody else's; the working directory is right."""
-    found, _ = read(GITHUB_ACTIONS="true", GITHUB_WORKSPACE="/home/runner/work/nowhere")
+    found, _ = read(GITHUB_ACTIONS="true", GITHUB_WORKSPACE="/home/runner/nowhere")
     assert found.platform.workspace == Path.cwd()
 
 

@@ -27,10 +27,12 @@ def mistakes(workspace: Path, *argv: str, **variables: str) -> list[str]:
     return [problem.name for problem in caught.value.problems]
 
 
-def shell(folder: Path, *argv: str, python: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess[str]:
-    """One run as a person starts it."""
+def shell(
+    folder: Path, *argv: str, python: tuple[str, ...] = (), streams: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """One run as a person starts it; `streams` is what their shell does with its standard streams."""
     return subprocess.run(
-        [sys.executable, *python, str(ENTRYPOINT), *argv],
+        ["bash", "-c", f'"$@" {streams}', "bash", sys.executable, *python, str(ENTRYPOINT), *argv],
         env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
         cwd=folder,
         capture_output=True,
@@ -221,40 +223,26 @@ def test_every_request_is_told_to_who_asks(tmp_path: Path, asked: str, told: boo
 def test_the_exit_code_is_the_same_when_nobody_listens(tmp_path: Path, listener: str, target: str, code: int) -> None:
     """Outputs closed from the start, a full disk behind them, or a reader who left early."""
     (tmp_path / "app.bin").write_bytes(b"content")
-    run = subprocess.run(
-        ["bash", "-c", f'"$0" "$1" {listener}', sys.executable, str(ENTRYPOINT)],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "UPLOADER_TARGET": target,
-            "UPLOADER_FILES": "app.bin",
-            "UPLOADER_PARAMS": '{"bucket": "b"}',
-            "UPLOADER_API_ENDPOINT": "emulator",
-        },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    run = shell(
+        tmp_path,
+        streams=listener,
+        UPLOADER_TARGET=target,
+        UPLOADER_FILES="app.bin",
+        UPLOADER_PARAMS='{"bucket": "b"}',
+        UPLOADER_API_ENDPOINT="emulator",
     )
     assert run.returncode == code, run.stdout + run.stderr
 
 
 def test_a_closed_input_is_no_empty_stream(tmp_path: Path) -> None:
     """`files: -` without a standard input ends with 5; an empty object would replace what is there."""
-    done = subprocess.run(
-        ["sh", "-c", '"$0" "$1" <&-', sys.executable, str(ENTRYPOINT)],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "UPLOADER_TARGET": "storage.objects.insert",
-            "UPLOADER_PARAMS": '{"bucket": "b", "name": "x"}',
-            "UPLOADER_FILES": "-",
-            "UPLOADER_API_ENDPOINT": "emulator",
-        },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = shell(
+        tmp_path,
+        streams="<&-",
+        UPLOADER_TARGET="storage.objects.insert",
+        UPLOADER_PARAMS='{"bucket": "b", "name": "x"}',
+        UPLOADER_FILES="-",
+        UPLOADER_API_ENDPOINT="emulator",
     )
     assert done.returncode == 5, done.stdout + done.stderr
 
