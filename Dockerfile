@@ -15,6 +15,7 @@ RUN python -m venv --without-pip /app/venv \
 
 COPY pyproject.toml README.md LICENSE ./
 COPY uploader uploader
+COPY google_emulator google_emulator
 RUN python -m pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
  && python -m pip --python /app/venv/bin/python install --no-compile --no-index --no-deps /tmp/wheels/*.whl
 

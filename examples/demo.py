@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from uploader.emulator import Emulator, specimens  # noqa: E402  # found only once the checkout is on the path
+from google_emulator import Emulator, specimens  # noqa: E402  # found only once the checkout is on the path
 
 MIB = 1024 * 1024
 BUNDLE = "shop-release.aab"

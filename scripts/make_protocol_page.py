@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.situations.rows import ROWS
+from tests.support.situation_rows import ROWS
 from uploader.protocol.session import TRANSITIONS, State
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,7 +99,7 @@ def page(peers: Sequence[str], clients: Sequence[str]) -> str:
 
 def main() -> None:
     """Runs every client in every trial and writes the page."""
-    from tests.situations.peers import CLIENTS, TRIALS, outcomes  # loads all those clients
+    from tests.support.peers import CLIENTS, TRIALS, outcomes  # loads all those clients
 
     lines = [peer_line(trial.title, outcomes(trial)) for trial in TRIALS]
     PAGE.write_text(page(lines, list(CLIENTS)), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uploader.services.play import troubles
+from uploader.services.play import known_errors
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "TROUBLESHOOTING.md"
 BEGIN = "<!-- made by scripts/make_troubleshooting.py: begin -->\n"
@@ -15,7 +15,7 @@ def renewed(text: str) -> str:
     """The document with its table made anew. Raises ValueError when the marks around the table are missing."""
     head, table = text.split(BEGIN)
     _, tail = table.split(END)
-    return head + BEGIN + troubles.markdown() + END + tail
+    return head + BEGIN + known_errors.markdown() + END + tail
 
 
 if __name__ == "__main__":

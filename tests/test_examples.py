@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from google_emulator import specimens
 from scripts.make_component import LEFT_OUT
-from tests.runner.machines import MakeRunner, engine, google, machine
+from tests.support.runner.machines import MakeRunner, engine, google, machine
 from uploader import inputs
-from uploader.emulator import specimens
 
 __all__ = ["engine", "google", "machine"]  # fixtures
 

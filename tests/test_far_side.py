@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.job import Job
-from tests.malformed import ESCAPES, Answer, answers
-from tests.middle import Middle, Place
-from tests.outputs.platforms import workflow_commands
-from tests.raw_server import answer as written
-from tests.raw_server import read_head, serving
-from tests.transfer.harness import KIB, data_of
-from uploader.emulator import Emulator, specimens
+from google_emulator import Emulator, specimens
+from tests.support.job import Job
+from tests.support.malformed import ESCAPES, Answer, answers
+from tests.support.platforms import workflow_commands
+from tests.support.raw_server import answer as written
+from tests.support.raw_server import read_head, serving
+from tests.support.tcp_proxy import Middle, Place
+from tests.support.transfer_harness import KIB, data_of
 
 SIZE = 300 * KIB  # bytes: two chunks
 PLAY = {"target": "play", "files": "app.aab", "tracks": "internal", "chunk-size": "256KiB"}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.job import Job
-from tests.transfer.harness import DIALECTS, KIB, STEPS, Bench, data_of, job, on_disk
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.job import Job
+from tests.support.transfer_harness import DIALECTS, KIB, STEPS, Bench, data_of, job, on_disk
 from uploader.errors import IntegrityError
-from uploader.protocol.messages import Span
+from uploader.http.messages import Span
 from uploader.services.base import Dialect
-from uploader.transfer.source import BLOCK, Source
+from uploader.transfer.file_source import BLOCK, Source
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 99  # bytes: enough for the digest to run in a thread of its own
@@ -165,7 +165,7 @@ def test_a_change_before_bytes_are_sent_again(
         change(artifact.path)
         sleep(seconds)
 
-    bench.wire.patience.clock.sleep = meddle
+    bench.wire.policy.clock.sleep = meddle
     result = bench.send(job(artifact))
     assert isinstance(result.failure, IntegrityError)
     assert not bench.stored()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.runner.github import USER, Container, Process, Runner
-from tests.runner.machines import MakeRunner, engine, google, leaks, machine
-from uploader.emulator import Emulator, specimens
+from google_emulator import Emulator, specimens
+from tests.support.runner.github import USER, Container, Process, Runner
+from tests.support.runner.machines import MakeRunner, engine, google, leaks, machine
 
 __all__ = ["engine", "google", "machine"]  # fixtures
 

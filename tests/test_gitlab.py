@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from google_emulator import Emulator, specimens
 from scripts import make_component
-from tests.runner import gitlab
-from tests.runner.github import action
-from tests.runner.gitlab import Project
+from tests.support.runner import gitlab
+from tests.support.runner.github import action
+from tests.support.runner.gitlab import Project
 from uploader import inputs
-from uploader.emulator import Emulator, specimens
 
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {"shell": gitlab.shell, "containers": gitlab.containers}
 

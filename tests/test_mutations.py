@@ -53,7 +53,7 @@ MUTATIONS = (
         "transport.py",
         "adapter.send(",
         "self._session.send(",
-        ("tests/test_transport.py", "-k", "no_redirect"),
+        ("tests/http/test_client.py", "-k", "no_redirect"),
     ),
     Mutation(
         "progress does not refill the budget",

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.job import ENTRYPOINT
-from tests.token_server import service_account
+from google_emulator import specimens
+from google_emulator.__main__ import main as emulator
+from tests.support.job import ENTRYPOINT
+from tests.support.token_server import service_account
 from uploader import inputs, plan
-from uploader.emulator import specimens
-from uploader.emulator.__main__ import main as emulator
 from uploader.errors import InputError
 
 

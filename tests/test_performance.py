@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from tests.raw_server import answer, read_request, serving
-from tests.transfer.harness import Bench, job, on_disk
-from uploader.artifacts import find, from_path
-from uploader.protocol.messages import Span
-from uploader.transfer.source import BLOCK, Source
+from tests.support.raw_server import answer, read_request, serving
+from tests.support.transfer_harness import Bench, job, on_disk
+from uploader.files.artifacts import find, from_path
+from uploader.http.messages import Span
+from uploader.transfer.file_source import BLOCK, Source
 
 MIB = 1 << 20
 ENTRYPOINT = Path(__file__).resolve().parent.parent / "entrypoint.py"

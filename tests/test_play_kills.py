@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.job import Job
-from uploader.emulator import Emulator, specimens
+from google_emulator import Emulator, specimens
+from tests.support.job import Job
 
 RELEASE = {
     "target": "play",

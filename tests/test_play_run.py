@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.job import ENTRYPOINT, Job
-from tests.outputs.platforms import dotenv_report, workflow_commands
-from tests.real_artifacts import real_apk
-from uploader.emulator import Emulator, specimens
+from google_emulator import Emulator, specimens
+from tests.support.job import ENTRYPOINT, Job
+from tests.support.platforms import dotenv_report, workflow_commands
+from tests.support.real_artifacts import real_apk
 
 MIB = 1024 * 1024
 SIZE = 5 * MIB + 12345  # bytes: six chunks of 1 MiB, the last of them short

@@ -1,6 +1,7 @@
 """Secrets in every channel of every failure, and words that deceive; the watch itself is tested first.
 
-Every run that goes through `tests.job` or `tests.middle`, anywhere in the suite, is looked through in the same way.
+Every run that goes through `tests.support.job` or `tests.support.tcp_proxy`, anywhere in the suite, is looked through
+in the same way.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from tests import secret_watch
-from tests.job import Job
-from tests.malformed import ESCAPES
-from tests.middle import Middle, Place
-from tests.outputs.platforms import workflow_commands
-from tests.raw_server import answer, serving
-from tests.transfer.harness import KIB, data_of
+from google_emulator import Emulator, specimens
+from tests.support import secret_watch
+from tests.support.job import Job
+from tests.support.malformed import ESCAPES
+from tests.support.platforms import workflow_commands
+from tests.support.raw_server import answer, serving
+from tests.support.tcp_proxy import Middle, Place
+from tests.support.transfer_harness import KIB, data_of
 from uploader import main
-from uploader.emulator import Emulator, specimens
-from uploader.transfer.driver import Driver
+from uploader.transfer.engine import Engine
 
 SIZE = 600 * KIB  # bytes
 PLAY = {"target": "play", "files": "app.aab", "tracks": "internal", "chunk-size": "256KiB", "max-retries": "1"}
@@ -153,7 +154,7 @@ def test_a_fault_of_our_own_shows_no_secret(
     def broken(*_: object) -> None:
         raise RuntimeError(f"with {key} in it")
 
-    monkeypatch.setattr(Driver, "run", broken)
+    monkeypatch.setattr(Engine, "run", broken)
     environ = Job(place.folder / "workspace", place.middle.emulator).environment(DRIVE)
     for more in ({}, DEBUG):
         assert main.run({**environ, **more}, []) == 1

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from tests.job import Ended, Job, Running
-from tests.transfer.harness import GRANULE, KIB, data_of
-from uploader.emulator import Emulator, specimens
+from google_emulator import Emulator, specimens
+from tests.support.job import Ended, Job, Running
+from tests.support.transfer_harness import GRANULE, KIB, data_of
+from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted
-from uploader.transfer.beside import beside
-from uploader.transfer.stop import Stop
+from uploader.signals import beside
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 4321  # bytes
@@ -204,8 +204,8 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
 
 def test_a_run_that_can_not_end_is_left_behind() -> None:
     """Work that hears nothing (a name that is resolved) does not keep the process from ending in time."""
-    stop, forever = Stop(), threading.Event()
-    threading.Timer(0.05, stop.set, (signal.SIGTERM,)).start()
+    stop, forever = Cancellation(), threading.Event()
+    threading.Timer(0.05, stop.cancel, (signal.SIGTERM,)).start()
     began = time.monotonic()
     with pytest.raises(Interrupted) as caught:
         beside(forever.wait, stop, goodbye=0.1)
@@ -216,22 +216,22 @@ def test_a_run_that_can_not_end_is_left_behind() -> None:
 
 def test_the_end_of_the_work_comes_through() -> None:
     """What the work returns or raises comes back to the main thread, with a stop that came too late, too."""
-    stop = Stop()
+    stop = Cancellation()
     assert beside(lambda: 42, stop) == 42
     with pytest.raises(ZeroDivisionError):
         beside(lambda: 1 // 0, stop)
-    stop.set(signal.SIGINT)
+    stop.cancel(signal.SIGINT)
     assert beside(lambda: 43, stop) == 43
 
 
 def test_a_stop_within_a_stop() -> None:
     """A signal that interrupts the handling of another does nothing; the first one gives the exit code."""
-    stop = Stop()
+    stop = Cancellation()
     heard: list[str] = []
-    stop.when_set(lambda: stop.set(signal.SIGTERM))
-    stop.when_set(lambda: heard.append("told"))
-    stop.set(signal.SIGINT)
-    stop.set(signal.SIGTERM)
+    stop.on_cancel(lambda: stop.cancel(signal.SIGTERM))
+    stop.on_cancel(lambda: heard.append("told"))
+    stop.cancel(signal.SIGINT)
+    stop.cancel(signal.SIGTERM)
     assert heard == ["told"]
     with pytest.raises(Interrupted) as caught:
         stop.check()
@@ -239,22 +239,30 @@ def test_a_stop_within_a_stop() -> None:
 
 
 def test_every_sleeper_wakes() -> None:
-    """A stop ends the sleeps of all threads, and later ones at once."""
-    stop = Stop()
-    threads = [threading.Thread(target=stop.sleep, args=(60.0,)) for _ in range(8)]
+    """A cancellation ends the sleeps of all threads, and later ones at once, each as an interruption."""
+    stop = Cancellation()
+    woken = list[int]()
+
+    def sleep() -> None:
+        with pytest.raises(Interrupted) as caught:
+            stop.sleep(60.0)
+        woken.append(caught.value.signal_number)
+
+    threads = [threading.Thread(target=sleep) for _ in range(8)]
     for thread in threads:
         thread.start()
     began = time.monotonic()
-    stop.set(signal.SIGINT)
+    stop.cancel(signal.SIGINT)
     for thread in threads:
         thread.join()
-    stop.sleep(60.0)
+    sleep()
+    assert woken == [signal.SIGINT] * 9
     assert time.monotonic() - began < 1
 
 
 def test_a_sleep_without_a_stop_lasts() -> None:
     """A sleep that nothing ends takes its time; a negative one takes none."""
-    stop = Stop()
+    stop = Cancellation()
     began = time.monotonic()
     stop.sleep(-5.0)
     stop.sleep(0.02)

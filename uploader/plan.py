@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import NamedTuple, TypeVar
 
 from uploader import credentials
-from uploader.artifacts import Artifact, find, identity
 from uploader.errors import InputError, Problem
+from uploader.files.artifacts import Artifact, find, identity
 from uploader.inputs import Inputs, addressed
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission import heeded
@@ -25,9 +25,9 @@ _NOT_FOUND = Artifact("files", "files", 0, data=b"")
 
 _ROOMS = {
     "play": "play",
-    "play-internal-sharing": "sharing",
-    "gmail": "gmail",
-    "play-games": "games",
+    "play-internal-sharing": "internal_sharing",
+    "gmail": "mail",
+    "play-games": "play_games",
     "ota": "ota",
 }
 

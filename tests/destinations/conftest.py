@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.job import Job
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.job import Job
 
 Begin = Callable[..., Job]
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.destinations.conftest import Begin
-from tests.destinations.places import MIB, apk, bundle, noise
-from tests.destinations.runs import sha256
-from tests.job import Job
+from tests.support.destination_runs import sha256
+from tests.support.destinations import MIB, apk, bundle, noise
+from tests.support.job import Job
 
 DRIVE = {"target": "drive.files.create"}
 STORAGE = {"target": "storage.objects.insert", "params": "bucket: b"}

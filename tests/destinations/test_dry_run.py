@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.destinations.conftest import Begin
-from tests.destinations.places import PLACES
-from tests.destinations.runs import visit
-from tests.job import Job
+from tests.support.destination_runs import visit
+from tests.support.destinations import PLACES
+from tests.support.job import Job
 
 
 @pytest.mark.parametrize("name", PLACES)

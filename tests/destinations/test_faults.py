@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.destinations.places import MIB, PLACES, RESUMABLE, SINGLE, USER
-from tests.destinations.runs import Seen, sha256, value, visit
+from tests.support.destination_runs import Seen, sha256, value, visit
+from tests.support.destinations import MIB, PLACES, RESUMABLE, SINGLE, USER
 
 HALF = MIB // 2
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.destinations.places import MIB, package
-from tests.job import Job
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.destinations import MIB, package
+from tests.support.job import Job
 
 LARGE = 384 * MIB
 OTA = {"target": "ota", "deployment": "d", "package-title": "t", "files": "ota.zip"}

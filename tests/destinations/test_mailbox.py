@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.destinations.conftest import Begin
-from tests.destinations.places import USER
-from tests.job import Job
+from tests.support.destinations import USER
+from tests.support.job import Job
 
 MAIL = {"target": "gmail", "mail-to": "Ann <ann@example.com>", "mail-subject": "s", "mail-body": "It is out."}
 FOR_USER = {**MAIL, "impersonate-user": USER}

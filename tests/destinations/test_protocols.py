@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.destinations.places import PLACES
-from tests.destinations.runs import visit
+from tests.support.destination_runs import visit
+from tests.support.destinations import PLACES
 
 # What the emulator calls them: its second dialect has a name of its own for a resumable session.
 WAYS = [

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.destinations.places import noise
-from tests.destinations.runs import sha256
-from tests.job import Job
+from tests.support.destination_runs import sha256
+from tests.support.destinations import noise
+from tests.support.job import Job
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "TARGETS.md"
 RECIPES = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.destinations.places import MIB, apk, noise, package
-from tests.job import Job
+from tests.support.destinations import MIB, apk, noise, package
+from tests.support.job import Job
 
 Given = Mapping[str, str]
 Make = Callable[[Path], object]

@@ -13,9 +13,9 @@ from typing import IO, Any
 import pytest
 
 from tests.destinations.conftest import Begin
-from tests.destinations.places import MIB, PLACES, noise
-from tests.destinations.runs import sha256
-from tests.job import Job
+from tests.support.destination_runs import sha256
+from tests.support.destinations import MIB, PLACES, noise
+from tests.support.job import Job
 
 CHUNK = 512 * 1024
 STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "chunk-size": str(CHUNK)}

@@ -13,17 +13,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from uploader import inputs, manifests
+from uploader import inputs
 from uploader.errors import InputError
-from uploader.manifests import binary_xml, proto_xml
-from uploader.manifests.archive import Malformed
+from uploader.files.android import binary_xml, manifest, proto_xml
+from uploader.files.android.zip_archive import Malformed
+from uploader.http.hosts import absolute, trusted
+from uploader.http.messages import Headers, Response, Span
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
-from uploader.protocol.hosts import absolute, trusted
 from uploader.protocol.media import Media
-from uploader.protocol.messages import Headers, Response, Span
 from uploader.protocol.session import TRANSITIONS, Ask, Cancel, Event, Move, Send, Session, Start, Started, Stored
 from uploader.redaction import Redactor
-from uploader.services import mail, parameters, paths
+from uploader.services import parameters, paths
+from uploader.services.mail import mime
 
 SIZE = 600_000  # bytes of the file that the answers are about
 ENDPOINT = "https://things.googleapis.com/upload/things"
@@ -92,7 +93,7 @@ def artifact(data: bytes) -> None:
     try:
         os.write(descriptor, data)
         with suppress(InputError):
-            found = manifests.read(Path(f"/proc/self/fd/{descriptor}"), "app.apk")
+            found = manifest.read(Path(f"/proc/self/fd/{descriptor}"), "app.apk")
             assert re.fullmatch(r"[\w.]+", found.package, re.ASCII)
             assert 0 < found.version_code < 1 << 64
     finally:
@@ -132,11 +133,11 @@ def fields(data: bytes) -> None:
         with suppress(InputError):
             assert isinstance(read(text), dict)
     with suppress(ValueError):
-        for address in mail.addresses(text):
+        for address in mime.addresses(text):
             assert "\n" not in str(address)
             assert "\r" not in str(address)
     with suppress(ValueError):
-        mail.faults(mail.normalised(data), to_send=True)
+        mime.faults(mime.normalised(data), to_send=True)
     for template in ("a/{x}/b", "a/{+x}"):
         if not paths.objection(template, "x", text):
             path = paths.expand(template, {"x": text})

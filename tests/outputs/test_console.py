@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.outputs.platforms import hostile, where
+from tests.support.platforms import hostile, where
 from uploader.errors import InputError, Problem, Refused
-from uploader.outputs import voice
+from uploader.outputs import make_reporter
 
 
 def test_what_happened_and_what_went_wrong() -> None:
     """Titles, words and outputs go to stdout; warnings and the error, with cause and cure, to stderr."""
     out, err = io.StringIO(), io.StringIO()
-    speaking = voice(where(Path(), "console"), stdout=out, stderr=err)
+    speaking = make_reporter(where(Path(), "console"), stdout=out, stderr=err)
     with speaking.group("Plan"):
         speaking.info("upload app.aab")
     speaking.debug("unasked")
@@ -33,7 +33,7 @@ def test_all_mistakes_are_listed() -> None:
     """Several wrong inputs are counted and listed one a line, in one place and once."""
     out, err = io.StringIO(), io.StringIO()
     problems = Problem("files", "nothing matches."), Problem("tracks", "is missing.", "internal, …")
-    voice(where(Path(), "console"), stdout=out, stderr=err).error(InputError(*problems))
+    make_reporter(where(Path(), "console"), stdout=out, stderr=err).error(InputError(*problems))
     assert err.getvalue() == (
         "ERROR: 2 inputs are wrong. Nothing was sent: correct what is wrong and run again.\n"
         "- files: nothing matches.\n- tracks: is missing. Accepted: internal, …\n"
@@ -48,7 +48,7 @@ def test_every_sentence_ends(words: str, shown: str) -> None:
     """A server's words often lack a full stop; what follows them is a sentence of its own all the same."""
     err = io.StringIO()
     error = Refused(words, status=403, cause="No right", cure="Ask.")
-    voice(where(Path(), "console"), stdout=err, stderr=err).error(error)
+    make_reporter(where(Path(), "console"), stdout=err, stderr=err).error(error)
     assert err.getvalue() == f"ERROR: {shown} No right. Ask.\n"
     assert str(error) == f"{shown} No right. Ask."
 
@@ -57,7 +57,7 @@ def test_every_sentence_ends(words: str, shown: str) -> None:
 def test_terminal_obeys_nothing(texts: list[str]) -> None:
     """Text from outside reaches the terminal without escapes or returns, and its later lines are indented."""
     out = io.StringIO()
-    speaking = voice(where(Path(), "console"), stdout=out, stderr=out)
+    speaking = make_reporter(where(Path(), "console"), stdout=out, stderr=out)
     for text in texts:
         speaking.info(f"said {text}")
     shown = out.getvalue()
@@ -69,9 +69,9 @@ def test_stream_that_knows_little() -> None:
     """On a stream in ASCII what it lacks is escaped; on a full one words are lost and nothing else."""
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
-    voice(where(Path(), "console"), stdout=out, stderr=out).info("Größe 日本")
+    make_reporter(where(Path(), "console"), stdout=out, stderr=out).info("Größe 日本")
     assert raw.getvalue() == rb"Gr\xf6\xdfe \u65e5\u672c" + b"\n"
     full = Path("/dev/full").open("w")  # noqa: SIM115 - closing it is what fails, and must not hide the assertion
-    voice(where(Path(), "console"), stdout=full, stderr=full).info("lost")
+    make_reporter(where(Path(), "console"), stdout=full, stderr=full).info("lost")
     with pytest.raises(OSError, match="No space left"):
         full.close()

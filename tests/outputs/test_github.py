@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.outputs.platforms import Command, file_commands, hostile, where, workflow_commands
+from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
 from uploader.errors import (
     CredentialsError,
     ForeignHost,
@@ -21,7 +21,7 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.outputs import voice
+from uploader.outputs import make_reporter
 from uploader.outputs.github import ANNOTATIONS, LIMIT, GitHub
 from uploader.redaction import Redactor
 
@@ -31,7 +31,7 @@ class Heard:
 
     def __init__(self, folder: Path, **facts: object) -> None:
         self.log = io.StringIO()
-        self.voice = voice(where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0)
+        self.voice = make_reporter(where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0)
 
     @property
     def commands(self) -> list[Command]:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.outputs.platforms import dotenv_report, hostile, where, workflow_commands
+from tests.support.platforms import dotenv_report, hostile, where, workflow_commands
 from uploader.errors import TemporaryError, UploaderError
-from uploader.outputs import Voice, voice
+from uploader.outputs import Reporter, make_reporter
 from uploader.redaction import Redactor
 
 
-def speaker(folder: Path, log: io.StringIO, **facts: object) -> Voice:
-    return voice(where(folder, "gitlab", **facts), stdout=log, clock=lambda: 0.0, now=lambda: 1_700_000_000.4)
+def speaker(folder: Path, log: io.StringIO, **facts: object) -> Reporter:
+    return make_reporter(where(folder, "gitlab", **facts), stdout=log, clock=lambda: 0.0, now=lambda: 1_700_000_000.4)
 
 
 def test_group_is_a_section() -> None:

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.outputs.platforms import where
+from tests.support.platforms import where
 from uploader.errors import UploaderError
-from uploader.outputs import Voice, voice
+from uploader.outputs import Reporter, make_reporter
 from uploader.outputs.progress import Lines
 from uploader.results import size
 
@@ -126,7 +126,7 @@ def test_percentages_only_grow_and_lines_are_few(total: int, moves: list[tuple[f
 def test_four_uploads_at_once() -> None:
     """Four threads share a voice: every line stands whole, and each upload ends once."""
     out = io.StringIO()
-    speaking = voice(where(Path(), "gitlab"), stdout=out)
+    speaking = make_reporter(where(Path(), "gitlab"), stdout=out)
 
     def upload(name: str) -> None:
         progress = speaking.progress(name, 1000)
@@ -151,7 +151,7 @@ class Terminal:
         fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         self.err = os.fdopen(near, "w", encoding="utf-8")
         self.out = io.StringIO()
-        self.voice: Voice = voice(where(Path(), "console"), stdout=self.out, stderr=self.err)
+        self.voice: Reporter = make_reporter(where(Path(), "console"), stdout=self.out, stderr=self.err)
 
     def close(self) -> str:
         """Hang up; the answer is everything that the terminal was sent."""
@@ -203,8 +203,8 @@ def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
 def test_no_bar_without_a_terminal() -> None:
     """In a pipe the console speaks in lines, and tqdm is not even loaded."""
     program = (
-        "import sys; from types import SimpleNamespace as P; from uploader.outputs import voice\n"
-        "progress = voice(P(kind='console', debug=False)).progress('app.aab', 10)\n"
+        "import sys; from types import SimpleNamespace as P; from uploader.outputs import make_reporter\n"
+        "progress = make_reporter(P(kind='console', debug=False)).progress('app.aab', 10)\n"
         "progress.to(10); progress.done(True); sys.exit('tqdm' in sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

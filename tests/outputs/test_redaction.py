@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.outputs.platforms import hostile
+from tests.support.platforms import hostile
 from uploader.redaction import LIMIT, Redactor, parts
 
 KEY = (

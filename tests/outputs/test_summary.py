@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.outputs.platforms import hostile, reading, tables, workflow_commands
+from tests.support.platforms import hostile, reading, tables, workflow_commands
 from uploader.errors import InputError, Problem, Refused
 from uploader.outputs.markdown import link
 from uploader.outputs.summary import LIMIT, Report, render

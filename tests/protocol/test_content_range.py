@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocol.words import MOVES, answers
+from tests.support.words import MOVES, answers
+from uploader.http.messages import Body, Broken, Headers, Request, Response, Span
 from uploader.protocol import content_range
 from uploader.protocol.media import JSON_TYPE, Media
-from uploader.protocol.messages import Body, Broken, Headers, Request, Response, Span
 from uploader.protocol.session import (
     Ask,
     Cancel,
     Completed,
-    Doubted,
     Ended,
     Event,
     Lost,
     Move,
+    OffsetUnknown,
     Rejected,
     Send,
     Session,
@@ -125,14 +125,14 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("started", Start(), said(200, {"Location": "https://x/1"}), Started("https://x/1")),
     ("started, 201 and another case", Start(), said(201, {"LOCATION": " https://x/1 "}), Started("https://x/1")),
     ("started nowhere", Start(), said(200), Violated),
-    ("start: 5xx", Start(), said(500), Doubted),
-    ("start: 408", Start(), said(408), Doubted),
-    ("start: 429", Start(), said(429), Doubted),
-    ("start: broken", Start(), Broken("gone", False), Doubted),
+    ("start: 5xx", Start(), said(500), OffsetUnknown),
+    ("start: 408", Start(), said(408), OffsetUnknown),
+    ("start: 429", Start(), said(429), OffsetUnknown),
+    ("start: broken", Start(), Broken("gone", False), OffsetUnknown),
     ("start: 401", Start(), said(401), TokenRejected),
     ("start: 400", Start(), said(400), Rejected),
     ("start: 403", Start(), said(403), Rejected),
-    ("start: 403 for the rate", Start(), said(403, body=RATE), Doubted),
+    ("start: 403 for the rate", Start(), said(403, body=RATE), OffsetUnknown),
     ("start: 404 is a refusal, there is no session yet", Start(), said(404), Rejected),
     ("start: 410 as well", Start(), said(410), Rejected),
     ("start: 302", Start(), said(302, {"Location": "https://evil/"}), Violated),
@@ -141,7 +141,7 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("308, the range without bytes=", CHUNK, said(308, {"Range": "0-42"}), Stored(43)),
     ("308, the two are the same", CHUNK, said(308, {"range": "bytes=0-42"}), Stored(43)),
     ("308, blanks in the range", CHUNK, said(308, {"Range": " bytes = 0 - 42 "}), Stored(43)),
-    ("308 without a range to a chunk", CHUNK, said(308), Doubted),
+    ("308 without a range to a chunk", CHUNK, said(308), OffsetUnknown),
     ("308 without a range to a question", Ask(), said(308), Stored(0)),
     ("308 with a Location", CHUNK, said(308, {"Range": "0-9", "Location": "https://evil/"}), Stored(10)),
     ("308, not from 0", CHUNK, said(308, {"Range": "bytes=1-42"}), Violated),
@@ -154,20 +154,20 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("complete", LAST, said(201, body=b'{"id":"1"}'), Completed),
     ("complete, 200", LAST, said(200, body=b'{"id":"1"}'), Completed),
     ("complete, learnt by asking", Ask(), said(200, body=b'{"id":"1"}'), Completed),
-    ("complete, but no resource", LAST, said(200, body=b""), Doubted),
-    ("complete, but a page", LAST, said(200, body=b"<html>"), Doubted),
+    ("complete, but no resource", LAST, said(200, body=b""), OffsetUnknown),
+    ("complete, but a page", LAST, said(200, body=b"<html>"), OffsetUnknown),
     ("complete, no resource even when asked", Ask(), said(200, body=b""), Violated),
-    ("complete while the body was on its way", LAST, said(200, body=b"{}", whole=False), Doubted),
-    ("5xx", CHUNK, said(503), Doubted),
-    ("5xx as a proxy's page", CHUNK, said(502, body=b"<html>"), Doubted),
-    ("408", CHUNK, said(408), Doubted),
-    ("429", CHUNK, said(429), Doubted),
-    ("broken", CHUNK, Broken("gone", True), Doubted),
+    ("complete while the body was on its way", LAST, said(200, body=b"{}", whole=False), OffsetUnknown),
+    ("5xx", CHUNK, said(503), OffsetUnknown),
+    ("5xx as a proxy's page", CHUNK, said(502, body=b"<html>"), OffsetUnknown),
+    ("408", CHUNK, said(408), OffsetUnknown),
+    ("429", CHUNK, said(429), OffsetUnknown),
+    ("broken", CHUNK, Broken("gone", True), OffsetUnknown),
     ("401", CHUNK, said(401), TokenRejected),
     ("404", CHUNK, said(404), Lost),
     ("410", Ask(), said(410), Lost),
     ("403", CHUNK, said(403), Rejected),
-    ("403 for the rate", CHUNK, said(403, body=RATE), Doubted),
+    ("403 for the rate", CHUNK, said(403, body=RATE), OffsetUnknown),
     ("412", LAST, said(412), Rejected),
     ("499", CHUNK, said(499), Rejected),
     ("307", CHUNK, said(307, {"Location": "https://evil/"}), Violated),
@@ -186,7 +186,7 @@ def test_an_answer_is_exactly_this_event(move: Move, answer: Response | Broken, 
 @pytest.mark.parametrize("status", [500, 501, 502, 503, 504, 507, 511, 599])
 def test_every_5xx_is_a_doubt(status: int) -> None:
     """A server error says nothing about what is stored, whichever it is."""
-    assert isinstance(content_range.event(CHUNK, said(status), MEDIA), Doubted)
+    assert isinstance(content_range.event(CHUNK, said(status), MEDIA), OffsetUnknown)
 
 
 @given(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uploader.http.messages import Headers
 from uploader.protocol.digests import Claim, claims
-from uploader.protocol.messages import Headers
 
 DATA = b"the bytes"
 HEX = {name: hashlib.new(name, DATA).hexdigest() for name in ("md5", "sha1", "sha256")}

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.protocol.abstract_server import FAULTS, Server
-from uploader.protocol.session import (
-    Ask,
-    Chunking,
-    Doubted,
-    Send,
-    Session,
-    Start,
-    State,
-    Stored,
-    TokenRejected,
-)
+from tests.support.abstract_server import FAULTS, Server
+from uploader.protocol.session import Ask, Chunking, OffsetUnknown, Send, Session, Start, State, Stored, TokenRejected
 
 SIZE = 4  # bytes: with chunks of two, every position of a fault (first, middle, last, finished) occurs
 
@@ -57,7 +47,7 @@ def step(session: Session, server: Server, fault: str) -> tuple[Session, Server]
     after = session.after(event)
     if isinstance(event, Stored) and not after.over:
         assert after.offset == event.offset, "the offset is the server's word alone"
-    if isinstance(event, (Doubted, TokenRejected)) and not isinstance(move, Start):
+    if isinstance(event, (OffsetUnknown, TokenRejected)) and not isinstance(move, Start):
         assert after.move() == Ask(), "bytes are never sent again blindly"
     return after, server
 

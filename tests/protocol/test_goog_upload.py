@@ -7,20 +7,20 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from tests.protocol.words import MOVES, answers
+from tests.support.words import MOVES, answers
+from uploader.http.messages import Body, Broken, Headers, Request, Response, Span
 from uploader.protocol import goog_upload
 from uploader.protocol.media import JSON_TYPE, Media
-from uploader.protocol.messages import Body, Broken, Headers, Request, Response, Span
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Ask,
     Cancel,
     Completed,
-    Doubted,
     Ended,
     Event,
     Lost,
     Move,
+    OffsetUnknown,
     Rejected,
     Send,
     Session,
@@ -105,28 +105,28 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("start refused as final", Start(), said(200, "final", UPLOADED, url="https://x/1"), Rejected),
     ("start refused", Start(), said(400, "final"), Rejected),
     ("start: 404", Start(), said(404), Rejected),
-    ("start: 503", Start(), said(503), Doubted),
+    ("start: 503", Start(), said(503), OffsetUnknown),
     ("start: 401", Start(), said(401), TokenRejected),
     ("start: redirect", Start(), said(302, url="https://evil/"), Violated),
-    ("start: broken", Start(), Broken("gone", True), Doubted),
+    ("start: broken", Start(), Broken("gone", True), OffsetUnknown),
     ("stored", CHUNK, said(200, "active", size_received="524288"), Stored(524_288)),
     ("the size received is a count: nothing is added", Ask(), said(200, "active", size_received="42"), Stored(42)),
     ("nothing received", Ask(), said(200, "active", size_received="0"), Stored(0)),
-    ("active without a size, to a chunk", CHUNK, said(200, "active"), Doubted),
+    ("active without a size, to a chunk", CHUNK, said(200, "active"), OffsetUnknown),
     ("active without a size, to a query", Ask(), said(200, "active"), Violated),
     ("a size that is no number", CHUNK, said(200, "active", size_received="many"), Violated),
     ("a negative size", Ask(), said(200, "active", size_received="-1"), Violated),
     ("no status on a query's 200", Ask(), said(200, body=UPLOADED), Violated),
     ("an unknown status on a query's 200", Ask(), said(200, "paused"), Violated),
-    ("no status on a chunk's 200", CHUNK, said(200, body=UPLOADED), Doubted),
-    ("no status on a 5xx", CHUNK, said(502, body=b"<html>"), Doubted),
-    ("active on a 5xx", CHUNK, said(503, "active"), Doubted),
+    ("no status on a chunk's 200", CHUNK, said(200, body=UPLOADED), OffsetUnknown),
+    ("no status on a 5xx", CHUNK, said(502, body=b"<html>"), OffsetUnknown),
+    ("active on a 5xx", CHUNK, said(503, "active"), OffsetUnknown),
     ("final", LAST, said(200, "final", UPLOADED), Completed),
     ("Final", LAST, said(200, "Final", UPLOADED), Completed),
     ("final, learnt by asking", Ask(), said(200, "final", UPLOADED), Completed),
-    ("final without a resource", LAST, said(200, "final"), Doubted),
+    ("final without a resource", LAST, said(200, "final"), OffsetUnknown),
     ("final without a resource even when asked", Ask(), said(200, "final"), Violated),
-    ("final while the body was on its way", LAST, said(200, "final", UPLOADED, whole=False), Doubted),
+    ("final while the body was on its way", LAST, said(200, "final", UPLOADED, whole=False), OffsetUnknown),
     ("final with 400", CHUNK, said(400, "final", b'{"error":{"message":"no"}}'), Rejected),
     ("final with 503", CHUNK, said(503, "final"), Rejected),
     ("cancelled with 400", CHUNK, said(400, "cancelled"), Rejected),
@@ -136,8 +136,8 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("401", CHUNK, said(401), TokenRejected),
     ("403", CHUNK, said(403), Rejected),
     ("308 means nothing here", CHUNK, said(308), Violated),
-    ("429", CHUNK, said(429), Doubted),
-    ("broken", LAST, Broken("gone", True), Doubted),
+    ("429", CHUNK, said(429), OffsetUnknown),
+    ("broken", LAST, Broken("gone", True), OffsetUnknown),
     ("cancel", Cancel(), said(200, "cancelled"), Ended),
     ("cancel, whatever is said", Cancel(), said(500), Ended),
 ]

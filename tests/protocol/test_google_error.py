@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocol.words import answers
+from tests.support.words import answers
+from uploader.http.messages import Headers, Response
 from uploader.protocol.google_error import read
-from uploader.protocol.messages import Headers, Response
 
 OLD = {"code": 403, "message": "Slower.", "errors": [{"domain": "usageLimits", "reason": "rateLimitExceeded"}]}
 NEW = {"code": 403, "message": "No.", "status": "PERMISSION_DENIED", "details": [{"reason": "SERVICE_DISABLED"}]}

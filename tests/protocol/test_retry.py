@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocol.words import answers
-from uploader.protocol.messages import Broken, Headers, Response
-from uploader.protocol.retry import (
-    LONGEST_RETRY_AFTER,
-    Budget,
-    Verdict,
-    backoff,
-    retry_after,
-    whether,
-)
+from tests.support.words import answers
+from uploader.http.messages import Broken, Headers, Response
+from uploader.protocol.retry import LONGEST_RETRY_AFTER, Verdict, backoff, next_wait, retry_after, verdict
 
 NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
 RATE = b'{"error": {"errors": [{"reason": "%s"}]}}'
@@ -35,21 +28,21 @@ VERDICTS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "verdict"), VERDICTS)
-def test_each_status_has_its_verdict(status: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("status", "expected"), VERDICTS)
+def test_each_status_has_its_verdict(status: int, expected: Verdict) -> None:
     """5xx, 408 and 429 are worth another try, the rest is not."""
-    assert whether(Response(status)) is verdict
+    assert verdict(Response(status)) is expected
 
 
 def test_a_broken_connection_is_worth_another_try() -> None:
     """Nothing was said, so nothing was refused."""
-    assert whether(Broken("reset", sent_whole=False)) is Verdict.RETRY
+    assert verdict(Broken("reset", sent_whole=False)) is Verdict.RETRY
 
 
 @pytest.mark.parametrize("reason", [b"rateLimitExceeded", b"userRateLimitExceeded"])
 def test_a_403_for_the_rate_means_slower(reason: bytes) -> None:
     """Two reasons turn a 403 into a retry."""
-    assert whether(Response(403, body=RATE % reason)) is Verdict.RETRY
+    assert verdict(Response(403, body=RATE % reason)) is Verdict.RETRY
 
 
 @pytest.mark.parametrize(
@@ -57,7 +50,7 @@ def test_a_403_for_the_rate_means_slower(reason: bytes) -> None:
 )
 def test_any_other_403_is_a_no(body: bytes) -> None:
     """Without one of the two reasons a 403 stays what it is."""
-    assert whether(Response(403, body=body)) is Verdict.REFUSED
+    assert verdict(Response(403, body=body)) is Verdict.REFUSED
 
 
 def http_date(seconds: float) -> str:
@@ -117,21 +110,10 @@ def test_every_delay_stays_under_a_minute(attempt: int, fraction: float) -> None
     assert 1 <= backoff(attempt, fraction) < 60
 
 
-def test_the_budget_is_spent_wait_by_wait() -> None:
+def test_the_waits_are_spent_one_by_one() -> None:
     """Five waits by default schedule, then no more."""
-    budget, waits = Budget(5, deadline=1e9), []
-    while (seconds := budget.wait(0.0, 0.0)) is not None:
-        waits.append(seconds)
-        budget = budget.after_wait()
-    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0]
-
-
-def test_progress_refills_the_budget_and_not_the_deadline() -> None:
-    """After progress the schedule begins anew; the deadline of the run stays."""
-    budget = Budget(2, deadline=100.0).after_wait().after_wait()
-    assert budget.wait(0.0, 0.0) is None
-    assert budget.progressed().wait(0.0, 0.0) == 1.0
-    assert budget.progressed().wait(99.5, 0.0) is None
+    waits = [next_wait(spent, 5, time_left=1e9, fraction=0.0) for spent in range(6)]
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, None]
 
 
 @pytest.mark.parametrize(
@@ -139,20 +121,19 @@ def test_progress_refills_the_budget_and_not_the_deadline() -> None:
 )
 def test_no_wait_passes_the_deadline(now: float, asked: float | None, seconds: float | None) -> None:
     """A wait that would end at or after the deadline is not begun."""
-    assert Budget(5, deadline=100.0).wait(now, 0.0, asked) == seconds
+    assert next_wait(0, 5, time_left=100.0 - now, fraction=0.0, asked=asked) == seconds
 
 
 def test_the_servers_wish_replaces_the_schedule_and_counts() -> None:
     """What the server asks for is waited instead of the own delay, and is a wait like any other."""
-    budget = Budget(1, deadline=1000.0)
-    assert budget.wait(0.0, 0.0, 120.0) == 120.0
-    assert budget.after_wait().wait(0.0, 0.0, 120.0) is None
+    assert next_wait(0, 1, time_left=1000.0, fraction=0.0, asked=120.0) == 120.0
+    assert next_wait(1, 1, time_left=1000.0, fraction=0.0, asked=120.0) is None
 
 
 @given(answers(["Retry-After"]))
 def test_no_answer_raises(answer: Response) -> None:
     """Any status, header and body has a verdict, and a wait between 0 and five minutes or none."""
-    assert whether(answer) in Verdict
+    assert verdict(answer) in Verdict
     seconds = retry_after(answer, NOW)
     assert seconds is None or 0 <= seconds <= LONGEST_RETRY_AFTER
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.protocol.messages import Broken, Response, Span
+from uploader.http.messages import Broken, Response, Span
 from uploader.protocol.session import (
     AUTO_CHUNK,
     DEFAULT_GRANULARITY,
@@ -17,10 +17,10 @@ from uploader.protocol.session import (
     Ask,
     Chunking,
     Completed,
-    Doubted,
     Ended,
     Event,
     Lost,
+    OffsetUnknown,
     Rejected,
     Send,
     Session,
@@ -35,7 +35,7 @@ from uploader.protocol.session import (
 GRANULE = DEFAULT_GRANULARITY
 MIB = 1 << 20
 STARTED = Started("https://www.googleapis.com/s")
-DOUBT = Doubted("gone", Broken("gone", True))
+DOUBT = OffsetUnknown("gone", Broken("gone", True))
 
 
 def begun(size: int | None, chunk: int | None = None, granularity: int = GRANULE) -> Session:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from uploader.http.messages import Body, Broken, Request, Response, Span
 from uploader.protocol.media import Media
-from uploader.protocol.messages import Body, Broken, Request, Response, Span
-from uploader.protocol.single import may_repeat, multipart, simple
+from uploader.protocol.single_request import may_repeat, multipart, simple
 
 URL = "https://www.googleapis.com/upload/x"
 MEDIA = Media("POST", URL, (("fields", "id"),), "message/rfc822", 11, b'{"threadId":"7"}')

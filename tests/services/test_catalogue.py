@@ -16,7 +16,7 @@ from googleapiclient.discovery import build_from_document
 from googleapiclient.http import HttpMock, MediaInMemoryUpload
 
 from scripts import make_catalogue
-from tests.services.factory import make_file, make_inputs, only_upload
+from tests.support.factory import make_file, make_inputs, only_upload
 from uploader.services import catalogue, generic
 from uploader.services.catalogue import Method, Parameter
 
@@ -171,7 +171,7 @@ def test_unknown_targets_are_not_found_but_neighbours_are() -> None:
 def test_other_targets_do_not_load_the_catalogue() -> None:
     """Play, Gmail, Play Games, OTA and internal sharing start without reading the catalogue's data."""
     code = (
-        "import sys; import uploader.services.gmail, uploader.services.games, uploader.services.ota, "
-        "uploader.services.sharing; sys.exit('uploader.services.catalogue' in sys.modules)"
+        "import sys; import uploader.services.mail.gmail, uploader.services.play_games, uploader.services.ota, "
+        "uploader.services.internal_sharing; sys.exit('uploader.services.catalogue' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

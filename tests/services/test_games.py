@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.factory import PNG, make_file, make_inputs, only_upload, problems, run
-from uploader.artifacts import Artifact
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run
 from uploader.errors import InputError, Refused
-from uploader.services import games
+from uploader.files.artifacts import Artifact
+from uploader.services import play_games
 from uploader.services.base import Note, Prepared, Upload
 
 GIVEN = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
 
 
 def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
-    return games.prepare(make_inputs(workspace, **given), files)
+    return play_games.prepare(make_inputs(workspace, **given), files)
 
 
 def refused(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:

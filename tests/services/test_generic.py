@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.services.factory import (
+from tests.support.factory import (
     PNG,
     make_file,
     make_inputs,
@@ -21,8 +21,8 @@ from tests.services.factory import (
     stream,
     uploads,
 )
-from uploader.artifacts import Artifact
 from uploader.errors import InputError, IntegrityError, Refused, ServiceError
+from uploader.files.artifacts import Artifact
 from uploader.services import catalogue, generic
 from uploader.services.base import Batch, Note, Prepared
 

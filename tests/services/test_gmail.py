@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.services.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
-from uploader.artifacts import Artifact
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
 from uploader.errors import InputError, Refused, TemporaryError
-from uploader.services import gmail, mail
+from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Note, Prepared, Recall, Remember, Step, Upload
+from uploader.services.mail import gmail, mime
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 TOKEN = "0123456789abcdef" * 2
-STAMP = mail.Stamp(NOW, TOKEN)
+STAMP = mime.Stamp(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
 EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
 BASIC = {"target": "gmail", "mail_to": "b@example.com", "mail_subject": "Release", "mail_body": "It is out."}
@@ -32,7 +32,7 @@ def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
     return stamped(STAMP, workspace, *files, **given)
 
 
-def stamped(stamp: mail.Stamp, workspace: Path, *files: Artifact, **given: str) -> Prepared:
+def stamped(stamp: mime.Stamp, workspace: Path, *files: Artifact, **given: str) -> Prepared:
     return gmail.prepare(make_inputs(workspace, **given), files, now=lambda: stamp.when, token=lambda: stamp.token)
 
 
@@ -216,15 +216,15 @@ HOSTILE = st.text(alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\
 def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: str) -> None:
     """Whatever subject, sender, attachment name and body hold, the headers are those that were meant and no other."""
     try:
-        author = mail.addresses(f"{sender} <a@example.com>")
+        author = mime.addresses(f"{sender} <a@example.com>")
     except ValueError:
         author = ()
     words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
-    attachment = mail.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
-    letter = mail.Letter(
-        sender=author, to=mail.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
+    attachment = mime.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
+    letter = mime.Letter(
+        sender=author, to=mime.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
     )
-    data = mail.compose(letter, STAMP)
+    data = mime.compose(letter, STAMP)
     names = [
         line.partition(b":")[0] for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] not in b" \t"
     ]
@@ -257,7 +257,7 @@ def test_encoded_size_is_what_the_message_takes(tmp_path: Path) -> None:
         empty = make_file(tmp_path, name, b"")
         without = only_upload(prepared(tmp_path, empty, **BASIC)).artifact.size or 0
         full = only_upload(prepared(tmp_path, make_file(tmp_path, name, b"x" * count), **BASIC)).artifact.size or 0
-        assert full - without == mail.encoded_size(count)
+        assert full - without == mime.encoded_size(count)
 
 
 def test_body_over_the_limit_is_refused(tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> 
         run(first, answer=answer)
     assert len([value for value in journal.values() if value]) == 1
     seen.append(sent(run(first)[1]))
-    second = stamped(mail.Stamp(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
+    second = stamped(mime.Stamp(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
     assert sent(run(second)[1]) != seen[0]
     assert sent(run(second, MESSAGE, answer=answer)[1]) == seen[0]
     assert set(journal.values()) == {None}
@@ -429,7 +429,7 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])
 def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
     """After a week no session can be alive, so an old stamp gives way to a fresh one."""
-    old = mail.Stamp(NOW - timedelta(days=days), "a" * 32)
+    old = mime.Stamp(NOW - timedelta(days=days), "a" * 32)
     _, steps = run(prepared(tmp_path, **BASIC), answer=lambda step: str(old) if isinstance(step, Recall) else None)
     assert (f"<{'a' * 32}@".encode() in sent(steps)) is same
 
@@ -447,8 +447,8 @@ def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, sam
 )
 def test_a_damaged_stamp_counts_as_none(text: str) -> None:
     """What is no stamp is not taken for one."""
-    assert mail.Stamp.parse(text) is None
-    assert mail.Stamp.parse(str(STAMP)) == STAMP
+    assert mime.Stamp.parse(text) is None
+    assert mime.Stamp.parse(str(STAMP)) == STAMP
 
 
 def test_refused_mail_is_forgotten_and_explained(tmp_path: Path) -> None:

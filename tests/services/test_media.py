@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.factory import make_file, stream
-from uploader.artifacts import Artifact
-from uploader.services import media
+from tests.support.factory import make_file, stream
+from uploader.files.artifacts import Artifact
+from uploader.services import media_types
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ from uploader.services import media
 )
 def test_bytes_go_before_the_name(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
     """A signature is believed before the name, except for containers that many formats are built on."""
-    assert media.kinds(make_file(tmp_path, name, content))[0] == kind
+    assert media_types.kinds(make_file(tmp_path, name, content))[0] == kind
 
 
 def test_stream_is_what_its_name_says() -> None:
     """A stream can be read only once, so its name is all there is, and nothing of it is read."""
-    assert media.head(stream("a.png")) == b""
-    assert media.kinds(stream("a.png"))[0] == "image/png"
-    assert media.kinds(stream())[0] == "application/octet-stream"
+    assert media_types.head(stream("a.png")) == b""
+    assert media_types.kinds(stream("a.png"))[0] == "image/png"
+    assert media_types.kinds(stream())[0] == "application/octet-stream"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_stream_is_what_its_name_says() -> None:
 )
 def test_patterns_cover_families(accepted: tuple[str, ...], kind: str, answer: bool) -> None:
     """`*/*` covers everything, `image/*` a family, a full type itself."""
-    assert media.accepts(accepted, kind) is answer
+    assert media_types.accepts(accepted, kind) is answer
 
 
 def test_composed_content_is_looked_at_like_a_file(tmp_path: Path) -> None:
@@ -66,5 +66,5 @@ def test_composed_content_is_looked_at_like_a_file(tmp_path: Path) -> None:
     file = make_file(tmp_path, "a", b"0123456789")
     memory = Artifact("a", "a", 10, data=b"0123456789")
     for count in (0, 3, 10, 99):
-        assert media.head(memory, count) == media.head(file, count) == b"0123456789"[:count]
-        assert media.tail(memory, count) == media.tail(file, count) == b"0123456789"[max(0, 10 - count) :]
+        assert media_types.head(memory, count) == media_types.head(file, count) == b"0123456789"[:count]
+        assert media_types.tail(memory, count) == media_types.tail(file, count) == b"0123456789"[max(0, 10 - count) :]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.factory import make_file, make_inputs, only_upload, problems, run, stream
-from uploader.artifacts import Artifact
+from tests.support.factory import make_file, make_inputs, only_upload, problems, run, stream
 from uploader.errors import InputError
+from uploader.files.artifacts import Artifact
 from uploader.services import ota
 from uploader.services.base import Note, Prepared
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.services.fake_play import Play, plain, refused, sha256
-from tests.services.play_driver import Driver, asked
-from uploader.artifacts import Artifact
+from tests.support.fake_play import Play, plain, refused, sha256
+from tests.support.play_driver import Engine, asked
 from uploader.errors import Refused, TemporaryError
-from uploader.playfiles import StoreFiles
+from uploader.files.android.store_listing import StoreFiles
+from uploader.files.artifacts import Artifact
 from uploader.services.base import Batch, Outcome
-from uploader.services.play.asked import Asked
+from uploader.services.play.job import ReleaseJob
 
 PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
 
@@ -20,14 +20,14 @@ def image(name: str) -> Artifact:
     return plain(f"{name}.png", b"\x89PNG\r\n\x1a\n" + name.encode())
 
 
-def job(files: StoreFiles, *, prune: bool = False, tries: int = 5) -> Asked:
+def job(files: StoreFiles, *, prune: bool = False, tries: int = 5) -> ReleaseJob:
     """A listing alone."""
     return asked(tracks=(), listing=files, prune_images=prune, tries=tries)
 
 
-def synchronised(play: Play, files: StoreFiles, *, prune: bool = False) -> tuple[Driver, Outcome]:
+def synchronised(play: Play, files: StoreFiles, *, prune: bool = False) -> tuple[Engine, Outcome]:
     """One run that publishes the files."""
-    driver = Driver(play)
+    driver = Engine(play)
     return driver, driver.run(job(files, prune=prune))
 
 
@@ -168,7 +168,7 @@ def test_an_image_that_fails_ends_the_run(error: Exception) -> None:
     play = Play()
     play.fail("upload listings", error)
     with pytest.raises(type(error)):
-        Driver(play).run(job(StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)})))
+        Engine(play).run(job(StoreFiles({}, {PHONE: (image("a"),), ICON: (image("i"),)})))
     assert play.live.images == {}
     assert bool(play.edits) == isinstance(error, TemporaryError)
 
@@ -185,6 +185,6 @@ def test_a_refused_image_is_named_with_google_s_words() -> None:
     play = Play()
     play.fail("upload listings", refused(403, "At most 8 images of this type are allowed.", "tooManyImages"))
     with pytest.raises(Refused, match="At most 8 images") as caught:
-        Driver(play).run(job(StoreFiles({}, {PHONE: (image("a"),)})))
+        Engine(play).run(job(StoreFiles({}, {PHONE: (image("a"),)})))
     assert caught.value.cause
     assert caught.value.cure

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.factory import make_inputs
-from tests.services.fake_play import Play, refused
-from tests.services.play_driver import Driver
-from uploader.artifacts import Artifact, from_path
-from uploader.emulator.specimens import make_apk, make_bundle
+from google_emulator.specimens import make_apk, make_bundle
+from tests.support.factory import make_inputs
+from tests.support.fake_play import Play, refused
+from tests.support.play_driver import Engine
 from uploader.errors import InputError, Refused
+from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import read
 from uploader.services import play
 from uploader.services.base import Prepared
@@ -286,7 +286,7 @@ def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> 
     inputs, _ = read({**environ, **given}, [])
     prepared = play.prepare(inputs, (bundle(tmp_path),))
     store = Play()
-    Driver(store).drive(prepared.flow())
+    Engine(store).drive(prepared.flow())
     assert store.live.tracks["beta"][0]["name"] == "release/" + "x" * 42
     assert "cut to 50 characters" in prepared.warnings[0]
 
@@ -342,7 +342,7 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
     given = {"release_name": "Spring", "in_app_update_priority": "3", "countries": "DE,rest-of-world"}
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **given, **inputs)
     store = Play()
-    Driver(store).drive(prepared.flow())
+    Engine(store).drive(prepared.flow())
     assert store.live.tracks["production"] == [
         {
             "versionCodes": ["7"],
@@ -363,8 +363,9 @@ def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -
     """`max-retries: 0`: the first conflict is the last."""
     store = Play()
     store.fail("insert", refused(409, "The object is being updated concurrently."))
-    driver = Driver(store)
-    prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta", max_retries="0")
+    driver = Engine(store)
+    driver.max_retries = 0
+    prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
     with pytest.raises(Exception, match="Another program"):
         driver.drive(prepared.flow())
     assert driver.waits == 0
@@ -376,5 +377,5 @@ def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
     store = Play()
     store.fail("upload bundles", refused(400, "Invalid request"))
     with pytest.raises(Refused):
-        Driver(store).drive(prepared.flow())
-    assert "committed on beta" in Driver(store).drive(prepared.flow()).headline
+        Engine(store).drive(prepared.flow())
+    assert "committed on beta" in Engine(store).drive(prepared.flow()).headline

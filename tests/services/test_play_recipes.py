@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.services.factory import make_inputs
-from tests.services.fake_play import Play, release
-from tests.services.play_driver import Driver
+from google_emulator.specimens import make_bundle
 from tests.services.test_play_prepare import full_workspace
-from uploader.artifacts import find
-from uploader.emulator.specimens import make_bundle
+from tests.support.factory import make_inputs
+from tests.support.fake_play import Play, release
+from tests.support.play_driver import Engine
+from uploader.files.artifacts import find
 from uploader.services import play as target
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "RECIPES.md"
@@ -68,12 +68,12 @@ def workspace(folder: Path) -> Path:
     return folder
 
 
-def perform(step: dict[str, Any], folder: Path, play: Play) -> Driver:
+def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     """Runs one step on the model of Play."""
     given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
     inputs = make_inputs(folder, **given)
     files = find(inputs.files, folder)
-    driver = Driver(play)
+    driver = Engine(play)
     driver.drive(target.prepare(inputs, files).flow())
     return driver
 

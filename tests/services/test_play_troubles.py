@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from scripts import make_troubleshooting
-from tests.services.fake_play import AUTOMATIC, BY_HAND, refused
+from tests.support.fake_play import AUTOMATIC, BY_HAND, refused
 from uploader.errors import CredentialsError, Refused
-from uploader.services.play import troubles
-from uploader.services.play.troubles import TROUBLES, Trouble, explained, find
+from uploader.services.play import known_errors
+from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "TROUBLESHOOTING.md"
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.words)
-def test_each_known_message_is_recognised_as_itself(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", KNOWN_ERRORS, ids=lambda trouble: trouble.words)
+def test_each_known_message_is_recognised_as_itself(trouble: KnownError) -> None:
     """No earlier entry of the table takes a later one's words for its own."""
     assert find(refused(400, trouble.words)) is trouble
 
@@ -24,24 +24,27 @@ def test_each_known_message_is_recognised_as_itself(trouble: Trouble) -> None:
 @pytest.mark.parametrize(
     ("message", "trouble"),
     [
-        (BY_HAND, troubles.REVIEW_BY_HAND),
-        (AUTOMATIC, troubles.REVIEW_AUTOMATIC),
-        ("APK specifies a version code that has already been used.", troubles.VERSION_TAKEN),
-        ("This edit has expired, please create a new Edit.", troubles.EDIT_GONE),
-        ("This edit has already been successfully committed, please create a new Edit.", troubles.EDIT_GONE),
-        ("A change was made to the application outside of this Edit, please create a new edit.", troubles.EDIT_GONE),
-        ("Edit not found: 123.", troubles.EDIT_GONE),
-        ("Something entirely new.", troubles.OTHER),
-        ("The edit could not be committed: release notes not found.", troubles.OTHER),
+        (BY_HAND, known_errors.REVIEW_BY_HAND),
+        (AUTOMATIC, known_errors.REVIEW_AUTOMATIC),
+        ("APK specifies a version code that has already been used.", known_errors.VERSION_TAKEN),
+        ("This edit has expired, please create a new Edit.", known_errors.EDIT_GONE),
+        ("This edit has already been successfully committed, please create a new Edit.", known_errors.EDIT_GONE),
+        (
+            "A change was made to the application outside of this Edit, please create a new edit.",
+            known_errors.EDIT_GONE,
+        ),
+        ("Edit not found: 123.", known_errors.EDIT_GONE),
+        ("Something entirely new.", known_errors.OTHER),
+        ("The edit could not be committed: release notes not found.", known_errors.OTHER),
     ],
 )
-def test_other_spellings_are_recognised_too(message: str, trouble: Trouble) -> None:
+def test_other_spellings_are_recognised_too(message: str, trouble: KnownError) -> None:
     """Google words one thing in several ways."""
     assert find(refused(400, message)) is trouble
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.words)
-def test_a_reason_is_enough_when_the_words_are_new(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", KNOWN_ERRORS, ids=lambda trouble: trouble.words)
+def test_a_reason_is_enough_when_the_words_are_new(trouble: KnownError) -> None:
     """Codes change less often than sentences."""
     for reason in trouble.reasons:
         assert find(refused(403, "New words for an old thing.", reason)) is trouble
@@ -49,20 +52,20 @@ def test_a_reason_is_enough_when_the_words_are_new(trouble: Trouble) -> None:
 
 def test_a_reason_means_one_thing() -> None:
     """No code stands in two entries."""
-    reasons = [reason for trouble in TROUBLES for reason in trouble.reasons]
+    reasons = [reason for trouble in KNOWN_ERRORS for reason in trouble.reasons]
     assert len(reasons) == len(set(reasons))
 
 
-@pytest.mark.parametrize("trouble", [*TROUBLES, troubles.OTHER], ids=lambda trouble: trouble.words)
-def test_cause_and_cure_are_one_sentence_each(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [*KNOWN_ERRORS, known_errors.OTHER], ids=lambda trouble: trouble.words)
+def test_cause_and_cure_are_one_sentence_each(trouble: KnownError) -> None:
     """What happened, why, what to do: people read three sentences."""
     for sentence in (trouble.cause, trouble.cure):
         assert sentence.endswith(".")
         assert ". " not in sentence
 
 
-@pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.words)
-def test_google_s_own_words_are_kept(trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", KNOWN_ERRORS, ids=lambda trouble: trouble.words)
+def test_google_s_own_words_are_kept(trouble: KnownError) -> None:
     """The error says what the service said, and what it means; rights are the credentials' matter (exit code 3)."""
     error = explained(refused(400, trouble.words, "someReason"))
     assert trouble.words in error.what

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.real_artifacts import real_apk
-from tests.services.factory import make_file, make_inputs, problems, run, uploads
-from uploader.artifacts import Artifact, Manifest, from_path
+from tests.support.factory import make_file, make_inputs, problems, run, uploads
+from tests.support.real_artifacts import real_apk
 from uploader.errors import InputError
-from uploader.manifests import Kind
-from uploader.services import sharing
+from uploader.files.android.manifest import Kind
+from uploader.files.artifacts import Artifact, Manifest, from_path
+from uploader.services import internal_sharing
 from uploader.services.base import Batch, Note, Prepared, Step
 
 
@@ -24,7 +24,7 @@ def build(
 
 
 def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
-    return sharing.prepare(make_inputs(workspace, target="play-internal-sharing", **given), files)
+    return internal_sharing.prepare(make_inputs(workspace, target="play-internal-sharing", **given), files)
 
 
 def refused(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:

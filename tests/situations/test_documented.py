@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.transfer.harness import DIALECTS, GRANULE, Bench, data_of, fault, job
-from tests.transfer.scripted import finished, says, scripted, started, stored
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import finished, says, scripted, started, stored
+from tests.support.transfer_harness import DIALECTS, GRANULE, Bench, data_of, fault, job
 from uploader.protocol.media import JSON_TYPE
 from uploader.services.base import Dialect
 
@@ -217,6 +217,6 @@ def test_the_documented_waits_have_their_milliseconds(dialect: Dialect) -> None:
     with Emulator([fault("any", "status", status=500, times=3)]) as emulator:
         bench = Bench(emulator)
         draws = iter([0.0, 0.5, 0.999])
-        bench.wire.patience.clock.fraction = lambda: next(draws)
+        bench.wire.policy.clock.fraction = lambda: next(draws)
         assert bench.send(job(DATA, dialect)).error == ""
         assert bench.naps == [pytest.approx(1.0), pytest.approx(2.5), pytest.approx(4.999)]

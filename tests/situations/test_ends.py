@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
-from tests.transfer.scripted import finished, says, scripted, started, stored
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import finished, says, scripted, started, stored
+from tests.support.situation_rows import shows
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
-from uploader.journal import FileJournal
 from uploader.services.base import Dialect
+from uploader.state.journal import FileJournal
 
 ROOT = Path(__file__).resolve().parents[2]
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
@@ -289,8 +289,8 @@ CHILD = """
 import sys
 from pathlib import Path
 from tests.situations.test_ends import journal
-from tests.transfer.harness import GRANULE, Bench, job
-from uploader.artifacts import from_path
+from tests.support.transfer_harness import GRANULE, Bench, job
+from uploader.files.artifacts import from_path
 url, folder, dialect = sys.argv[1:]
 bench = Bench(url, chunk=GRANULE, journal=journal(Path(folder)))
 bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
-from tests.transfer.scripted import finished, says, scripted, started, stored
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import finished, says, scripted, started, stored
+from tests.support.situation_rows import shows
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ProtocolError
 from uploader.protocol.session import AUTO_CHUNK
 from uploader.results import size

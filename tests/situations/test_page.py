@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scripts.make_protocol_page import PAGE, page, peer_line
-from tests.situations.peers import CLIENTS, TRIALS, Trial, outcomes
-from tests.situations.rows import NAMES
+from tests.support.peers import CLIENTS, TRIALS, Trial, outcomes
+from tests.support.situation_rows import NAMES
 
 REMEDY = "run `python -m scripts.make_protocol_page`"
 

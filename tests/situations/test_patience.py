@@ -7,14 +7,14 @@ from email.utils import formatdate
 
 import pytest
 
-from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
-from tests.transfer.scripted import finished, says, scripted, started, stored
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import finished, says, scripted, started, stored
+from tests.support.situation_rows import shows
+from tests.support.transfer_harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import CredentialsError, Interrupted, Refused, TemporaryError
-from uploader.protocol.messages import Request, Response
+from uploader.http.client import HttpClient, Limits
+from uploader.http.messages import Request, Response
 from uploader.services.base import Dialect
-from uploader.transport import Limits, Requests
 
 pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
 DATA = data_of(4 * GRANULE + 5)
@@ -214,7 +214,7 @@ def test_only_the_last_byte_gets_the_long_wait(dialect: Dialect) -> None:
     """`finalize-timeout` holds for the answer to the last byte; every other answer has the stall limit."""
     seen: list[float] = []
 
-    class Watching(Requests):
+    class Watching(HttpClient):
         def send(self, request: Request, blocks: object, token: str, limits: Limits) -> Response:
             seen.append(limits.answer)
             return super().send(request, blocks, token, limits)  # type: ignore[arg-type]  # passed on as it came
@@ -229,7 +229,7 @@ def test_a_stop_ends_the_upload_and_keeps_the_session(dialect: Dialect) -> None:
     """SIGTERM in mid-upload: exit code 143, no cancel, the session lives on for the next run."""
     with Emulator() as emulator:
         bench = Bench(emulator, chunk=GRANULE)
-        bench.voice.hook = lambda offset: bench.stop.set(15) if offset >= 2 * GRANULE else None
+        bench.voice.hook = lambda offset: bench.stop.cancel(15) if offset >= 2 * GRANULE else None
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, Interrupted)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (143, [], [])

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.situations.rows import shows
-from tests.transfer.harness import GRANULE, Bench, data_of, fault, job
-from tests.transfer.scripted import says, scripted
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import says, scripted
+from tests.support.situation_rows import shows
+from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, ServiceError
 from uploader.transfer.upload import SMALL, protocol_for
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
-from tests.transfer.scripted import finished, scripted, silent, started, stored
-from uploader.artifacts import Artifact
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import finished, scripted, silent, started, stored
+from tests.support.situation_rows import shows
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
 from uploader.errors import IntegrityError, TemporaryError
+from uploader.files.artifacts import Artifact
 from uploader.services.base import Dialect
 
 pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
@@ -187,6 +187,6 @@ def test_a_file_that_shrinks_during_a_wait_is_noticed(dialect: Dialect, tmp_path
             bench.time.sleep(seconds)
             _shrink(artifact.path)
 
-        bench.wire.patience.clock.sleep = sleep
+        bench.wire.policy.clock.sleep = sleep
         assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
         assert (bench.naps, bench.stored()) == ([1.0], [])

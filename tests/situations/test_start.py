@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.situations.rows import shows
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
-from tests.transfer.scripted import finished, says, scripted, started
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.scripted_transport import finished, says, scripted, started
+from tests.support.situation_rows import shows
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import CredentialsError, ForeignHost, ProtocolError, Refused, TemporaryError
 from uploader.services.base import Dialect
 

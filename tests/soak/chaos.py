@@ -13,16 +13,16 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests import secret_watch
-from tests.job import Job
+from google_emulator import Emulator
 from tests.soak import releases, troubles
 from tests.soak.releases import Release
-from uploader import acting, inputs, plan, running
-from uploader.emulator import Emulator
+from tests.support import secret_watch
+from tests.support.job import Job
+from uploader import inputs, plan, setup
+from uploader.cancellation import Cancellation
 from uploader.errors import IntegrityError, Interrupted, UploaderError
-from uploader.outputs import voice
-from uploader.transfer.driver import Driver
-from uploader.transfer.stop import Stop
+from uploader.outputs import make_reporter
+from uploader.transfer.engine import Engine
 
 MOST_RUNS = 25  # of one release; more would mean that it never ends
 PATIENT = {"max-retries": "6", "stall-timeout": "5s", "finalize-timeout": "5s"}
@@ -141,20 +141,20 @@ class Chaos:
         fate = self._chance.random()
         dies = self._chance.randrange(1, 8) if fate < 0.5 else None
         transport = troubles.Mortal(dies, self._chance.random())
-        stop, out = Stop(), io.StringIO()
+        stop, out = Cancellation(), io.StringIO()
         if 0.5 <= fate < 0.6:
             left = self._chance.randrange(1, 8)
             transport = _Stopping(stop, left)
         environ = job.environment({**one.inputs, **PATIENT})
         asked, problems = inputs.read(environ, [])
-        speak = voice(asked.platform, stdout=out)
+        speak = make_reporter(asked.platform, stdout=out)
         code = "killed"
-        driver: Driver | None = None
+        driver: Engine | None = None
         try:
             with ExitStack() as stack, suppress(troubles.Killed):
                 planned = plan.make(asked, problems)
-                who = acting.begin(planned, speak, stop, stack, clock.clock())
-                driver = running.prepare(planned, who, speak, stop, stack, transport)
+                who = setup.login(planned, speak, stop, stack, clock.clock())
+                driver = setup.engine(planned, who, speak, stack, transport)
                 driver.run(planned.prepared.flow())
                 driver.settle(ok=True)
                 code = "0"
@@ -167,11 +167,11 @@ class Chaos:
         self._count(code, driver, job, out.getvalue())
         return code
 
-    def _count(self, code: str, driver: Driver | None, job: Job, log: str) -> None:
+    def _count(self, code: str, driver: Engine | None, job: Job, log: str) -> None:
         with self._lock:
             self._add(code, driver, secret_watch.leaks(job.emulator, {"the log": log.encode()}))
 
-    def _add(self, code: str, driver: Driver | None, leaks: list[str]) -> None:
+    def _add(self, code: str, driver: Engine | None, leaks: list[str]) -> None:
         ledger = self.ledger
         ledger.runs += 1
         ledger.codes[code] += 1
@@ -217,7 +217,7 @@ def _told(log: str) -> bool:
 class _Stopping(troubles.Mortal):
     """A transport during whose request a signal comes."""
 
-    def __init__(self, stop: Stop, left: int) -> None:
+    def __init__(self, stop: Cancellation, left: int) -> None:
         super().__init__(None, 0.0)
         self._stop = stop
         self._until_signal = left
@@ -225,5 +225,5 @@ class _Stopping(troubles.Mortal):
     def send(self, *args: object, **options: object) -> object:  # type: ignore[override]  # passed on as they are
         self._until_signal -= 1
         if self._until_signal == 0:
-            self._stop.set(signal.SIGINT)
+            self._stop.cancel(signal.SIGINT)
         return super().send(*args, **options)  # type: ignore[arg-type]  # passed on as they are, too

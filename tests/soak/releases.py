@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uploader.emulator import specimens
+from google_emulator import specimens
 
 KIB = 1024
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from uploader.emulator.answers import Json
-from uploader.protocol.messages import Block, Request, Response
-from uploader.transfer.waiting import Clock
-from uploader.transport import Limits, Requests
+from google_emulator.answers import Json
+from uploader.clock import Clock
+from uploader.http.client import HttpClient, Limits
+from uploader.http.messages import Block, Request, Response
 
 DAY = 86_400.0  # seconds
 EVERYWHERE = ("any", "upload", "api", "oauth.token", "resumable.start", "resumable.query", "goog.start", "goog.query")
@@ -22,7 +22,7 @@ class Killed(BaseException):
     """The process is gone: nobody catches this, and nothing is cleaned up."""
 
 
-class Mortal(Requests):
+class Mortal(HttpClient):
     """A transport whose process dies at request number `dies` (None: never): before, inside, or after it."""
 
     def __init__(self, dies: int | None, where: float) -> None:

@@ -13,12 +13,12 @@ from types import ModuleType
 
 import pytest
 
-from tests.emulator.talk import Reply, Talk
-from tests.transcripts.reading import Exchange, Message, Transcript, names, read
-from uploader.emulator import Emulator
-from uploader.protocol import content_range, goog_upload, single
+from google_emulator import Emulator
+from tests.support.emulator_client import Reply, Talk
+from tests.support.transcripts import Exchange, Message, Transcript, names, read
+from uploader.http.messages import Broken, Headers, Request, Response, Span
+from uploader.protocol import content_range, goog_upload, single_request
 from uploader.protocol.media import Media
-from uploader.protocol.messages import Broken, Headers, Request, Response, Span
 from uploader.protocol.session import Ask, Cancel, Completed, Event, Move, Send, Session, Start, Started, Stored
 
 SIZE = 2_000_000
@@ -61,10 +61,10 @@ def built(transcript: Transcript, exchange: Exchange, session: Session) -> Reque
     """The client's request for the exchange."""
     media, (kind, *rest) = media_of(transcript), exchange.move
     if kind == "Simple":
-        return single.simple(media, SIZE)
+        return single_request.simple(media, SIZE)
     if kind == "Multipart":
         goog = transcript.facts["dialect"] == "goog-upload"
-        return single.multipart(media, SIZE, rest[0], goog_upload=goog)
+        return single_request.multipart(media, SIZE, rest[0], goog_upload=goog)
     request: Request = dialect_of(transcript).request(move_of(exchange.move), session, media)
     return request
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tests.transfer.harness import DIALECTS, GRANULE, STEPS, Bench, MemoryJournal, data_of, job
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, MemoryJournal, data_of, job
 from uploader.errors import TemporaryError, UploaderError
 from uploader.services.base import Dialect
 

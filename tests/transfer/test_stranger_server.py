@@ -12,9 +12,9 @@ from urllib.request import urlopen
 import pytest
 from gcp_storage_emulator.server import create_server
 
-from tests.job import Job
-from tests.transfer.harness import GRANULE, Bench, data_of, job
-from uploader.emulator import Emulator
+from google_emulator import Emulator
+from tests.support.job import Job
+from tests.support.transfer_harness import GRANULE, Bench, data_of, job
 
 UPLOAD = "/upload/storage/v1/b/bucket/o"
 SIZES = [0, 1, GRANULE, 2 * GRANULE + 7]

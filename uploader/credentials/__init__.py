@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from uploader.credentials.source import Source, parse
+from uploader.credentials.credential_source import Source, parse
 
 if TYPE_CHECKING:
     from uploader.credentials.login import Login

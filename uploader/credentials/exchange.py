@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from google.auth import transport
 
-from uploader.connections import session
-from uploader.credentials.refusals import refused
+from uploader.credentials.login_errors import refused
 from uploader.errors import CredentialsError, ForeignHost, ProtocolError
+from uploader.http.connection import session
+from uploader.http.messages import Headers, Response
 from uploader.protocol import google_error, retry
-from uploader.protocol.messages import Headers, Response
 from uploader.redaction import Redactor
 
 LONGEST_ANSWER = 1 << 20  # bytes; a real one has a few thousand
@@ -137,7 +137,7 @@ class Exchange(transport.Request):
         """A 200 for google-auth; anything else is raised."""
         error = google_error.read(answer)
         passing = answer.status >= 400 and error.reason in PASSING
-        if passing or retry.whether(answer) is retry.Verdict.RETRY:
+        if passing or retry.verdict(answer) is retry.Verdict.RETRY:
             raise Unavailable(host, f"HTTP {answer.status}", retry.retry_after(answer, time.time()))
         if len(answer.body) > LONGEST_ANSWER:
             raise ProtocolError(f"{host} answered a request for a token with more than a MiB.", cure=CURE)

@@ -9,7 +9,7 @@ from google.auth.identity_pool import SubjectTokenSupplier
 
 from uploader.credentials import checks
 from uploader.errors import CredentialsError, ProtocolError
-from uploader.protocol.messages import Response
+from uploader.http.messages import Response
 
 if TYPE_CHECKING:
     from uploader.credentials.exchange import Exchange

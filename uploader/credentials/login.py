@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from uploader.credentials import checks, oauth
+from uploader.credentials import checks, google_auth
+from uploader.credentials.credential_source import DEFAULT, KEYLESS, Source
 from uploader.credentials.exchange import Exchange, Unavailable
-from uploader.credentials.source import DEFAULT, KEYLESS, Source
 from uploader.errors import TemporaryError
 from uploader.inputs.parse import is_loopback
-from uploader.protocol.retry import Budget
+from uploader.protocol.retry import next_wait
 
 if TYPE_CHECKING:
     from google.auth.identity_pool import SubjectTokenSupplier
@@ -36,7 +36,7 @@ class Login:
     def __init__(
         self,
         source: Source,
-        fetch: Callable[[], oauth.Token],
+        fetch: Callable[[], google_auth.Token],
         *,
         inputs: Inputs,
         sleep: Callable[[float], None],
@@ -56,7 +56,7 @@ class Login:
         self._patience = inputs.retry_deadline
         self._deadline = math.nan
         self._lock = threading.Lock()
-        self._token: oauth.Token | None = None
+        self._token: google_auth.Token | None = None
         self._ends = 0.0
         self._fetched = 0
 
@@ -82,10 +82,10 @@ class Login:
             if self._fetched == seen:
                 self._renewed()
 
-    def _renewed(self) -> oauth.Token:
+    def _renewed(self) -> google_auth.Token:
         if math.isnan(self._deadline):  # a run begins with its first token, so this is the run's first request
             self._deadline = self._clock() + self._patience
-        budget = Budget(self._max_retries, self._deadline)
+        spent = 0
         while True:
             asked = self._clock()
             try:
@@ -96,11 +96,17 @@ class Login:
                 self._ends = asked + self._token.lifetime
                 self._fetched += 1
                 return self._token
-            seconds = budget.wait(self._clock(), self._random(), failure.retry_after)
+            seconds = next_wait(
+                spent,
+                self._max_retries,
+                time_left=self._deadline - self._clock(),
+                fraction=self._random(),
+                asked=failure.retry_after,
+            )
             if seconds is None:
-                raise _spent(failure, budget.spent)
+                raise _spent(failure, spent)
             self._sleep(seconds)
-            budget = budget.after_wait()
+            spent += 1
 
 
 def build(
@@ -119,7 +125,7 @@ def build(
     if source.kind == DEFAULT:
         fetch = _found_late(scopes, exchange)
     else:
-        credential = oauth.credentials(source, scopes, inputs.impersonate_user, _supplier(source, inputs))
+        credential = google_auth.credentials(source, scopes, inputs.impersonate_user, _supplier(source, inputs))
         fetch = _fetcher(credential, exchange)
     login = Login(source, fetch, inputs=inputs, sleep=sleep, random=random, clock=clock)
     for secret in login.secrets:
@@ -135,18 +141,18 @@ def _supplier(source: Source, inputs: Inputs) -> SubjectTokenSupplier | None:
     return keyless.supplier(inputs)
 
 
-def _fetcher(credential: Any, exchange: Exchange) -> Callable[[], oauth.Token]:
-    return lambda: oauth.fetch(credential, exchange)
+def _fetcher(credential: Any, exchange: Exchange) -> Callable[[], google_auth.Token]:
+    return lambda: google_auth.fetch(credential, exchange)
 
 
-def _found_late(scopes: Sequence[str], exchange: Exchange) -> Callable[[], oauth.Token]:
+def _found_late(scopes: Sequence[str], exchange: Exchange) -> Callable[[], google_auth.Token]:
     """Looks for the machine's own credentials when the first token is needed: that may ask a metadata server."""
     found: list[Any] = []
 
-    def fetch() -> oauth.Token:
+    def fetch() -> google_auth.Token:
         if not found:
-            found.append(oauth.ambient(scopes, exchange))
-        return oauth.fetch(found[0], exchange)
+            found.append(google_auth.ambient(scopes, exchange))
+        return google_auth.fetch(found[0], exchange)
 
     return fetch
 
@@ -158,7 +164,7 @@ def _root(source: Source, inputs: Inputs) -> str:
     return inputs.api_endpoint if federated and is_loopback(host) else ""
 
 
-def _enough(token: oauth.Token, min_seconds: float) -> float:
+def _enough(token: google_auth.Token, min_seconds: float) -> float:
     """Seconds that must be left. A token that never lives so long is renewed at half its life, not at each request."""
     return min_seconds if token.lifetime >= min_seconds else token.lifetime / 2
 

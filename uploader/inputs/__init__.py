@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uploader.errors import Problem
 from uploader.inputs import parse
-from uploader.inputs.belonging import ignored
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
+from uploader.inputs.relevance import ignored
 from uploader.inputs.table import TARGETS, Field, Inputs, Show, table
 
 if TYPE_CHECKING:
@@ -229,6 +229,6 @@ def _strangers(
     unknown = [name for name in own if name not in known]
     neighbours = [name for name in environ if name.startswith("SUPPLY_") or name == "ANDROID_PUBLISHER_CREDENTIALS"]
     if unknown or neighbours:
-        from uploader.inputs import strangers  # a run without such names does not pay for the table
+        from uploader.inputs import unknown_inputs  # a run without such names does not pay for the table
 
-        strangers.judge(unknown, neighbours, platform.kind, problems, warnings)
+        unknown_inputs.judge(unknown, neighbours, platform.kind, problems, warnings)

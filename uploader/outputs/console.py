@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from uploader.outputs.base import Voice
 from uploader.outputs.progress import Bar, Progress
+from uploader.outputs.reporter import Reporter
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:
     from uploader.inputs import Platform
 
 
-class Console(Voice):
+class Console(Reporter):
     """The voice outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
 
     def __init__(

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TextIO
 
 from uploader.errors import UploaderError
-from uploader.outputs.base import SENTENCE, Voice, kind
-from uploader.outputs.files import append_whole
+from uploader.outputs.output_files import append_whole
+from uploader.outputs.reporter import SENTENCE, Reporter, kind
 from uploader.redaction import Redactor, parts
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LIMIT: Final = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and ou
 _NAME: Final = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 
 
-class GitHub(Voice):
+class GitHub(Reporter):
     """The voice inside a GitHub Actions job."""
 
     def __init__(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from uploader.errors import UploaderError
-from uploader.outputs.base import Voice
+from uploader.outputs.reporter import Reporter
 from uploader.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _YELLOW, _RED, _PLAIN, _ERASE = "\x1b[33m", "\x1b[31;1m", "\x1b[0m", "\x1b[0K"
 
 
-class GitLab(Voice):
+class GitLab(Reporter):
     """The voice inside a GitLab CI job. Sections are stamped with `now`, in seconds since 1970."""
 
     def __init__(

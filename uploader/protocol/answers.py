@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from uploader.http.messages import Response
 from uploader.protocol.media import Media
-from uploader.protocol.messages import Response
-from uploader.protocol.retry import Verdict, whether
+from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Ask,
     Completed,
-    Doubted,
     Event,
     Lost,
     Move,
+    OffsetUnknown,
     Rejected,
     Start,
     TokenRejected,
@@ -22,20 +22,20 @@ from uploader.protocol.session import (
 def finished(move: Move, answer: Response, media: Media) -> Event:
     """The event for an answer that calls the upload complete: only with the resource, unless the service sends none."""
     if not answer.sent_whole:
-        return Doubted("the server called the upload finished before it was sent", answer, polite=True)
+        return OffsetUnknown("the server called the upload finished before it was sent", answer, polite=True)
     if media.empty_answer or answer.json() is not None:
         return Completed(answer)
     if isinstance(move, Ask):
         return Violated("the server calls the upload finished but does not return the resource that it made")
     # The resource may have been lost on the way (a proxy, an early end): the offset query returns it again.
-    return Doubted("the answer to the finished upload is not the resource", answer, polite=True)
+    return OffsetUnknown("the answer to the finished upload is not the resource", answer, polite=True)
 
 
 def failed(move: Move, answer: Response) -> Event:
     """The event for an answer that is no success. 404 and 410 mean a lost session, once there is one."""
-    match whether(answer):
+    match verdict(answer):
         case Verdict.RETRY:
-            return Doubted(f"the server answered {answer.status}", answer)
+            return OffsetUnknown(f"the server answered {answer.status}", answer)
         case Verdict.RENEW:
             return TokenRejected(answer)
         case Verdict.GONE if not isinstance(move, Start):

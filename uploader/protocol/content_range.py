@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 
+from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
 from uploader.protocol.media import JSON_TYPE, Media, bare
-from uploader.protocol.messages import Body, Broken, Request, Response
-from uploader.protocol.retry import Verdict, whether
+from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Ask,
     Cancel,
-    Doubted,
     Ended,
     Event,
     Move,
+    OffsetUnknown,
     Send,
     Session,
     Start,
@@ -70,20 +70,20 @@ def _send(move: Send, session: Session, media: Media) -> Request:
 def event(move: Move, answer: Response | Broken, media: Media) -> Event:
     """What an answer to a move means."""
     if isinstance(answer, Broken):
-        return Doubted(answer.why, answer)
+        return OffsetUnknown(answer.why, answer)
     if isinstance(move, Cancel):
         return Ended()  # 499 is the documented answer; whatever else comes, nothing more can be done
     if isinstance(move, Start):
         return _started(answer)
     if answer.status == 308:
         return _stored(move, answer)
-    if whether(answer) is Verdict.SUCCESS:
+    if verdict(answer) is Verdict.SUCCESS:
         return finished(move, answer, media)
     return failed(move, answer)
 
 
 def _started(answer: Response) -> Event:
-    if whether(answer) is not Verdict.SUCCESS:
+    if verdict(answer) is not Verdict.SUCCESS:
         return failed(Start(), answer)
     uri = answer.headers.get("location")
     return Started(uri) if uri else Violated("the answer to the start of a session has no Location")
@@ -94,7 +94,7 @@ def _stored(move: Move, answer: Response) -> Event:
     value = answer.headers.get("range")
     if value is None:
         asked = isinstance(move, Ask)
-        return Stored(0) if asked else Doubted("the server did not say what it stored", answer, polite=True)
+        return Stored(0) if asked else OffsetUnknown("the server did not say what it stored", answer, polite=True)
     match = _RANGE.fullmatch(value.strip())
     if not match:
         return Violated(f"the Range of the answer can't be read: {value[:80]!r}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from uploader.protocol.messages import Headers
+from uploader.http.messages import Headers
 
 _HEX_FIELDS = {
     "sha256": "sha256",

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 
+from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
 from uploader.protocol.media import JSON_TYPE, Media, bare
-from uploader.protocol.messages import Body, Broken, Request, Response
-from uploader.protocol.retry import Verdict, whether
+from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Ask,
     Cancel,
-    Doubted,
     Ended,
     Event,
     Lost,
     Move,
+    OffsetUnknown,
     Rejected,
     Send,
     Session,
@@ -79,16 +79,16 @@ def _send(move: Send, session: Session) -> Request:
 def event(move: Move, answer: Response | Broken, media: Media) -> Event:
     """What an answer to a move means. The status header rules; HTTP's status tells why."""
     if isinstance(answer, Broken):
-        return Doubted(answer.why, answer)
+        return OffsetUnknown(answer.why, answer)
     if isinstance(move, Cancel):
         return Ended()
     status = (answer.headers.get(STATUS) or "").lower()
     if isinstance(move, Start):
         return _started(answer, status, media)
-    verdict = whether(answer)
-    if status in ("final", "cancelled") and verdict is not Verdict.SUCCESS:
+    decided = verdict(answer)
+    if status in ("final", "cancelled") and decided is not Verdict.SUCCESS:
         return Rejected(answer)  # terminal: this first error is the cause, whatever a later query may say
-    if verdict is Verdict.SUCCESS:
+    if decided is Verdict.SUCCESS:
         return _accepted(move, answer, status, media)
     return failed(move, answer)
 
@@ -96,7 +96,7 @@ def event(move: Move, answer: Response | Broken, media: Media) -> Event:
 def _started(answer: Response, status: str, media: Media) -> Event:
     if status in ("final", "cancelled"):
         return Rejected(answer)
-    if whether(answer) is not Verdict.SUCCESS:
+    if verdict(answer) is not Verdict.SUCCESS:
         return failed(Start(), answer)
     uri = next((value for value in map(answer.headers.get, URLS) if value), None)
     if not uri:
@@ -126,10 +126,10 @@ def _accepted(move: Move, answer: Response, status: str, media: Media) -> Event:
     if status != "active":
         if isinstance(move, Ask):
             return Violated(f"the answer to a query has no {STATUS}")
-        return Doubted(f"the answer has no {STATUS}", answer, polite=True)
+        return OffsetUnknown(f"the answer has no {STATUS}", answer, polite=True)
     value = answer.headers.get(SIZE_RECEIVED)
     if value is not None and _COUNT.fullmatch(value):
         return Stored(int(value))  # a count, hence the next offset; the documents' 42-then-43 is a slip
     if value is not None or isinstance(move, Ask):
         return Violated(f"the answer has no readable {SIZE_RECEIVED}")
-    return Doubted("the server did not say what it stored", answer, polite=True)
+    return OffsetUnknown("the server did not say what it stored", answer, polite=True)

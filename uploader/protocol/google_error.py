@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uploader.protocol.messages import Response
+from uploader.http.messages import Response
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from uploader.protocol.messages import Request
+from uploader.http.messages import Request
 
 JSON_TYPE = "application/json; charset=UTF-8"
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import NamedTuple
 
+from uploader.http.messages import Broken, Response
 from uploader.protocol import google_error
-from uploader.protocol.messages import Broken, Response
 
 LONGEST_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
 LONGEST_RETRY_AFTER = 300.0  # seconds
@@ -28,7 +27,7 @@ class Verdict(Enum):
     REFUSED = "no, and it stays no"
 
 
-def whether(answer: Response | Broken) -> Verdict:
+def verdict(answer: Response | Broken) -> Verdict:
     """Sorts an answer: broken connections, 5xx, 408, 429 and rate-limit 403s may be tried again."""
     if isinstance(answer, Broken):
         return Verdict.RETRY
@@ -73,27 +72,15 @@ def backoff(attempt: int, fraction: float) -> float:
     return min(math.ldexp(1.0, min(attempt, 16)), LONGEST_BACKOFF) + math.floor(fraction * 1001) / 1000
 
 
-class Budget(NamedTuple):
-    """How many waits are left without progress, and the time after which no new attempt is made.
+def next_wait(
+    spent: int, max_retries: int, *, time_left: float, fraction: float, asked: float | None = None
+) -> float | None:
+    """Seconds to wait before the next attempt, the server's wish (`asked`) before our own schedule; None: stop.
 
-    `deadline` is a reading of the monotonic clock in seconds. A budget is spent by `wait` and refilled by `progressed`.
+    `spent` is how many waits were taken since the last progress, `max_retries` how many may be, `time_left` the seconds
+    until the run's deadline, which no wait may reach.
     """
-
-    max_retries: int
-    deadline: float
-    spent: int = 0
-
-    def wait(self, now: float, fraction: float, asked: float | None = None) -> float | None:
-        """Seconds to wait now, the server's wish (`asked`) before our own schedule; None when it is time to stop."""
-        if self.spent >= self.max_retries:
-            return None
-        seconds = backoff(self.spent, fraction) if asked is None else asked
-        return seconds if now + seconds < self.deadline else None
-
-    def after_wait(self) -> Budget:
-        """The budget with one more wait spent."""
-        return self._replace(spent=self.spent + 1)
-
-    def progressed(self) -> Budget:
-        """The budget after the server's offset advanced: full again, the deadline as it was."""
-        return self._replace(spent=0) if self.spent else self
+    if spent >= max_retries:
+        return None
+    seconds = backoff(spent, fraction) if asked is None else asked
+    return seconds if seconds < time_left else None

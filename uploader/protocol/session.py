@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
-from uploader.protocol.messages import Broken, Response, Span
+from uploader.http.messages import Broken, Response, Span
 
 MOST_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
@@ -57,7 +57,7 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubted:
+class OffsetUnknown:
     """Nobody here knows what the server holds. `polite` when it answered properly, only without telling the offset."""
 
     why: str
@@ -98,7 +98,7 @@ class Ended:
     """The session was cancelled at our wish."""
 
 
-Event: TypeAlias = Started | Stored | Completed | Doubted | TokenRejected | Lost | Rejected | Violated | Ended
+Event: TypeAlias = Started | Stored | Completed | OffsetUnknown | TokenRejected | Lost | Rejected | Violated | Ended
 
 # --- moves: what to do next -----------------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ N, K, U = State.NEW, State.KNOWN, State.UNSURE
 TRANSITIONS: dict[State, dict[type[Event], State]] = {
     N: {
         Started: K,
-        Doubted: N,
+        OffsetUnknown: N,
         TokenRejected: N,
         Rejected: State.REFUSED,
         Violated: State.BROKEN,
@@ -144,7 +144,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     K: {
         Stored: K,
         Completed: State.COMPLETE,
-        Doubted: U,
+        OffsetUnknown: U,
         TokenRejected: U,
         Lost: N,
         Rejected: State.REFUSED,
@@ -154,7 +154,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     U: {
         Stored: K,
         Completed: State.COMPLETE,
-        Doubted: U,
+        OffsetUnknown: U,
         TokenRejected: U,
         Lost: N,
         Rejected: State.REFUSED,
@@ -285,7 +285,7 @@ class Session:
                 return replace(self, state=State.EXHAUSTED, why=event.why)
             case Lost():
                 return replace(self, state=state, uri="", restarts=self.restarts + 1, why=event.why)
-            case Doubted():
+            case OffsetUnknown():
                 chunking = self.chunking if self.state is State.NEW else self.chunking.after_interruption()
                 return replace(self, state=state, chunking=chunking, why=event.why)
             case Rejected():

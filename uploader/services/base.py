@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from uploader.artifacts import Artifact
+from uploader.errors import Refused
+from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 
+T = TypeVar("T")
 Json: TypeAlias = Any
 Dialect = Literal["content-range", "goog-upload"]
 
@@ -64,7 +66,8 @@ class Call(NamedTuple):
     """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
 
     `repeatable` says that sending it twice does no harm: the driver then retries it by itself. A call that is not
-    repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow.
+    repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow. `retry_on` says
+    why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
     """
 
     method: str
@@ -74,15 +77,20 @@ class Call(NamedTuple):
     json: Json | None = None
     repeatable: bool = True
     what: str = ""
+    retry_on: Callable[[Refused], str] | None = None
 
 
 class Upload(NamedTuple):
-    """One file for one endpoint. The answer is its `FileResult`; a failure is thrown into the flow."""
+    """One file for one endpoint. The answer is its `FileResult`; a failure is thrown into the flow.
+
+    `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload begins anew.
+    """
 
     endpoint: Endpoint
     artifact: Artifact
     media_type: str
     metadata: Mapping[str, Json] | None = None
+    retry_on: Callable[[Refused], str] | None = None
 
 
 class Batch(NamedTuple):
@@ -120,8 +128,8 @@ class Publish(NamedTuple):
     outputs: Mapping[str, str]
 
 
-class Pause(NamedTuple):
-    """Wait before trying something again; the driver owns clock, backoff and deadline. The answer is None."""
+class Backoff(NamedTuple):
+    """Wait before looking again, for the `attempt`-th time (1, 2, …), as scheduled. The answer is None."""
 
     attempt: int
     why: str
@@ -139,7 +147,7 @@ class Reused(NamedTuple):
     result: FileResult
 
 
-Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Pause | Digest | Reused
+Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Backoff | Digest | Reused
 
 
 class Section(NamedTuple):
@@ -160,7 +168,8 @@ class Outcome:
     sections: tuple[Section, ...] = ()
 
 
-Flow: TypeAlias = Generator[Step, Any, Outcome]
+Steps: TypeAlias = Generator[Step, Any, T]
+Flow: TypeAlias = Steps[Outcome]
 
 
 class Prepared(NamedTuple):

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from uploader.artifacts import Artifact
 from uploader.errors import InputError, Problem
+from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
-from uploader.services import catalogue, media, parameters, paths, plain
+from uploader.services import batch_upload, catalogue, media_types, parameters, paths
 from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method
 
@@ -42,10 +42,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if problems:
         raise InputError(*problems)
     uploads = tuple(_upload(_named(request, file), file) for file in files)
-    problems = (*_collisions(method, uploads), *(one for upload in uploads for one in plain.check(upload, inputs)))
+    problems = (
+        *_collisions(method, uploads),
+        *(one for upload in uploads for one in batch_upload.check(upload, inputs)),
+    )
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return plain.prepared(inputs, uploads, lambda results: plain.ids(uploads[0].endpoint, results))
+    return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(uploads[0].endpoint, results))
 
 
 def _unknown(target: str) -> Problem:
@@ -85,7 +88,7 @@ def _file_problems(request: _Request, files: tuple[Artifact, ...]) -> tuple[Prob
 
 def _upload(request: _Request, file: Artifact) -> Upload:
     endpoint = _endpoint(request)
-    return Upload(endpoint, file, media.choose(file, endpoint.media_types), request.metadata or None)
+    return Upload(endpoint, file, media_types.choose(file, endpoint.media_types), request.metadata or None)
 
 
 def _named(request: _Request, file: Artifact) -> _Request:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from uploader.artifacts import Artifact
 from uploader.errors import InputError, Problem
+from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
-from uploader.services import media, plain
+from uploader.services import batch_upload, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 
 ENDPOINT = Endpoint(
@@ -32,22 +32,22 @@ _LONGEST_COMMENT = 0xFFFF
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks that there is one whole zip, a deployment and a title. Raises InputError with every problem."""
-    problems = plain.missing(deployment=inputs.deployment, package_title=inputs.package_title)
-    problems += plain.exactly_one(files, "an OTA deployment")
+    problems = batch_upload.missing(deployment=inputs.deployment, package_title=inputs.package_title)
+    problems += batch_upload.exactly_one(files, "an OTA deployment")
     metadata = {"deployment": inputs.deployment, "package_title": inputs.package_title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for upload in uploads:
-        problems += (*plain.check(upload, inputs), *_zip_problems(upload.artifact))
+        problems += (*batch_upload.check(upload, inputs), *_zip_problems(upload.artifact))
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return plain.prepared(inputs, uploads, lambda results: plain.ids(ENDPOINT, results))
+    return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(ENDPOINT, results))
 
 
 def _zip_problems(file: Artifact) -> tuple[Problem, ...]:
     if file.size is None:
         return ()  # nobody can look into a stream; the service does
-    if media.sniff(media.head(file)) == "application/zip" and _has_end(
-        media.tail(file, _END_LENGTH + _LONGEST_COMMENT)
+    if media_types.sniff(media_types.head(file)) == "application/zip" and _has_end(
+        media_types.tail(file, _END_LENGTH + _LONGEST_COMMENT)
     ):
         return ()
     return (Problem("files", f"{file.name} is no zip, or the end of it is missing.", "a whole zip file"),)

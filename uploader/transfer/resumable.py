@@ -7,19 +7,18 @@ from dataclasses import replace
 from types import ModuleType
 
 from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
-from uploader.journal import Entry, Journal
+from uploader.http.hosts import absolute, secrets_of, trusted
+from uploader.http.messages import Broken, Response, Span
 from uploader.protocol import content_range, goog_upload
-from uploader.protocol.hosts import absolute, secrets_of, trusted
-from uploader.protocol.messages import Broken, Response, Span
 from uploader.protocol.session import (
     Ask,
     Cancel,
     Chunking,
     Completed,
-    Doubted,
     Event,
     Lost,
     Move,
+    OffsetUnknown,
     Rejected,
     Send,
     Session,
@@ -29,8 +28,9 @@ from uploader.protocol.session import (
     TokenRejected,
 )
 from uploader.results import size
-from uploader.transfer.sending import Sending, own_bytes
-from uploader.transfer.wire import refusal
+from uploader.state.journal import Entry, Journal
+from uploader.transfer.api_client import refusal
+from uploader.transfer.file_transfer import FileTransfer, own_bytes
 
 _KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run goes on in the session
 
@@ -38,7 +38,7 @@ _KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next 
 class Resumable:
     """One resumable upload; `run` is called once."""
 
-    def __init__(self, sending: Sending, journal: Journal, chunk_size: int | None) -> None:
+    def __init__(self, sending: FileTransfer, journal: Journal, chunk_size: int | None) -> None:
         self._sending = sending
         self._journal = journal
         self._job = sending.job
@@ -194,13 +194,13 @@ class Resumable:
     def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
         """Waits, renews the token or goes on at once, as the event asks; raises when nothing is left to try."""
         if isinstance(event, Started) or (isinstance(event, Stored) and after.offset > before.offset):
-            self._sending.pace.progressed()
-        elif isinstance(event, Doubted):
-            self._sending.wait(event.why, event.answer, polite=event.polite)
+            self._sending.retrier.progressed()
+        elif isinstance(event, OffsetUnknown):
+            self._sending.retrier.wait(event.why, event.answer, at_once=event.polite)
         elif isinstance(event, TokenRejected):
-            self._sending.pace.renew(event.answer)
+            self._sending.renew(event.answer)
         elif isinstance(event, Stored) and isinstance(move, Send) and not after.over:
-            self._sending.wait("the server stored nothing of what was sent", None, polite=True)
+            self._sending.retrier.wait("the server stored nothing of what was sent", at_once=True)
         elif isinstance(event, Lost) and not after.over:
             self._sending.mark("restarted", event.why)
             self._sending.watcher.say(f"{event.why[:1].upper()}{event.why[1:]}; beginning again with a new one.")

@@ -5,35 +5,29 @@ from __future__ import annotations
 import secrets
 
 from uploader.errors import AnswerLost, Interrupted
-from uploader.protocol import single
-from uploader.protocol.messages import Broken, Request, Response, Span
-from uploader.protocol.retry import Verdict, whether
-from uploader.transfer.sending import Sending, why
-from uploader.transfer.wire import refusal
+from uploader.http.messages import Broken, Request, Response, Span
+from uploader.protocol import single_request
+from uploader.transfer.api_client import why
+from uploader.transfer.file_transfer import FileTransfer
 
 
-def upload(sending: Sending, size: int, *, multipart: bool) -> Response:
+def upload(sending: FileTransfer, size: int, *, multipart: bool) -> Response:
     """The service's answer to the whole file, `size` bytes long.
 
     Raises `AnswerLost` when it may have arrived and may not be sent again, besides what every upload raises.
     """
     name, repeatable = sending.job.artifact.name, sending.job.endpoint.repeatable
-    while True:
-        answer = _transferred(sending, size, multipart=multipart)
-        verdict = whether(answer)
-        if isinstance(answer, Response) and verdict is Verdict.SUCCESS:
-            return _accepted(sending, answer)
-        if isinstance(answer, Response) and verdict in (Verdict.REFUSED, Verdict.GONE):
-            raise refusal(answer, name)
-        if not single.may_repeat(answer, repeatable=repeatable):
-            raise _lost(name, answer)
-        if isinstance(answer, Response) and verdict is Verdict.RENEW:
-            sending.pace.renew(answer)
-        else:
-            sending.wait(why(answer), answer)
+    answer = sending.wire.answer(
+        lambda: _transferred(sending, size, multipart=multipart),
+        sending.retrier,
+        name,
+        may_repeat=lambda answer: single_request.may_repeat(answer, repeatable=repeatable),
+        lost=lambda answer: _lost(name, answer),
+    )
+    return _accepted(sending, answer)
 
 
-def _transferred(sending: Sending, size: int, *, multipart: bool) -> Response | Broken:
+def _transferred(sending: FileTransfer, size: int, *, multipart: bool) -> Response | Broken:
     try:
         return sending.transfer(_request(sending, size, multipart=multipart), Span(0, size), final=True)
     except Interrupted:
@@ -42,14 +36,14 @@ def _transferred(sending: Sending, size: int, *, multipart: bool) -> Response | 
         raise
 
 
-def _request(sending: Sending, size: int, *, multipart: bool) -> Request:
+def _request(sending: FileTransfer, size: int, *, multipart: bool) -> Request:
     if not multipart:
-        return single.simple(sending.media, size)
+        return single_request.simple(sending.media, size)
     goog_upload = sending.job.endpoint.dialect == "goog-upload"
-    return single.multipart(sending.media, size, secrets.token_hex(16), goog_upload=goog_upload)
+    return single_request.multipart(sending.media, size, secrets.token_hex(16), goog_upload=goog_upload)
 
 
-def _accepted(sending: Sending, answer: Response) -> Response:
+def _accepted(sending: FileTransfer, answer: Response) -> Response:
     if answer.json() is None and not sending.media.empty_answer:
         raise sending.broken("the answer to the finished upload is not the resource that the method returns")
     if not answer.sent_whole:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from uploader.errors import IntegrityError, UploaderError
-from uploader.journal import Journal
+from uploader.http.messages import Response
 from uploader.protocol import digests
-from uploader.protocol.messages import Response
 from uploader.results import FileResult
 from uploader.services.base import Endpoint, Upload
+from uploader.state.journal import Journal
 from uploader.transfer import single
+from uploader.transfer.api_client import ApiClient, TransferSettings
+from uploader.transfer.file_source import Source
+from uploader.transfer.file_transfer import FileTransfer, UploadObserver
 from uploader.transfer.resumable import Resumable
-from uploader.transfer.sending import Sending, Watcher
-from uploader.transfer.source import Source
-from uploader.transfer.stream import Stream
-from uploader.transfer.wire import Settings, Wire
+from uploader.transfer.stream_source import Stream
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
 
 
-def upload(job: Upload, wire: Wire, settings: Settings, journal: Journal, watcher: Watcher) -> FileResult:
+def upload(
+    job: Upload, wire: ApiClient, settings: TransferSettings, journal: Journal, watcher: UploadObserver
+) -> FileResult:
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
     try:
         source = Stream(job.artifact) if job.artifact.size is None else Source(job.artifact)
     except UploaderError as error:
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
     with source:
-        sending = Sending(job, wire, watcher, source)
+        sending = FileTransfer(job, wire, watcher, source)
         try:
             _verify(_send(sending, settings, journal), sending)
         except UploaderError as error:
@@ -53,7 +55,7 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
     return one_request if small or not endpoint.resumable else "resumable"
 
 
-def _send(sending: Sending, settings: Settings, journal: Journal) -> Response:
+def _send(sending: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
     endpoint, media = sending.job.endpoint, sending.media
     protocol = protocol_for(endpoint, media.size, settings.protocol, has_metadata=media.metadata is not None)
     if protocol == "resumable" or media.size is None:
@@ -61,7 +63,7 @@ def _send(sending: Sending, settings: Settings, journal: Journal) -> Response:
     return single.upload(sending, media.size, multipart=protocol == "multipart")
 
 
-def _verify(answer: Response, sending: Sending) -> None:
+def _verify(answer: Response, sending: FileTransfer) -> None:
     """Compares every digest that the service states with what was sent. Raises `IntegrityError` with both."""
     tally, source = sending.tally, sending.source
     tally.stored = tally.size
@@ -77,7 +79,7 @@ def _verify(answer: Response, sending: Sending) -> None:
             raise _damaged(sending, f"the service states {claim.field} {claim.value}, what was sent has {mine}")
 
 
-def _damaged(sending: Sending, how: str) -> IntegrityError:
+def _damaged(sending: FileTransfer, how: str) -> IntegrityError:
     return IntegrityError(
         f"{sending.job.artifact.name} arrived damaged: {how}.",
         cause="Bytes were changed on the way, or the service stored something else.",
@@ -85,7 +87,7 @@ def _damaged(sending: Sending, how: str) -> IntegrityError:
     )
 
 
-def _result(sending: Sending, error: UploaderError | None = None) -> FileResult:
+def _result(sending: FileTransfer, error: UploaderError | None = None) -> FileResult:
     tally = sending.tally
     return FileResult(
         path=sending.job.artifact.name,
@@ -95,8 +97,8 @@ def _result(sending: Sending, error: UploaderError | None = None) -> FileResult:
         attempts=tally.attempts,
         bytes_uploaded=max(tally.stored - (tally.resumed_from or 0), 0),
         bytes_resent=tally.resent,
-        retries=sending.pace.retries,
-        waited=sending.pace.waited,
+        retries=sending.retrier.retries,
+        waited=sending.retrier.waited,
         seconds=sending.seconds(),
         resumed_from=tally.resumed_from,
         error="" if error is None else str(error),

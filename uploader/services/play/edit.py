@@ -19,12 +19,10 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.services.base import Note, Pause, Publish, Recall, Remember
-from uploader.services.play import api
-from uploader.services.play.asked import Asked
-from uploader.services.play.patience import Steps, patiently
-from uploader.services.play.tracks import Releases, releases
-from uploader.services.play.troubles import (
+from uploader.services.base import Backoff, Note, Publish, Recall, Remember, Steps
+from uploader.services.play import edit_api
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.known_errors import (
     EDIT_GONE,
     OTHER,
     REVIEW_AUTOMATIC,
@@ -33,6 +31,7 @@ from uploader.services.play.troubles import (
     explained,
     find,
 )
+from uploader.services.play.tracks import Releases, releases
 
 State = Literal["open", "gone", "committed"]
 
@@ -48,8 +47,8 @@ class Work:
     `borrowed`: it stands in for an edit of somebody else that is gone, only to see whether its commit happened.
     """
 
-    asked: Asked
-    edit: api.Edit
+    asked: ReleaseJob
+    edit: edit_api.Edit
     own: bool = True
     fresh: bool = True
     changed: bool = False
@@ -62,10 +61,10 @@ class Work:
     borrowed: bool = False
 
 
-def opened(asked: Asked) -> Steps[Work]:
+def opened(asked: ReleaseJob) -> Steps[Work]:
     """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
     if asked.existing_edit and not asked.dry_run:
-        work = Work(asked, api.Edit(asked.package, asked.existing_edit), own=False, fresh=False)
+        work = Work(asked, edit_api.Edit(asked.package, asked.existing_edit), own=False, fresh=False)
         yield from _found(work)
         yield from _announce(work, f"Working in edit {work.edit.id}.")
         return work
@@ -86,7 +85,7 @@ def opened(asked: Asked) -> Steps[Work]:
 def _found(work: Work) -> Steps[None]:
     """Makes sure that the edit of others is there: if it is not, running again would not help."""
     try:
-        yield from patiently(work.edit.get(), work.asked.tries)
+        yield work.edit.get()
     except Refused as refused:
         if find(refused) in (EDIT_GONE, OTHER):
             _blame_the_input(refused)
@@ -128,7 +127,7 @@ def forget(work: Work) -> Steps[None]:
 def look(work: Work) -> Steps[State]:
     """Whether the edit is still there."""
     try:
-        yield from patiently(work.edit.get(), work.asked.tries)
+        yield work.edit.get()
     except Refused as refused:
         if already_committed(refused):
             return "committed"
@@ -194,7 +193,7 @@ def commit(work: Work) -> Steps[bool]:
 def _attempt(work: Work, by_hand: bool) -> Steps[UploaderError | None]:
     """One commit; what is worth thinking about is handed back, anything else is raised."""
     try:
-        yield from patiently(work.edit.commit(_query(work.asked, by_hand)), work.asked.tries)
+        yield work.edit.commit(_query(work.asked, by_hand))
     except (Refused, CredentialsError, AnswerLost, ProtocolError) as error:
         return error
     return None
@@ -203,7 +202,7 @@ def _attempt(work: Work, by_hand: bool) -> Steps[UploaderError | None]:
 def _committed_after_all(work: Work, losses: int, error: UploaderError) -> Steps[bool]:
     """Looks an ambiguous commit up. False: the edit is still open, so it did not happen."""
     yield Note(f"The answer to the commit is lost ({error.what}); looking up what happened.", "warning")
-    yield Pause(losses, "the commit may still be under way")
+    yield Backoff(losses, "the commit may still be under way")
     state = yield from look(work)
     if state == "gone":
         raise Refused(
@@ -234,24 +233,24 @@ def _refused(work: Work, error: UploaderError, losses: int) -> Steps[UploaderErr
     return known
 
 
-def _demands_other_way(asked: Asked, error: UploaderError, by_hand: bool) -> bool:
+def _demands_other_way(asked: ReleaseJob, error: UploaderError, by_hand: bool) -> bool:
     wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
     return asked.not_sent_for_review == "auto" and isinstance(error, Refused) and find(error) is wanted
 
 
-def _query(asked: Asked, by_hand: bool) -> tuple[tuple[str, str], ...]:
+def _query(asked: ReleaseJob, by_hand: bool) -> tuple[tuple[str, str], ...]:
     behavior = "CANCEL_IN_REVIEW_AND_SUBMIT" if asked.cancel_review else "ERROR_IF_IN_REVIEW"
     # Left out rather than false: Google's refusal says that it "must not be set".
     flag = (("changesNotSentForReview", "true"),) if by_hand else ()
     return (("changesInReviewBehavior", behavior), *flag)
 
 
-def _inserted(asked: Asked, sent: dict[str, str] | None = None, doubt: bool = False) -> Steps[Work]:
-    answer = yield from patiently(api.insert(asked.package), asked.tries)
+def _inserted(asked: ReleaseJob, sent: dict[str, str] | None = None, doubt: bool = False) -> Steps[Work]:
+    answer = yield edit_api.insert(asked.package)
     name = answer.get("id") if isinstance(answer, dict) else None
     if not isinstance(name, str) or not name.strip("."):
         raise ProtocolError("Google Play opened an edit without telling its id.")
-    work = Work(asked, api.Edit(asked.package, name), sent=dict(sent or {}), doubt=doubt)
+    work = Work(asked, edit_api.Edit(asked.package, name), sent=dict(sent or {}), doubt=doubt)
     yield from remember(work)
     yield from _announce(work, f"Opened edit {name} of {asked.package}.")
     return work
@@ -262,13 +261,13 @@ def _announce(work: Work, text: str) -> Steps[None]:
     yield Publish({"edit-id": work.edit.id, "committed": "false"})
 
 
-def _recalled(asked: Asked, text: object) -> Work | None:
+def _recalled(asked: ReleaseJob, text: object) -> Work | None:
     """The edit that the journal holds, if any; a damaged record is no record."""
     try:
         kept = json.loads(text) if isinstance(text, str) else {}
         return Work(
             asked,
-            api.Edit(asked.package, str(kept["edit"])),
+            edit_api.Edit(asked.package, str(kept["edit"])),
             fresh=False,
             sent={str(purpose): str(digest) for purpose, digest in kept["sent"].items()},
             before={str(track): releases({"releases": found}) for track, found in kept["before"].items()},

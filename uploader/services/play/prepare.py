@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from uploader.artifacts import Artifact, inspect
 from uploader.errors import InputError, Problem
+from uploader.files.android.companion_files import too_large
+from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
-from uploader.playfiles import too_large
 from uploader.results import size
 from uploader.services.base import Flow, Prepared
-from uploader.services.play import api
-from uploader.services.play.asked import Asked
-from uploader.services.play.attachments import LAST_RELEASE, Attachments, attachments
-from uploader.services.play.tracks import STAGED, Wish
+from uploader.services.play import edit_api
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.job_files import LAST_RELEASE, Attachments, attachments
+from uploader.services.play.tracks import STAGED, ReleaseOptions
 
 NAME_LIMIT = 50  # characters that the Play Console takes for a release's name; the API's documents name no limit
 
@@ -37,13 +37,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     asked = _asked(inputs, package, artifacts, attached)
     return Prepared(
         lines=tuple(_plan(asked)),
-        scopes=(api.SCOPE,),
+        scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(asked),
         warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *attached.warnings),
     )
 
 
-def _flow(asked: Asked) -> Flow:
+def _flow(asked: ReleaseJob) -> Flow:
     from uploader.services.play.release import flow  # a refusal does not wait for the steps of a release
 
     return flow(asked)
@@ -169,13 +169,13 @@ def _changes(inputs: Inputs) -> bool:
     return any(asked) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
 
 
-def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> Asked:
+def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> ReleaseJob:
     staged = "inProgress" if inputs.user_fraction is not None else ""
-    return Asked(
+    return ReleaseJob(
         package=package,
         artifacts=artifacts,
         tracks=inputs.tracks,
-        wish=Wish(
+        wish=ReleaseOptions(
             status=inputs.status or staged,
             fraction=inputs.user_fraction,
             name=inputs.release_name,
@@ -223,7 +223,7 @@ def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterat
         yield "`status: halted`: Google Play halts only a release that is on the track already."
 
 
-def _plan(asked: Asked) -> Iterator[str]:
+def _plan(asked: ReleaseJob) -> Iterator[str]:
     """The steps as people read them."""
     borrowed = asked.existing_edit and not asked.dry_run
     yield f"work in edit {asked.existing_edit}" if borrowed else f"open an edit of {asked.package}"
@@ -251,7 +251,7 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def _what(asked: Asked) -> str:
+def _what(asked: ReleaseJob) -> str:
     wish = asked.wish
     share = f" for {wish.fraction * 100:g} % of users" if wish.fraction is not None else ""
     codes = "+".join(dict.fromkeys((*asked.codes, *asked.retained)))
@@ -259,7 +259,7 @@ def _what(asked: Asked) -> str:
     return f"{source} as {wish.status or 'completed'}{share}" if codes or asked.promote_from or wish.status else source
 
 
-def _last(asked: Asked) -> str:
+def _last(asked: ReleaseJob) -> str:
     if asked.dry_run:
         return "validate the edit and delete it: nothing is published"
     return "commit the edit" if asked.commit else "leave the edit open"

@@ -5,21 +5,20 @@ from __future__ import annotations
 from itertools import count
 
 from uploader.errors import Refused, ServiceError
-from uploader.services.base import Flow, Note, Publish
+from uploader.services.base import Flow, Note, Publish, Steps
 from uploader.services.play import tracks
-from uploader.services.play.asked import Asked
+from uploader.services.play.artifact_uploads import all_known, upload_all
 from uploader.services.play.edit import Work, opened, remember, reopened, settle
-from uploader.services.play.ending import end
-from uploader.services.play.listing import synchronise
-from uploader.services.play.patience import Steps
-from uploader.services.play.placing import Placed, all_settled, foresee, put_on_track
-from uploader.services.play.troubles import EDIT_GONE, explained, find
-from uploader.services.play.uploads import all_known, upload_all
+from uploader.services.play.finish import end
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.known_errors import EDIT_GONE, explained, find
+from uploader.services.play.listing_sync import synchronise
+from uploader.services.play.track_update import TrackUpdate, all_settled, foresee, put_on_track
 
 REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 
 
-def flow(asked: Asked) -> Flow:
+def flow(asked: ReleaseJob) -> Flow:
     """Does what was asked; every refusal leaves with its cause and its cure."""
     try:
         return (yield from _story(asked))
@@ -27,7 +26,7 @@ def flow(asked: Asked) -> Flow:
         raise explained(refused) from refused
 
 
-def _story(asked: Asked) -> Flow:
+def _story(asked: ReleaseJob) -> Flow:
     work = yield from opened(asked)
     for replay in count():
         try:
@@ -57,7 +56,7 @@ def _release(work: Work) -> Flow:
         work.listing = True
         yield from remember(work)
         yield from synchronise(work, work.asked.listing)
-    codes, placed = work.asked.codes, list[Placed]()
+    codes, placed = work.asked.codes, list[TrackUpdate]()
     for track in work.asked.tracks:
         placed.append((yield from put_on_track(work, track)))
         codes = codes or tracks.codes(placed[-1].release)

@@ -26,7 +26,7 @@ _TAKEN_ALONG = ("name", "releaseNotes", "inAppUpdatePriority")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReleaseOptions:
     """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
 
     status: str = ""
@@ -51,18 +51,18 @@ def codes(release: Release) -> tuple[str, ...]:
     return tuple(str(code) for code in found) if isinstance(found, list) else ()
 
 
-def new(wish: Wish, version_codes: Iterable[str]) -> Release:
+def new(wish: ReleaseOptions, version_codes: Iterable[str]) -> Release:
     """A release made from nothing but the wish and its version codes."""
     return _wished({}, wish, tuple(version_codes))
 
 
-def promoted(wish: Wish, source: Release, retained: Iterable[str]) -> Release:
+def promoted(wish: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
     """The release of another track: its codes, and its name, notes and priority unless the wish has them."""
     taken = {field: source[field] for field in _TAKEN_ALONG if field in source}
     return _wished(taken, wish, _unique((*codes(source), *retained)))
 
 
-def changed(wish: Wish, release: Release) -> Release:
+def changed(wish: ReleaseOptions, release: Release) -> Release:
     """The same release with another status, fraction, or whatever else the wish has.
 
     Raises ServiceError when it would be in progress without a fraction.
@@ -152,7 +152,7 @@ def describe_all(live: Iterable[Release]) -> str:
     return ", ".join(describe(release) for release in live) or "empty"
 
 
-def _wished(base: Release, wish: Wish, version_codes: tuple[str, ...]) -> Release:
+def _wished(base: Release, wish: ReleaseOptions, version_codes: tuple[str, ...]) -> Release:
     release = {**base, "versionCodes": list(version_codes), "status": wish.status or base.get("status", "completed")}
     fraction = wish.fraction if wish.fraction is not None else base.get("userFraction")
     release.pop("userFraction", None)

@@ -1,0 +1,95 @@
+"""How the emulated world is before the first request: every setting, its meaning and its default.
+
+Given as the `config` object beside `faults` in the faults JSON, or to `Emulator(config=...)`. A name that is not here
+is an error, so a misspelt setting can't pass for a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+from google_emulator.answers import Json
+
+Review = Literal["any", "automatic", "manual"]
+
+
+@dataclass(slots=True)
+class Config:
+    """Every setting. Durations are in seconds, sizes and rates in bytes."""
+
+    any_app: bool = field(
+        default=True,
+        metadata={"meaning": "every package name is an app created by hand; else only those under `apps`"},
+    )
+    apps: dict[str, Json] = field(
+        default_factory=dict,
+        metadata={
+            "meaning": "live state by package: `tracks` {name: [release]}, `used` [codes], "
+            "`artifacts` [{versionCode, kind, sha256}]"
+        },
+    )
+    denied: list[str] = field(
+        default_factory=list,
+        metadata={"meaning": "packages for which the account has no permission (403)"},
+    )
+    any_track: bool = field(default=True, metadata={"meaning": "custom tracks exist without being created; else a 404"})
+    review: Review = field(
+        default="any",
+        metadata={
+            "meaning": "`manual`: a commit must have changesNotSentForReview; `automatic`: it must not; "
+            "`any`: both pass"
+        },
+    )
+    in_review: bool = field(
+        default=False,
+        metadata={"meaning": "changes are in review: a commit with ERROR_IF_IN_REVIEW is refused"},
+    )
+    draft_app: bool = field(
+        default=False,
+        metadata={"meaning": "a draft app: only releases with status draft pass validation and commit"},
+    )
+    one_edit_per_app: bool = field(
+        default=False,
+        metadata={"meaning": "a new edit deletes the open ones of the same app"},
+    )
+    used_on_upload: bool = field(
+        default=False,
+        metadata={"meaning": "a version code is used up by its upload, not only by a commit"},
+    )
+    edit_lifetime: float = field(default=604_800.0, metadata={"meaning": "life of an edit"})
+    token_lifetime: float = field(default=3600.0, metadata={"meaning": "the longest life of an access token"})
+    oidc_lifetime: float = field(default=300.0, metadata={"meaning": "life of a CI system's identity token"})
+    session_lifetime: float = field(default=604_800.0, metadata={"meaning": "life of an upload session"})
+    delegation: bool = field(
+        default=True,
+        metadata={"meaning": "the service account may act for users (`sub` in the assertion)"},
+    )
+    granularity: int = field(
+        default=262_144,
+        metadata={"meaning": "dialect B: chunk granularity that is announced and checked"},
+    )
+    upload_url_scheme: bool = field(default=True, metadata={"meaning": "dialect B: X-Goog-Upload-URL has its scheme"})
+    read_rate: float = field(
+        default=0.0,
+        metadata={"meaning": "bytes a second that the server reads from each connection; 0 = no limit"},
+    )
+
+    @classmethod
+    def read(cls, values: Mapping[str, Json]) -> Config:
+        """The defaults with these values over them. Raises `ValueError` for an unknown name."""
+        known = {setting.name for setting in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(f"unknown setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+        config = cls(**values)
+        if config.review not in get_args(Review):
+            raise ValueError(f"review is one of {', '.join(get_args(Review))}")
+        return config
+
+
+def settings() -> list[tuple[str, str, str]]:
+    """Name, default and meaning of every setting, for the documentation."""
+    defaults = Config()
+    return [(one.name, repr(getattr(defaults, one.name)), one.metadata["meaning"]) for one in fields(Config)]

@@ -1,0 +1,71 @@
+"""The tables of docs/EMULATOR.md, made from the code: `python -m google_emulator.reference docs/EMULATOR.md`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from google_emulator.config import settings
+from google_emulator.fault_kinds import KINDS
+from google_emulator.operations import METHODS, STEPS, WIDE
+from google_emulator.routes import ROUTES, UPLOADS
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    names = list(header)
+    lines = [names, ["---"] * len(names), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _options(options: dict[str, object]) -> str:
+    return ", ".join(f"`{name}` ({json.dumps(value)})" for name, value in options.items()) or "none"
+
+
+def _faults() -> str:
+    rows = ((f"`{kind.name}`", kind.meaning, _options(dict(kind.options))) for kind in KINDS.values())
+    return _table(("fault (`do`)", "what it does", "options (defaults)"), rows)
+
+
+def _steps() -> str:
+    rows = ((f"`{name}`", meaning) for name, meaning in {**WIDE, **STEPS}.items())
+    return _table(("name (`on`)", "requests"), rows)
+
+
+def _methods() -> str:
+    return ", ".join(f"`{name}`" for name in METHODS)
+
+
+def _settings() -> str:
+    rows = ((f"`{name}`", meaning, f"`{default}`") for name, default, meaning in settings())
+    return _table(("setting", "meaning", "default"), rows)
+
+
+def _paths() -> str:
+    calls = ((f"`{route.id}`", route.method, f"`{route.template}`") for route in ROUTES)
+    uploads = ((f"`{one.id}`", " ".join(one.methods), f"`{one.template}`") for one in UPLOADS)
+    return _table(("method", "HTTP", "path"), [*calls, *uploads])
+
+
+TABLES = {"faults": _faults, "steps": _steps, "methods": _methods, "settings": _settings, "paths": _paths}
+
+
+def rendered(text: str) -> str:
+    """The page with each table between its marks (`<!-- faults -->` and `<!-- /faults -->`) made anew."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if begin not in text or end not in text:
+            raise ValueError(f"the page has no place for the table of {name}")
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n\n{table()}\n\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+def main(path: Path) -> None:
+    """Brings the page up to date."""
+    path.write_text(rendered(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

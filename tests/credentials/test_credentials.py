@@ -1,0 +1,804 @@
+"""Logging in, against real token endpoints on loopback, with real RSA keys, real signatures and no real waiting."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.token_server import (
+    ACCOUNT,
+    PROVIDER,
+    Ordered,
+    TokenServer,
+    claims_of,
+    pem,
+    rsa_key,
+    running,
+    service_account,
+    signed,
+)
+from uploader import credentials, inputs
+from uploader.credentials.login import Login
+from uploader.errors import CredentialsError, ForeignHost, InputError, ProtocolError, TemporaryError, UploaderError
+
+PLAY = "https://www.googleapis.com/auth/androidpublisher"
+ROOT = Path(__file__).parents[2]
+IMPERSONATION = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
+USER = {
+    "type": "authorized_user",
+    "client_id": "client",
+    "client_secret": "client-secret-1",
+    "refresh_token": "1//refresh-secret-token",
+}
+GITHUB = {"GITHUB_ACTIONS": "true", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token"}
+KEYLESS = {"workload-identity-provider": PROVIDER, "service-account": ACCOUNT}
+
+
+@pytest.fixture
+def server() -> Iterator[TokenServer]:
+    with running() as tokens:
+        yield tokens
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without anybody's login; proxies of the machine that runs the tests stay out."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def asked(given: object = "", environ: dict[str, str] | None = None, /, **wanted: str) -> inputs.Inputs:
+    """Inputs as the program reads them; keywords in snake case, or a table by `**`."""
+    wanted = {"target": "play", **wanted}
+    if given:
+        wanted["credentials"] = given if isinstance(given, str) else json.dumps(given)
+    variables = {f"INPUT_{name.upper().replace('_', '-')}": value for name, value in wanted.items()}
+    read, problems = inputs.read({**variables, **(environ or {})}, [])
+    assert not problems
+    return read
+
+
+class Clock:
+    """A clock that only sleeping and `jump` move."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def login(
+    read: inputs.Inputs, clock: Clock | None = None, on_secret: Callable[[str], object] = lambda _: None
+) -> Login:
+    clock = clock or Clock()
+    return credentials.load(read, [PLAY], sleep=clock.sleep, on_secret=on_secret, random=lambda: 0.25, clock=clock)
+
+
+def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
+    return service_account(f"{server.url}/token", **changes)
+
+
+def wrong(given: object, **wanted: str) -> str:
+    """The complaint about malformed credentials."""
+    with pytest.raises(InputError) as caught:
+        credentials.parse(asked(given, **wanted))
+    return str(caught.value)
+
+
+# --- what was given
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode, base64.encodebytes])
+def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -> None:
+    """Standard, URL-safe and wrapped base64 all mean the JSON inside."""
+    text = json.dumps(service_account(), indent=2)
+    plain = credentials.parse(asked(text))
+    encoded = credentials.parse(asked(encode(text.encode()).decode()))
+    assert plain.account == encoded.account == ACCOUNT
+    assert plain.info == encoded.info
+
+
+def test_a_key_may_be_a_path(tmp_path: Path) -> None:
+    """A relative path starts at the workspace; the file holds JSON, perhaps with a byte order mark, or its base64."""
+    text = json.dumps(service_account())
+    for content in (text.encode(), b"\xef\xbb\xbf" + text.encode(), base64.b64encode(text.encode())):
+        (tmp_path / "key.json").write_bytes(content)
+        absolute = credentials.parse(asked(str(tmp_path / "key.json")))
+        environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
+        relative = credentials.parse(asked("key.json", environ))
+        assert absolute.info == relative.info == service_account()
+
+
+def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> None:
+    """GOOGLE_APPLICATION_CREDENTIALS counts after the inputs; where its file is not there, the variable is named."""
+    path = tmp_path / "key.json"
+    environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
+    with pytest.raises(InputError, match=r"GOOGLE_APPLICATION_CREDENTIALS: .*nor a file that exists"):
+        credentials.parse(asked("", environ))
+    path.write_text(json.dumps(service_account()))
+    assert credentials.parse(asked("", environ)).account == ACCOUNT
+    assert credentials.parse(asked(USER, environ)).kind == "authorized_user"
+
+
+def test_the_login_of_gcloud_is_found(home: Path) -> None:
+    """A user's application default credentials are held to the same checks as any other."""
+    folder = home / ".config" / "gcloud"
+    folder.mkdir(parents=True)
+    (folder / "application_default_credentials.json").write_text(json.dumps(USER))
+    assert credentials.parse(asked()).kind == "authorized_user"
+    (folder / "application_default_credentials.json").write_text("{")
+    with pytest.raises(InputError, match="application default credentials: JSON that is cut off"):
+        credentials.parse(asked())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda key: key.replace("\n", "\\n"),
+        lambda key: key.replace("\n", "\\\\n"),
+        lambda key: key.replace("\n", "\r\n"),
+        lambda key: key.replace("\n", " "),
+        lambda key: key.strip(),
+    ],
+)
+def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]) -> None:
+    """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave no doubt."""
+    mangled = service_account(private_key=damage(pem()))
+    assert credentials.parse(asked(mangled)).info == service_account()
+
+
+def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
+    r"""`echo -e` turns the key's \\n into real line breaks, which strict JSON forbids."""
+    text = json.dumps(service_account()).replace("\\n", "\n")
+    assert credentials.parse(asked(text)).info == service_account()
+
+
+def other_key(curve: bool = False, password: bytes = b"") -> str:
+    key = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
+    protection = BestAvailableEncryption(password) if password else NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection).decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ("no/such/key.json", "nor a file that exists"),
+        ("x" * 5000, "nor a file that can be read"),
+        ("/", "nor a file that can be read"),
+        ("{", "cut off or damaged"),
+        ("[1]", "not an object"),
+        ('"text"', "not an object"),
+        ("[" * 100_000, "cut off or damaged"),
+        (json.dumps(service_account())[:-40], "cut off or damaged"),
+        (pem(), "a private key by itself"),
+        ("{}", "`type` is missing"),
+        ({"type": "gdch_service_account"}, "none of `service_account`"),
+        ({"installed": {"client_id": "x"}}, "an OAuth client"),
+        ({"type": "service_account"}, "fields `client_email`, `private_key`, `token_uri`"),
+        (service_account(client_email=5), "field `client_email`"),
+        (service_account(client_email="nobody"), "`client_email` is no address"),
+        (service_account(private_key="secret-part"), "BEGIN line"),
+        (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
+        (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is damaged"),
+        (service_account(private_key=other_key(curve=True)), "is not an RSA key"),
+        (service_account(private_key=other_key(password=b"x")), "passphrase"),
+        (service_account("http://oauth2.googleapis.com/token"), "`token_uri` must be https"),
+        (service_account("https://user@oauth2.googleapis.com/"), "`token_uri` must be https"),
+        (service_account("https://[oauth2/token"), "`token_uri` must be https"),
+        (service_account("file:///etc/passwd"), "`token_uri` must be https"),
+        (service_account(universe_domain="example.goog"), "`universe_domain`"),
+        ({**USER, "refresh_token": ""}, "field `refresh_token`"),
+        ({"type": "external_account_authorized_user"}, "`refresh_token`, `token_url`"),
+        ({"type": "impersonated_service_account"}, "`source_credentials`"),
+    ],
+)
+def test_malformed_credentials_are_refused_by_field(given: object, complaint: str) -> None:
+    """The complaint names the input and the field."""
+    assert complaint in wrong(given)
+    assert wrong(given).startswith(("credentials: ", "2 mistakes in credentials.", "3 mistakes in credentials."))
+
+
+def external(**changes: Any) -> dict[str, Any]:
+    return {
+        "type": "external_account",
+        "audience": f"//iam.googleapis.com/{PROVIDER}",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "token_url": "https://sts.googleapis.com/v1/token",
+        "credential_source": {"file": "/run/token"},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        (
+            {"token_url": "https://sts.googleapis.com.evil.example/v1/token"},
+            "`token_url` must be https on a googleapis",
+        ),
+        ({"token_url": "http://sts.googleapis.com/v1/token"}, "`token_url` must be https on a googleapis"),
+        ({"token_url": "https://evil.example\\@sts.googleapis.com/"}, "`token_url` must be https on a googleapis"),
+        (
+            {"service_account_impersonation_url": "https://evil.example/x"},
+            "`service_account_impersonation_url` must be",
+        ),
+        ({"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"}, ":generateAccessToken"),
+        ({"credential_source": None}, "`credential_source` must be an object"),
+        ({"credential_source": {"url": "http://evil.example/"}}, "`credential_source` must be https"),
+        ({"credential_source": {"url": "http://169.254.evil.example/"}}, "`credential_source` must be https"),
+    ],
+)
+def test_a_federated_configuration_sends_secrets_to_google_alone(changes: dict[str, Any], complaint: str) -> None:
+    """Its token and impersonation URLs are https on googleapis.com or on loopback; look-alikes are refused."""
+    assert complaint in wrong(external(**changes))
+
+
+def test_a_nested_configuration_is_checked_too() -> None:
+    """An impersonating configuration names the mistakes of the credential inside it."""
+    outer = {
+        "type": "impersonated_service_account",
+        "service_account_impersonation_url": f"https://iamcredentials.googleapis.com{IMPERSONATION}",
+        "source_credentials": {"type": "service_account", "client_email": ACCOUNT},
+    }
+    assert "in `source_credentials`: the fields `private_key`, `token_uri`" in wrong(outer)
+    assert "in `source_credentials`: the field `type`" in wrong({**outer, "source_credentials": outer})
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "name"),
+    [
+        (service_account(), KEYLESS, "credentials"),
+        (service_account(), {"service-account": ACCOUNT}, "service-account"),
+        ("", {"workload-identity-provider": PROVIDER}, "service-account"),
+        (USER, {"impersonate-user": "a@example.com"}, "impersonate-user"),
+        (external(), {"impersonate-user": "a@example.com"}, "impersonate-user"),
+        ("", {"impersonate-user": "a@example.com"}, "impersonate-user"),
+    ],
+)
+def test_inputs_that_contradict_one_another_are_refused(given: object, wanted: dict[str, str], name: str) -> None:
+    """Two credentials at once, half of a keyless login, a user to act for without a service account."""
+    assert wrong(given, **wanted).startswith(f"{name}: ")
+
+
+def test_a_pool_may_act_by_itself_where_no_console_is_involved() -> None:
+    """Cloud APIs know the identities of a pool, so `service-account` may be left out for any method's id."""
+    source = credentials.parse(asked(target="storage.objects.insert", **{"workload-identity-provider": PROVIDER}))
+    assert source.account == PROVIDER
+
+
+@given(cut=st.integers(1, 2400), flip=st.integers(0, 255))
+def test_no_complaint_repeats_a_part_of_the_key(cut: int, flip: int) -> None:
+    """However a key is cut or damaged: what is said about it holds no eight characters of it."""
+    text = json.dumps(service_account())
+    damaged = text[: cut % len(text)] + chr(flip + 32) + text[cut % len(text) + 9 :]
+    secret = pem().replace("\n", "")[27:-25]
+    try:
+        said = repr(credentials.parse(asked(damaged if damaged.strip().startswith("{") else "{" + damaged)))
+    except InputError as error:
+        said = str(error) + repr(error) + repr(error.problems) + repr(error.__context__)
+    assert not any(secret[at : at + 8] in said for at in range(len(secret) - 8))
+
+
+def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: TokenServer) -> None:
+    """Right in shape and length, wrong inside: found when the login is made."""
+    lines = pem().splitlines()
+    lines[5:9] = ["A" * 64] * 4
+    with pytest.raises(InputError, match="credentials: `private_key` can't be read"):
+        login(asked(key_of(server, private_key="\n".join(lines))))
+    assert server.seen == []
+
+
+@given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
+def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
+    """Whatever is flipped inside a key that keeps its shape, it is refused when the login is made."""
+    der = bytearray(base64.b64decode("".join(pem().splitlines()[1:-1])))
+    der[at % len(der)] ^= 1 << bit
+    lines = ["-----BEGIN PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END PRIVATE KEY-----"]
+    with pytest.raises(InputError, match="credentials: `private_key`"):
+        login(asked(service_account(private_key="\n".join(lines))))
+
+
+def test_a_refusal_does_not_load_google_auth() -> None:
+    """Malformed credentials are refused before anything heavy is imported."""
+    program = (
+        "import sys\nfrom uploader import credentials, inputs\nfrom uploader.errors import InputError\n"
+        "read, _ = inputs.read({'UPLOADER_TARGET': 'play', 'UPLOADER_CREDENTIALS': '{'}, [])\n"
+        "try:\n    credentials.parse(read)\nexcept InputError:\n"
+        "    print(sorted({'google.auth', 'requests', 'cryptography', 'ssl'} & set(sys.modules)))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert run.stdout == "[]\n"
+
+
+# --- tokens
+
+
+def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServer) -> None:
+    """RS256 over issuer, audience, scope and an hour at most, checked by the endpoint; nothing is sent before that."""
+    made = login(asked(key_of(server)))
+    assert (server.seen, made.account) == ([], ACCOUNT)
+    assert made.token() == "ya29.access-1-secret"
+    claims = claims_of(server.seen[0].fields["assertion"])
+    assert (claims["iss"], claims["scope"]) == (ACCOUNT, PLAY)
+    assert "sub" not in claims
+
+
+def test_a_user_is_named_in_the_assertion(server: TokenServer) -> None:
+    """`impersonate-user` is the assertion's subject: domain-wide delegation."""
+    made = login(asked(key_of(server), **{"impersonate-user": "ann@example.com"}))
+    made.token()
+    assert claims_of(server.seen[0].fields["assertion"])["sub"] == "ann@example.com"
+    assert made.account == f"ann@example.com through {ACCOUNT}"
+
+
+def test_a_refresh_token_is_exchanged_at_its_own_endpoint(server: TokenServer) -> None:
+    """An authorized_user configuration; the scopes are those that the user once granted."""
+    made = login(asked({**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"}))
+    assert made.token() == "ya29.access-1-secret"
+    assert "scope" not in server.seen[0].fields
+    assert made.quota_project == "billed"
+
+
+def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> None:
+    """The nested key logs in for IAM alone, then IAM hands out the token with the scopes asked for."""
+    outer = {
+        "type": "impersonated_service_account",
+        "service_account_impersonation_url": server.url + IMPERSONATION,
+        "source_credentials": key_of(server),
+    }
+    made = login(asked(outer))
+    assert made.token() == "ya29.impersonated-2-secret"
+    assert server.seen[1].fields["scope"] == [PLAY]
+    assert made.seal_key == login(asked(key_of(server))).seal_key
+
+
+def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
+    """Fetched once, handed out while enough of it is left, fetched anew when less than `min_seconds` remain."""
+    clock = Clock()
+    made = login(asked(key_of(server)), clock)
+    assert made.token() == made.token() == "ya29.access-1-secret"
+    clock.now += 3200
+    assert made.token() == "ya29.access-1-secret"
+    assert made.token(min_seconds=500) == "ya29.access-2-secret"
+    clock.now += 3400
+    assert made.token() == "ya29.access-3-secret"
+    assert len(server.seen) == 3
+
+
+def test_a_short_lived_token_is_not_fetched_for_each_request(server: TokenServer) -> None:
+    """Where no token lives as long as wanted, half its life is the measure."""
+    server.lifetime = 60
+    clock = Clock()
+    made = login(asked(key_of(server)), clock)
+    assert [made.token() for _ in range(3)] == ["ya29.access-1-secret"] * 3
+    clock.now += 31
+    assert made.token() == "ya29.access-2-secret"
+
+
+def test_a_token_can_be_renewed_by_force(server: TokenServer) -> None:
+    """After a 401 a fresh token is fetched although the old one looked valid."""
+    made = login(asked(key_of(server)))
+    made.token()
+    made.renew()
+    assert made.token() == "ya29.access-2-secret"
+
+
+def test_many_threads_share_one_fetch(server: TokenServer) -> None:
+    """Eight uploads that start together log in once."""
+    made = login(asked(key_of(server)))
+    ready = threading.Barrier(8)
+    got: list[str] = []
+
+    def ask() -> None:
+        ready.wait()
+        got.append(made.token())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == ["ya29.access-1-secret"] * 8
+    assert server.paths() == ["/token"]
+
+
+# --- failures
+
+
+def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(server: TokenServer) -> None:
+    """5xx, 429, a broken connection and OAuth's own "try again" are waited out: 2^n s and up to 1000 ms."""
+    later = Ordered(400, b'{"error": "temporarily_unavailable"}')
+    server.order(Ordered(503), Ordered(0), Ordered(429, headers={"Retry-After": "7"}), later)
+    clock = Clock()
+    assert login(asked(key_of(server)), clock).token() == "ya29.access-1-secret"
+    assert clock.slept == [1.25, 2.25, 7.0, 8.25]
+
+
+def test_retries_are_spent_as_the_input_says(server: TokenServer) -> None:
+    """`max-retries` waits, then exit 75; the next call starts a budget of its own."""
+    server.order(*[Ordered(500)] * 3)
+    clock = Clock()
+    made = login(asked(key_of(server), **{"max-retries": "2"}), clock)
+    with pytest.raises(TemporaryError, match=r"127.0.0.1 did not give one \(HTTP 500\), after 2 waits"):
+        made.token()
+    assert clock.slept == [1.25, 2.25]
+    assert made.token() == "ya29.access-1-secret"
+
+
+def test_no_wait_passes_the_deadline(server: TokenServer) -> None:
+    """`retry-deadline` counts from the run's first request, which is the first one for a token."""
+    server.order(*[Ordered(500)] * 9)
+    clock = Clock()
+    made = login(asked(key_of(server), **{"retry-deadline": "4s"}), clock)
+    with pytest.raises(TemporaryError):
+        made.token()
+    assert clock.slept == [1.25, 2.25]
+
+
+def test_nobody_listens() -> None:
+    """A refused connection is a temporary failure."""
+    made = login(asked(service_account("http://127.0.0.1:9/token"), **{"max-retries": "0"}))
+    with pytest.raises(TemporaryError, match="the connection broke"):
+        made.token()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "cause"),
+    [
+        (400, {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}, "deleted or disabled"),
+        (
+            400,
+            {
+                "error": "invalid_grant",
+                "error_description": "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
+                "timeframe. Check your iat and exp values in the JWT claim.",
+            },
+            "clock is wrong",
+        ),
+        (
+            401,
+            {
+                "error": "unauthorized_client",
+                "error_description": "Client is unauthorized to retrieve access tokens using this method, or client "
+                "not authorized for any of the scopes requested.",
+            },
+            "delegation is not set up",
+        ),
+        (400, {"error": "invalid_grant", "error_description": "Invalid email or User ID"}, "no user of the domain"),
+        (
+            403,
+            {"error": {"code": 403, "message": "Permission 'iam.serviceAccounts.getAccessToken' denied"}},
+            "may not act",
+        ),
+        (404, {}, ""),
+    ],
+)
+def test_a_refusal_keeps_googles_words_and_adds_the_cause(
+    server: TokenServer, status: int, body: dict[str, Any], cause: str
+) -> None:
+    """Exit 3, asked once: what Google said, the likely cause, the cure."""
+    server.order(Ordered(status, json.dumps(body).encode()))
+    clock = Clock()
+    with pytest.raises(CredentialsError) as caught:
+        login(asked(key_of(server)), clock).token()
+    error = body.get("error", "")
+    words = error["message"] if isinstance(error, dict) else body.get("error_description", f"HTTP {status}")
+    assert words.rstrip(".") in caught.value.what
+    assert cause in caught.value.cause
+    assert caught.value.cure
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Ordered(200, b"<html>Please log in to the hotel</html>"), ProtocolError),
+        (Ordered(200, b""), ProtocolError),
+        (Ordered(200, b"[1]"), ProtocolError),
+        (Ordered(200, b"[" * 200_000), ProtocolError),
+        (Ordered(200, b"\xff\xfe"), ProtocolError),
+        (Ordered(200, b"{}"), ProtocolError),
+        (Ordered(200, b'{"access_token": 5, "expires_in": 5}'), ProtocolError),
+        (Ordered(200, b'{"access_token": "", "expires_in": 5}'), ProtocolError),
+        (Ordered(200, b'{"access_token": "a\\r\\nX-Evil: 1", "expires_in": 5}'), ProtocolError),
+        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": "soon"}'), ProtocolError),
+        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": 1e99}'), ProtocolError),
+        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": NaN}'), ProtocolError),
+        (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": -5}'), ProtocolError),
+        (Ordered(200, b"x" * 3_000_000), ProtocolError),
+        (Ordered(302, headers={"Location": "http://evil.example/"}), ForeignHost),
+        (Ordered(308, headers={"Location": "http://evil.example/"}), ForeignHost),
+        (Ordered(400, b"<html>" + b"x" * 100_000), CredentialsError),
+        (Ordered(403, b"\xff\xfe"), CredentialsError),
+    ],
+)
+def test_an_answer_that_is_no_token_ends_in_one_sentence(
+    server: TokenServer, answer: Ordered, kind: type[UploaderError]
+) -> None:
+    """HTML of a captive portal, other JSON, nonsense, megabytes, a redirect: an error of ours, none of it repeated."""
+    server.order(answer)
+    with pytest.raises(kind) as caught:
+        login(asked(key_of(server))).token()
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+    assert "hotel" not in str(caught.value)
+    assert server.paths() == ["/token"]
+
+
+# --- keyless
+
+
+def keyless(server: TokenServer, **wanted: str) -> inputs.Inputs:
+    environ = {**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server.url}/oidc?api-version=2.0"}
+    return asked("", environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
+
+
+def test_github_is_asked_for_a_token_that_google_exchanges(server: TokenServer) -> None:
+    """The job's OIDC token for the provider's audience, Google's exchange, then the service account's token."""
+    made = login(keyless(server))
+    assert (made.account, made.seal_key) == (ACCOUNT, None)
+    assert made.token() == "ya29.impersonated-2-secret"
+    assert server.paths() == ["/oidc", "/v1/token", IMPERSONATION]
+    assert server.seen[0].query == {"api-version": "2.0", "audience": f"https://iam.googleapis.com/{PROVIDER}"}
+    assert server.seen[2].fields["scope"] == [PLAY]
+
+
+def test_each_exchange_uses_a_fresh_token_of_github(server: TokenServer) -> None:
+    """GitHub's token lives five minutes: three renewals of a long upload ask for three of them."""
+    server.lifetime = 1  # google-auth counts a federated token as stale at once, so that each renewal exchanges anew
+    made = login(keyless(server))
+    for _ in range(3):
+        made.renew()
+    assert server.paths().count("/oidc") == 3
+
+
+def test_gitlab_brings_its_token_in_the_environment(server: TokenServer) -> None:
+    """UPLOADER_ID_TOKEN is exchanged as it is."""
+    token = signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"})
+    environ = {"GITLAB_CI": "true", "UPLOADER_ID_TOKEN": token}
+    login(asked("", environ, **{**KEYLESS, "api-endpoint": server.url})).token()
+    assert server.seen[0].fields["subject_token"] == token
+
+
+def test_a_keyless_login_may_act_for_a_user(server: TokenServer) -> None:
+    """Without a key IAM signs the assertion, and the exchange of it goes to the loopback endpoint too."""
+    made = login(keyless(server, **{"impersonate-user": "ann@example.com"}))
+    assert made.token() == "ya29.access-2-secret"
+    assert server.paths()[2:] == [f"/v1/projects/-/serviceAccounts/{ACCOUNT}:signJwt", "/token"]
+    assert claims_of(server.seen[3].fields["assertion"])["sub"] == "ann@example.com"
+
+
+def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
+    """Without `service-account` the federated token is the token, with the scopes asked for."""
+    made = login(keyless(server, target="storage.objects.insert", **{"service-account": ""}))
+    assert made.token() == "ya29.federated-1-secret"
+    assert server.seen[1].fields["scope"] == PLAY
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"GITHUB_ACTIONS": "true"}, "The job has no permission `id-token: write`."),
+        ({"GITLAB_CI": "true"}, "UPLOADER_ID_TOKEN is not set"),
+        ({}, "UPLOADER_ID_TOKEN is not set"),
+        ({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "http://evil.example/"}, "neither https nor on loopback"),
+    ],
+)
+def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, str], words: str) -> None:
+    """Exit 3 before anything is sent, with the line that is missing in the workflow."""
+    with pytest.raises(CredentialsError) as caught:
+        login(asked("", environ, **KEYLESS))
+    assert words in str(caught.value)
+    assert ("id-token: write" in caught.value.cure) == ("GITHUB_ACTIONS" in environ)
+
+
+def test_githubs_refusal_is_explained(server: TokenServer) -> None:
+    """A job whose permission ended gets the same cure; an answer without a token is a protocol error."""
+    made = login(keyless(server))
+    server.order(Ordered(403, b'{"message": "no"}'), Ordered(200, b"{}"))
+    with pytest.raises(CredentialsError, match="id-token: write"):
+        made.token()
+    with pytest.raises(ProtocolError, match="GitHub's OIDC endpoint"):
+        made.token()
+
+
+def test_the_file_of_googles_auth_action_works_as_it_comes(server: TokenServer, tmp_path: Path) -> None:
+    """An external_account file with GitHub's URL inside; on a loopback endpoint Google's hosts are replaced too."""
+    url = f"{server.url}/oidc?audience=https%3A%2F%2Fiam.googleapis.com%2F{PROVIDER.replace('/', '%2F')}"
+    config = external(
+        service_account_impersonation_url=f"https://iamcredentials.googleapis.com{IMPERSONATION}",
+        credential_source={
+            "url": url,
+            "headers": {"Authorization": "Bearer runner-secret-token"},
+            "format": {"type": "json", "subject_token_field_name": "value"},
+        },
+    )
+    path = tmp_path / "gha-creds-0123.json"
+    path.write_text(json.dumps(config))
+    read = asked("", {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}, **{"api-endpoint": server.url})
+    made = login(read)
+    assert made.token() == "ya29.impersonated-2-secret"
+    assert made.account == ACCOUNT
+    assert "runner-secret-token" in made.secrets
+
+
+def test_a_token_file_that_is_not_there_is_named(server: TokenServer) -> None:
+    """An external_account file whose token source is missing here: exit 3, in google-auth's words."""
+    config = external(credential_source={"file": "/no/such/token"})
+    with pytest.raises(CredentialsError, match=r"no token to log in with: File '/no/such/token' was not found\."):
+        login(asked(config, **{"api-endpoint": server.url})).token()
+
+
+def test_a_machine_without_any_login_is_told_how_to_give_one(
+    server: TokenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last resort asks a metadata server once and briefly; where none is Google's, exit 3 with the cure."""
+    monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
+    clock = Clock()
+    with pytest.raises(CredentialsError, match="There are no credentials"):
+        login(asked(), clock).token()
+    assert clock.slept == []
+
+
+def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer) -> None:
+    """In a process of its own, since google-auth reads the server's address when it is imported."""
+    server.order(
+        Ordered(200, b"ok", {"Metadata-Flavor": "Google"}),
+        Ordered(200, b"example-project", {"Content-Type": "application/text"}),
+    )
+    host = server.url.removeprefix("http://")
+    program = (
+        "import random, time\nfrom uploader import credentials, inputs\n"
+        "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
+        "given = {'sleep': time.sleep, 'random': random.random, 'clock': time.monotonic}\n"
+        "login = credentials.load(read, ['scope'], **given)\n"
+        "print(login.token(), login.account)\n"
+    )
+    environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=environ
+    )
+    assert run.stdout == "ya29.machine-1-secret application default credentials\n"
+    assert run.stderr == ""
+
+
+def test_a_command_brings_a_token_only_where_google_auth_allows_it(
+    server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The opt-in is the environment's, never the configuration's own."""
+    answer = {
+        "version": 1,
+        "success": True,
+        "token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "id_token": signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"}),
+        "expiration_time": 4_000_000_000,
+    }
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    command = {"command": f"cat {tmp_path / 'answer.json'}", "timeout_millis": 5000}
+    read = asked(external(credential_source={"executable": command}), **{"api-endpoint": server.url})
+    with pytest.raises(CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"):
+        login(read).token()
+    assert server.seen == []
+    monkeypatch.setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
+    assert login(read).token() == "ya29.federated-1-secret"
+
+
+# --- the way there
+
+
+def test_a_proxy_is_used(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTP_PROXY and NO_PROXY mean what they mean to everybody else."""
+    key = service_account("http://127.0.0.2:9/token")
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    assert login(asked(key)).token() == "ya29.access-1-secret"
+    monkeypatch.setenv("NO_PROXY", "127.0.0.2")
+    with pytest.raises(TemporaryError):
+        login(asked(key, **{"max-retries": "0"})).token()
+
+
+def test_a_netrc_does_not_replace_the_authorization(server: TokenServer, home: Path) -> None:
+    """A default entry in .netrc, which requests would send instead of the bearer token, stays at home."""
+    (home / ".netrc").write_text("default login somebody password something\n")
+    assert login(keyless(server)).token() == "ya29.impersonated-2-secret"
+
+
+def test_a_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown authority is no passing failure; REQUESTS_CA_BUNDLE makes it known."""
+    path = self_signed(tmp_path)
+    with running(path) as server:
+        clock = Clock()
+        with pytest.raises(CredentialsError, match=r"is not trusted.*REQUESTS_CA_BUNDLE"):
+            login(asked(key_of(server)), clock).token()
+        assert clock.slept == []
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+        assert login(asked(key_of(server))).token() == "ya29.access-1-secret"
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody has signed but its own key, which is in the same file."""
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(timezone.utc)
+    certificate = (
+        x509.CertificateBuilder(name, name, rsa_key().public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(rsa_key(), hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    path.write_text(certificate.public_bytes(Encoding.PEM).decode() + pem())
+    return path
+
+
+# --- secrets
+
+
+def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
+    """The key, assertions and tokens as they come; the callback hears each one once."""
+    heard: list[str] = []
+    made = login(asked(key_of(server), **{"state-key": "a-state-secret"}), on_secret=heard.append)
+    assert pem() in heard
+    assert "a-state-secret" in heard
+    token = made.token()
+    assert token in heard
+    assert server.seen[0].fields["assertion"] in heard
+    assert len(heard) == len(set(heard))
+
+
+def test_single_braces_are_never_masked() -> None:
+    """A pretty-printed key must not make `{` a secret, which would blank half of the outputs."""
+    source = credentials.parse(asked(json.dumps(service_account(), indent=2)))
+    assert not {"{", "}"} & {line.strip() for secret in source.secrets for line in secret.splitlines()}
+
+
+def test_nothing_shows_a_secret(server: TokenServer) -> None:
+    """Neither the representations nor an error whose server repeats what it was sent."""
+    read = asked({**USER, "token_uri": f"{server.url}/token"})
+    source, made = credentials.parse(read), login(read)
+    echo = {"error": "invalid_grant", "error_description": "bad 1//refresh-secret-token and client-secret-1"}
+    server.order(Ordered(400, json.dumps(echo).encode()))
+    with pytest.raises(CredentialsError) as caught:
+        made.token()
+    said = repr(source) + repr(made) + str(caught.value) + repr(caught.value.__context__) + repr(caught.value.__cause__)
+    assert "secret-token" not in said
+    assert "client-secret-1" not in said
+    assert "bad *** and ***" in said
+
+
+def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
+    """The same for the same key however it was given, another for another key, the user's own with `state-key`."""
+    key = key_of(server)
+    encoded = base64.b64encode(json.dumps(key).encode()).decode()
+    plain, same = login(asked(key)).seal_key, login(asked(encoded)).seal_key
+    other = login(asked(service_account(private_key=other_key()))).seal_key
+    own = login(keyless(server, **{"state-key": "x" * 20})).seal_key
+    assert plain == same
+    assert plain is not None
+    assert own is not None
+    assert len({plain, other, own, login(asked(USER)).seal_key}) == 4

@@ -1,0 +1,466 @@
+"""What an APK or bundle says of itself: read right from real and made files, and no malformed byte is a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import re
+import shutil
+import struct
+import subprocess
+import time
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from google_emulator import specimens
+from google_emulator.specimens import make_apk, make_bundle, manifest_axml, manifest_proto
+from tests.support.real_artifacts import LARGE, SMALL, real_apk
+from uploader.errors import InputError
+from uploader.files.android.manifest import Manifest, read
+
+BUNDLE, CONFIG, APK = "base/manifest/AndroidManifest.xml", "BundleConfig.pb", "AndroidManifest.xml"
+
+
+def refusal(path: Path) -> str:
+    """The one sentence that reading the file ends with."""
+    with pytest.raises(InputError) as caught:
+        read(path)
+    (problem,) = caught.value.problems
+    assert problem.name == "files"
+    assert problem.what.startswith(path.name)
+    return problem.what
+
+
+def zipped(path: Path, *entries: tuple[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> Path:
+    """A zip as Python's standard library writes it: not this project's writer."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in entries:
+            archive.writestr(name, data)
+    return path
+
+
+def test_a_real_apk_tells_its_package_and_version() -> None:
+    """The 18 MB APK that nobody here built: package, version code 278, signed."""
+    path = real_apk(LARGE)
+    assert read(path) == Manifest("io.appium.uiautomator2.server", 278, "10.6.6", signed=True, kind="apk")
+
+
+def test_a_real_apk_is_read_in_under_200_ms() -> None:
+    """Only the directory and the manifest are read, not the 18 MB."""
+    path = real_apk(LARGE)
+    read(path)
+    begin = time.perf_counter()
+    read(path)
+    assert time.perf_counter() - begin < 0.2
+
+
+def test_a_real_apk_without_a_version_code_counts_as_0() -> None:
+    """The small APK is a test package without versionCode: Android takes it, internal sharing does, a release can't."""
+    assert read(real_apk(SMALL)).version_code == 0
+
+
+def badging(path: Path) -> tuple[str, int, str]:
+    """Package, version code (low 32 bits) and version name as aapt2 reads them."""
+    aapt2 = shutil.which("aapt2")
+    if aapt2 is None:
+        pytest.skip("needs aapt2 as an independent reader: it is not installed")
+    text = subprocess.run([aapt2, "dump", "badging", path], check=True, capture_output=True, text=True).stdout
+    found = re.match(r"package: name='(.*?)' versionCode='(\d+)' versionName='(.*?)'", text)
+    assert found is not None, text
+    return found[1], int(found[2]), found[3]
+
+
+def test_aapt2_reads_the_same_from_the_real_apk() -> None:
+    """Google's own tool agrees with this reader."""
+    manifest = read(real_apk(LARGE))
+    assert badging(real_apk(LARGE)) == (manifest.package, manifest.version_code, manifest.version_name)
+
+
+def test_aapt2_reads_what_the_specimen_maker_writes(tmp_path: Path) -> None:
+    """Google's own tool reads the made APK, so the maker is a fair witness for the reader."""
+    make_apk(tmp_path / "a.apk", "com.example.app", 42, "1.2 é 😀")
+    assert badging(tmp_path / "a.apk") == ("com.example.app", 42, "1.2 é 😀")
+
+
+def test_aapt2_converts_an_apk_to_a_bundle_manifest_that_reads_the_same(tmp_path: Path) -> None:
+    """The protobuf form comes from Google's own tool here, not from the specimen maker."""
+    aapt2 = shutil.which("aapt2")
+    if aapt2 is None:
+        pytest.skip("needs aapt2 as an independent writer: it is not installed")
+    make_apk(tmp_path / "a.apk", "com.example.app", (3 << 32) + 42, "1.2 é 😀")
+    proto = tmp_path / "proto.apk"
+    command = [aapt2, "convert", "--output-format", "proto", "-o", str(proto), str(tmp_path / "a.apk")]
+    converted = subprocess.run(command, check=False, capture_output=True, text=True)
+    if converted.returncode:
+        pytest.skip(f"needs an aapt2 that converts an APK without resources: {converted.stderr.strip()[-200:]}")
+    manifest = zipfile.ZipFile(proto).read(APK)
+    bundle = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifest))
+    assert read(bundle) == Manifest("com.example.app", (3 << 32) + 42, "1.2 é 😀", signed=False, kind="bundle")
+
+
+PACKAGES = st.from_regex(r"[a-z][a-z0-9_]{0,9}(\.[A-Z_a-z][a-z0-9_]{0,9}){1,3}", fullmatch=True).filter(
+    lambda name: not re.search(r"\._", name)
+)
+CODES = st.one_of(st.integers(0, 2**31), st.integers(0, 2**64 - 1))
+# Long names reach the two-byte lengths of the string pool; "versionCode" as a version name shares a pool entry.
+VERSIONS = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.just("versionCode"))
+
+
+@given(package=PACKAGES, code=CODES, version=VERSIONS, signed=st.booleans(), kind=st.sampled_from(["bundle", "apk"]))
+def test_what_was_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, package: str, code: int, version: str, signed: bool, kind: str
+) -> None:
+    """Any package, 64-bit version code and version name, in both encodings, comes back as it was."""
+    path = tmp_path_factory.getbasetemp() / f"any.{'aab' if kind == 'bundle' else 'apk'}"
+    (make_bundle if kind == "bundle" else make_apk)(path, package, code, version, signed=signed)
+    found = read(path)
+    assert (found.package, found.version_code, found.version_name) == (package, code, version)
+    assert (found.signed, found.kind) == (signed, kind)
+
+
+@given(code=CODES, version=VERSIONS)
+def test_utf16_manifests_read_the_same(tmp_path_factory: pytest.TempPathFactory, code: int, version: str) -> None:
+    """Older tools write the string pool in UTF-16."""
+    manifest = manifest_axml("com.example.app", code, version, utf16=True)
+    path = zipped(tmp_path_factory.getbasetemp() / "utf16.apk", (APK, manifest))
+    assert (read(path).version_code, read(path).version_name) == (code, version)
+
+
+def test_an_absurdly_long_version_name_is_cut(tmp_path: Path) -> None:
+    """A version name goes into logs and names; 255 characters are enough for any honest one."""
+    make_apk(tmp_path / "a.apk", "com.example.app", 1, "9" * 40_000)
+    make_bundle(tmp_path / "a.aab", "com.example.app", 1, "9" * 40_000)
+    assert read(tmp_path / "a.apk").version_name == read(tmp_path / "a.aab").version_name == "9" * 255
+
+
+def test_the_resource_id_counts_before_the_name(tmp_path: Path) -> None:
+    """Shrinkers blank or swap attribute names; Android goes by the resource id, and so does this reader."""
+    manifest = manifest_axml("com.example.app", 42, "1.0").replace(b"versionCode\0", b"xxxxxxxCode\0")
+    assert read(zipped(tmp_path / "a.apk", (APK, manifest))).version_code == 42
+
+
+def axml_with_code(kind: int, data: int) -> bytes:
+    """A manifest whose version code has another type: the value follows size, zero and type in Res_value."""
+    manifest = manifest_axml("com.example.app", 0x01020304, "1.0")
+    return manifest.replace(struct.pack("<HBBI", 8, 0, 0x10, 0x01020304), struct.pack("<HBBI", 8, 0, kind, data))
+
+
+def test_a_hexadecimal_version_code_is_a_number(tmp_path: Path) -> None:
+    """`android:versionCode="0x2a"` is compiled to its own type."""
+    assert read(zipped(tmp_path / "a.apk", (APK, axml_with_code(0x11, 42)))).version_code == 42
+
+
+def test_a_version_code_taken_from_a_resource_is_told_not_guessed(tmp_path: Path) -> None:
+    """The resource table is not read; the sentence says what to write instead."""
+    path = zipped(tmp_path / "a.apk", (APK, axml_with_code(0x01, 0x7F010002)))
+    assert "takes versionCode from a resource (@0x7f010002)" in refusal(path)
+
+
+def test_a_version_name_taken_from_a_resource_is_unknown(tmp_path: Path) -> None:
+    """The name is decoration: the artifact is good without it."""
+    manifest = manifest_axml("com.example.app", 42, "1.0")
+    element = struct.pack("<HBB", 8, 0, 0x03)
+    at = manifest.index(element)  # the first string value is versionName's
+    manifest = manifest[: at + 3] + b"\x01" + manifest[at + 4 :]
+    found = read(zipped(tmp_path / "a.apk", (APK, manifest)))
+    assert (found.version_code, found.version_name) == (42, "")
+
+
+def test_a_bundle_that_takes_its_version_code_from_a_resource_is_told(tmp_path: Path) -> None:
+    """The same in the protobuf form: Item.ref instead of Item.prim."""
+    compiled = bytes([7 << 3 | 2, 2, 6 << 3, 42])
+    reference = bytes([1 << 3 | 2, 2, 2 << 3, 9])
+    manifest = manifest_proto("com.example.app", 42, "1.0")
+    assert manifest.count(compiled) == 1
+    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifest.replace(compiled, reference)))
+    assert "takes versionCode from a resource (@0x00000009)" in refusal(path)
+
+
+def test_a_negative_version_code_is_read_as_android_reads_it(tmp_path: Path) -> None:
+    """An int32 on the protobuf wire is sign-extended to ten bytes; Android takes its low 32 bits."""
+    item = specimens._field(7, specimens._number(6, 2**64 - 1))
+    root = specimens._field(3, b"manifest") + b"".join(
+        specimens._field(4, attribute)
+        for attribute in (
+            specimens._field(2, b"package") + specimens._field(3, b"a.b"),
+            specimens._attribute("versionCode", "-1", specimens.VERSION_CODE, item),
+        )
+    )
+    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, specimens._field(1, root)))
+    assert read(path).version_code == 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("extension", ["RSA", "DSA", "EC", "rsa"])
+def test_a_jar_signature_counts_for_both_kinds(tmp_path: Path, extension: str) -> None:
+    """v1: a signature block in META-INF, whatever its algorithm."""
+    block = (f"META-INF/KEY.{extension}", b"x")
+    assert read(zipped(tmp_path / "a.apk", (APK, manifest_axml("a.b", 1, "")), block)).signed
+    assert read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifest_proto("a.b", 1, "")), block)).signed
+
+
+def test_files_in_meta_inf_that_are_no_signature_do_not_count(tmp_path: Path) -> None:
+    """A manifest, a digest list or a nested file sign nothing."""
+    others = [("META-INF/MANIFEST.MF", b""), ("META-INF/CERT.SF", b""), ("META-INF/x/CERT.RSA", b"")]
+    assert not read(zipped(tmp_path / "a.apk", (APK, manifest_axml("a.b", 1, "")), *others)).signed
+
+
+def with_signing_block(path: Path, *schemes: int, size: int | None = None) -> Path:
+    """Inserts an APK Signing Block before the directory of an unsigned APK."""
+    make_apk(path, "com.example.app", 1, "1.0", signed=False)
+    data = path.read_bytes()
+    (directory,) = struct.unpack_from("<I", data, len(data) - 6)
+    pairs = b"".join(struct.pack("<QI", 4 + 10, scheme) + bytes(10) for scheme in schemes)
+    length = len(pairs) + 24 if size is None else size
+    block = struct.pack("<Q", length) + pairs + struct.pack("<Q", length) + b"APK Sig Block 42"
+    end = bytearray(data[directory:])
+    struct.pack_into("<I", end, len(end) - 6, directory + len(block))
+    path.write_bytes(data[:directory] + block + end)
+    return path
+
+
+@pytest.mark.parametrize("scheme", [0x7109871A, 0xF05368C0, 0x1B93AD61])
+def test_the_apk_signing_block_counts(tmp_path: Path, scheme: int) -> None:
+    """v2, v3 and v3.1 stand between the entries and the directory, also behind other pairs."""
+    assert read(with_signing_block(tmp_path / "a.apk", 0x504B4453, scheme)).signed
+
+
+@pytest.mark.parametrize("size", [None, 0, 23, 24, 2**64 - 1, 10_000])
+def test_a_signing_block_without_a_signature_does_not_count(tmp_path: Path, size: int | None) -> None:
+    """Dependency info alone, or a block whose size is impossible, signs nothing and harms nothing."""
+    assert not read(with_signing_block(tmp_path / "a.apk", 0x504B4453, size=size)).signed
+
+
+@pytest.mark.parametrize(("wrong", "make"), [("a.aab", make_apk), ("a.apk", make_bundle)])
+def test_a_file_named_like_the_other_kind_is_refused(tmp_path: Path, wrong: str, make: object) -> None:
+    """Play has an endpoint for each kind; the content decides and the name must not lie."""
+    assert callable(make)
+    make(tmp_path / wrong, "com.example.app", 1, "1.0")
+    assert "is named like" in refusal(tmp_path / wrong)
+
+
+def test_a_file_with_another_ending_is_told_by_its_content(tmp_path: Path) -> None:
+    """Only `.aab` and `.apk` claim anything."""
+    make_bundle(tmp_path / "release.bin", "com.example.app", 1, "1.0")
+    assert read(tmp_path / "release.bin").kind == "bundle"
+
+
+GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "is empty (0 bytes)"),
+        (b"P", "is no zip archive"),
+        (b"<html>not found</html>", "is no zip archive"),
+        (b"PK\3\4" + bytes(100), "is cut short"),
+        (b"PK\5\6" + bytes(18), "neither an APK nor"),
+        (b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 500, 0), "cut short or damaged"),
+        (b"x" * 46 + b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 0, 0), "directory can't be read"),
+        (b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0), "declares a directory"),
+    ],
+)
+def test_what_is_no_whole_zip_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+    """Empty, foreign, cut and lying files each get their own sentence."""
+    (tmp_path / "a.aab").write_bytes(data)
+    assert sentence in refusal(tmp_path / "a.aab")
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    """A file that vanished after it was found is an input problem, not a traceback."""
+    assert "can't be read: No such file" in refusal(tmp_path / "gone.aab")
+
+
+def test_a_truncated_bundle_is_refused_wherever_it_was_cut(tmp_path: Path) -> None:
+    """No prefix of a bundle is a bundle."""
+    make_bundle(tmp_path / "whole.aab", "com.example.app", 1, "1.0")
+    whole = (tmp_path / "whole.aab").read_bytes()
+    for length in range(0, len(whole), 7):
+        (tmp_path / "cut.aab").write_bytes(whole[:length])
+        assert refusal(tmp_path / "cut.aab")
+
+
+def test_a_bundle_without_its_parts_is_refused(tmp_path: Path) -> None:
+    """The base module's manifest and BundleConfig.pb are both needed; a plain zip is neither kind."""
+    assert "has no base module" in refusal(zipped(tmp_path / "a.aab", (CONFIG, b"")))
+    assert "no BundleConfig.pb" in refusal(zipped(tmp_path / "b.aab", (BUNDLE, manifest_proto("a.b", 1, ""))))
+    assert "neither an APK nor" in refusal(zipped(tmp_path / "c.aab", ("readme.txt", b"hello")))
+
+
+def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    """A manifest that declares, or really has, more than 16 MiB is refused without holding more than that."""
+    honest = zipped(tmp_path / "a.apk", (APK, bytes(17 << 20)))
+    assert "no more than 16,777,216 are believed" in refusal(honest)
+    data = honest.read_bytes().replace(struct.pack("<I", 17 << 20), struct.pack("<I", 1000))
+    honest.write_bytes(data)
+    assert "differs from its checksum" in refusal(honest)
+
+
+def test_an_encrypted_manifest_is_refused(tmp_path: Path) -> None:
+    """The flag bit in the directory says so; there is no password to ask for."""
+    path = zipped(tmp_path / "a.apk", (APK, GOOD_APK))
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"PK\1\2") + 8] |= 1
+    path.write_bytes(data)
+    assert "encrypted" in refusal(path)
+
+
+def test_two_manifests_in_one_archive_are_refused(tmp_path: Path) -> None:
+    """Readers disagree about which one counts, which has been used to smuggle one in."""
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        path = zipped(tmp_path / "a.apk", (APK, GOOD_APK), (APK, GOOD_APK))
+    assert "twice" in refusal(path)
+
+
+def test_other_compressions_are_refused(tmp_path: Path) -> None:
+    """Android knows stored and deflated entries only."""
+    assert "method 12" in refusal(zipped(tmp_path / "a.apk", (APK, GOOD_APK), compression=zipfile.ZIP_BZIP2))
+
+
+def test_a_flipped_bit_in_the_manifest_is_noticed(tmp_path: Path) -> None:
+    """The checksum of the entry is checked."""
+    path = zipped(tmp_path / "a.apk", (APK, GOOD_APK), compression=zipfile.ZIP_STORED)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"1.0\0")] ^= 1
+    path.write_bytes(data)
+    assert "differs from its checksum" in refusal(path)
+
+
+def test_a_zip_comment_is_allowed(tmp_path: Path) -> None:
+    """The end record is found behind a comment, even one that holds its magic."""
+    with zipfile.ZipFile(tmp_path / "a.apk", "w") as archive:
+        archive.writestr(APK, GOOD_APK)
+        archive.comment = b"PK\5\6" + bytes(30)
+    assert read(tmp_path / "a.apk").version_code == 1
+
+
+@pytest.mark.parametrize(
+    "package", ["", "nodots", "a..b", "1a.b", "a.b/../../c", "a.b\n::error::x", "a.é", "a." + "b" * 300]
+)
+def test_a_package_name_that_is_none_is_refused(tmp_path: Path, package: str) -> None:
+    """The name goes into URLs and logs: only letters, digits, underscores and dots, as Android demands."""
+    make_bundle(tmp_path / "a.aab", package, 1, "1.0")
+    assert "without a valid package name" in refusal(tmp_path / "a.aab")
+
+
+def test_a_text_manifest_is_refused(tmp_path: Path) -> None:
+    """A source manifest packed as it is was never compiled."""
+    path = zipped(tmp_path / "a.apk", (APK, b"<?xml version='1.0'?><manifest package='a.b'/>"))
+    assert "not in Android's binary form" in refusal(path)
+
+
+def test_a_manifest_with_another_root_is_refused(tmp_path: Path) -> None:
+    """Any compiled XML is not a manifest."""
+    other = manifest_axml("com.example.app", 1, "1.0").replace(b"manifest\0", b"manifold\0")
+    assert "root is not <manifest>" in refusal(zipped(tmp_path / "a.apk", (APK, other)))
+
+
+def read_or_refuse(path: Path) -> None:
+    """Reads the file; the only thing that may be raised is an InputError for `files`."""
+    with contextlib.suppress(InputError):
+        read(path)
+        return
+    assert refusal(path)
+
+
+def read_manifest_bytes(folder: Path, kind: str, manifest: bytes) -> None:
+    """Reads a file of the kind with this manifest in it."""
+    path = folder / ("fuzz.aab" if kind == "bundle" else "fuzz.apk")
+    entries = [(CONFIG, b""), (BUNDLE, manifest)] if kind == "bundle" else [(APK, manifest)]
+    read_or_refuse(zipped(path, *entries, compression=zipfile.ZIP_STORED))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(["bundle", "apk"]))
+def test_damaged_manifests_are_never_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, kind: str
+) -> None:
+    """A good manifest with bytes changed, cut out or put in: read, or refused as an input."""
+    good = (
+        manifest_proto("com.example.app", 7 << 32 | 1, "1.0")
+        if kind == "bundle"
+        else manifest_axml("a.b", 7 << 32, "1")
+    )
+    damaged = bytearray(good)
+    for at, value in data.draw(st.lists(st.tuples(st.integers(0, len(good) - 1), st.integers(0, 255)), max_size=6)):
+        damaged[at] = value
+    begin, end = sorted(data.draw(st.tuples(st.integers(0, len(good)), st.integers(0, len(good)))))
+    if data.draw(st.booleans()):
+        damaged[begin:end] = data.draw(st.binary(max_size=8))
+    read_manifest_bytes(tmp_path_factory.getbasetemp(), kind, bytes(damaged))
+
+
+@given(manifest=st.binary(max_size=300), kind=st.sampled_from(["bundle", "apk"]))
+def test_any_bytes_as_a_manifest_are_never_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, manifest: bytes, kind: str
+) -> None:
+    """Random bytes where the manifest should be."""
+    read_manifest_bytes(tmp_path_factory.getbasetemp(), kind, manifest)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8), tail=st.booleans()
+)
+def test_damaged_zips_are_never_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], tail: bool
+) -> None:
+    """A good bundle with bytes changed anywhere, or just in the directory at its end."""
+    path = tmp_path_factory.getbasetemp() / "damaged.aab"
+    make_bundle(path, "com.example.app", 1, "1.0")
+    damaged = bytearray(path.read_bytes())
+    for at, value in changes:
+        damaged[-1 - at % 500 if tail else at % len(damaged)] = value
+    path.write_bytes(damaged)
+    read_or_refuse(path)
+
+
+def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:
+    """Twenty thousand nested elements are skipped by the length of the outermost."""
+    nested = b""
+    for _ in range(20_000):
+        nested = specimens._field(1, specimens._field(5, nested))
+    element = manifest_proto("com.example.app", 1, "1.0")
+    prefix = specimens._field(1, b"")[:1]
+    body = element[len(prefix) + len(specimens._varint(len(element) - 3)) :]
+    deep = specimens._field(1, body + specimens._field(5, nested))
+    assert read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, deep))).version_code == 1
+
+
+@pytest.mark.parametrize("size", [0, 5_000_000])
+@pytest.mark.parametrize("make", [make_bundle, make_apk])
+def test_specimens_are_whole_zips_of_the_asked_size_and_always_the_same(
+    tmp_path: Path, size: int, make: object
+) -> None:
+    """Python's zipfile finds every checksum right, and a second run writes the same bytes."""
+    assert callable(make)
+    for name in ("a", "b"):
+        make(tmp_path / name, "com.example.app", 1, "1.0", size)
+    first, second = (tmp_path / "a").read_bytes(), (tmp_path / "b").read_bytes()
+    assert zipfile.ZipFile(io.BytesIO(first)).testzip() is None
+    assert hashlib.sha256(first).digest() == hashlib.sha256(second).digest()
+    assert size in (0, len(first))
+
+
+@pytest.mark.parametrize("size", [1 << 30, 0xFFFFFFFF - 1, 0xFFFFFFFF, (4 << 30) + 77, 100 << 30])
+def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(tmp_path: Path, size: int) -> None:
+    """Gigabytes in milliseconds, in zip64 where it has to be; both this reader and Python's find their way."""
+    path = tmp_path / "big.aab"
+    make_bundle(path, "com.example.app", 42, "1.0", size, sparse=True)
+    assert path.stat().st_size == size
+    assert path.stat().st_blocks * 512 < 1 << 20
+    assert read(path).version_code == 42
+    payload = zipfile.ZipFile(path).getinfo("base/assets/payload.bin")
+    assert size - 4096 < payload.file_size < size
+
+
+@given(st.integers(0, 20_000))
+def test_the_checksum_of_a_hole_is_that_of_its_zeros(length: int) -> None:
+    """The shortcut agrees with zlib."""
+    assert specimens._crc_of_zeros(length) == zlib.crc32(bytes(length))

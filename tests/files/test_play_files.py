@@ -1,0 +1,696 @@
+"""What goes with a Play release beside its artifacts: checked offline, told in words, put right where that is safe."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from uploader.errors import InputError
+from uploader.files.android import companion_files, native_symbols, release_notes, store_listing
+from uploader.files.android.release_notes import Notes
+from uploader.files.artifacts import Artifact
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    """Makes files with their folders."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def problems(call: Callable[[], object], input_name: str) -> list[str]:
+    """The sentences that the call ends with, all for one input."""
+    with pytest.raises(InputError) as caught:
+        call()
+    assert {problem.name for problem in caught.value.problems} == {input_name}
+    return [problem.what for problem in caught.value.problems]
+
+
+def notes(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> Notes:
+    """Notes without any warning."""
+    found, warnings = release_notes.notes(folder, codes, tracks)
+    assert warnings == ()
+    return found
+
+
+def note_problems(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> list[str]:
+    """What is wrong with the notes."""
+    return problems(lambda: release_notes.notes(folder, codes, tracks, within=folder.parent), "whats-new-directory")
+
+
+# Release notes
+
+
+def test_notes_in_the_whatsnew_layout(tmp_path: Path) -> None:
+    """`whatsnew-<language>`, with or without .txt."""
+    write(tmp_path, {"whatsnew-en-US": "Hello", "whatsnew-de-DE.txt": "Hallo"})
+    assert notes(tmp_path) == {None: {"de-DE": "Hallo", "en-US": "Hello"}}
+
+
+def test_notes_in_fastlanes_layout(tmp_path: Path) -> None:
+    """The version's own file wins over default.txt; of several versions the highest with a file counts."""
+    write(
+        tmp_path,
+        {
+            "en-US/changelogs/7.txt": "seven",
+            "en-US/changelogs/9.txt": "nine",
+            "en-US/changelogs/default.txt": "any",
+            "de-DE/changelogs/default.txt": "alle",
+            "en-US/title.txt": "a listing text, which is another input's",
+        },
+    )
+    assert notes(tmp_path, (7, 8)) == {None: {"en-US": "seven", "de-DE": "alle"}}
+    assert notes(tmp_path, (9, 7)) == {None: {"en-US": "nine", "de-DE": "alle"}}
+    assert notes(tmp_path, (1,)) == {None: {"en-US": "any", "de-DE": "alle"}}
+
+
+@pytest.mark.parametrize("prefix", ["release-notes/", ""])
+def test_notes_in_gradle_play_publishers_layout(tmp_path: Path, prefix: str) -> None:
+    """A track's own file wins, and languages that it lacks come from default.txt."""
+    write(
+        tmp_path,
+        {
+            f"{prefix}en-US/default.txt": "all",
+            f"{prefix}de-DE/default.txt": "alle",
+            f"{prefix}en-US/beta.txt": "testers",
+            f"{prefix}en-US/wear:production.txt": "watches",
+            f"{prefix}en-US/alpha.txt": "not asked for",
+        },
+    )
+    assert notes(tmp_path, tracks=("beta", "production", "wear:production")) == {
+        None: {"en-US": "all", "de-DE": "alle"},
+        "beta": {"en-US": "testers", "de-DE": "alle"},
+        "wear:production": {"en-US": "watches", "de-DE": "alle"},
+    }
+
+
+def test_notes_in_two_layouts_are_refused(tmp_path: Path) -> None:
+    """Which one would be published is not for this program to guess."""
+    write(tmp_path, {"whatsnew-en-US": "one", "en-US/changelogs/default.txt": "two"})
+    (problem,) = note_problems(tmp_path)
+    assert "two layouts" in problem
+
+
+def test_a_missing_or_empty_notes_directory_is_an_error(tmp_path: Path) -> None:
+    """Found before the upload, not after it."""
+    assert "is not a folder" in note_problems(tmp_path / "gone")[0]
+    assert "no release notes for this release" in note_problems(tmp_path)[0]
+    write(tmp_path, {"en-US/changelogs/7.txt": "seven"})
+    assert "no release notes for this release" in note_problems(tmp_path, (8,))[0]
+
+
+def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> None:
+    """One language has a file for the version, another was forgotten."""
+    write(tmp_path, {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"})
+    found, warnings = release_notes.notes(tmp_path, (8,), ())
+    assert found == {None: {"en-US": "eight"}}
+    assert len(warnings) == 1
+    assert "de-DE has no notes for this release" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\xef\xbb\xbfHi", "Hi"),
+        ("Grüße".encode("utf-16"), "Grüße"),
+        ("Grüße".encode("utf-16-be"), None),
+        (b"\xfe\xff" + "Grüße".encode("utf-16-be"), "Grüße"),
+        (b"a\r\nb\rc\n\n", "a\nb\nc"),
+        (b"\n  a \t\n", "a"),
+        (b"Gr\xfc\xdfe", None),
+        (b"a\x1b[31mb", None),
+        (b"a\0b", None),
+        (b"tab\tok", "tab\tok"),
+    ],
+)
+def test_encodings_line_ends_and_control_characters(tmp_path: Path, data: bytes, text: str | None) -> None:
+    """Byte order marks and CRLF are put right; what is no text is refused."""
+    write(tmp_path, {"whatsnew-en-US": data})
+    if text is None:
+        assert note_problems(tmp_path)
+    else:
+        assert notes(tmp_path) == {None: {"en-US": text}}
+
+
+def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> None:
+    """Unicode characters: neither bytes nor trimmed line ends count, 501 are refused."""
+    write(tmp_path, {"whatsnew-en-US": "ü" * 500 + "\n", "whatsnew-de-DE": "日" * 501})
+    (problem,) = note_problems(tmp_path)
+    assert problem.endswith("whatsnew-de-DE has 501 characters, Play takes 500.")
+
+
+def test_500_emoji_are_allowed_with_a_warning(tmp_path: Path) -> None:
+    """500 characters, but 1000 UTF-16 units: no document forbids it, people should know."""
+    write(tmp_path, {"whatsnew-en-US": "😀" * 500})
+    found, warnings = release_notes.notes(tmp_path, (), ())
+    assert found == {None: {"en-US": "😀" * 500}}
+    assert "1000 in UTF-16" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("en_US", "en-US"), ("EN-us", "en-US"), ("english", ""), ("", ""), ("de-de", "de-DE")]
+)
+def test_a_name_that_is_no_language_is_refused_with_the_right_spelling(tmp_path: Path, name: str, hint: str) -> None:
+    """Play would refuse it after the upload."""
+    write(tmp_path, {f"whatsnew-{name}": "x"})
+    (problem,) = note_problems(tmp_path)
+    assert "is not a language name" in problem
+    assert (f"Did you mean {hint}?" in problem) is bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("en", "en-AU or en-CA"), ("he-IL", "iw-IL"), ("de-AT", "de-DE"), ("xx-XX", "")]
+)
+def test_a_language_that_google_does_not_list_is_a_warning(tmp_path: Path, name: str, hint: str) -> None:
+    """The list is Google's and grows; the nearest names are offered."""
+    write(tmp_path, {f"whatsnew-{name}": "x"})
+    found, warnings = release_notes.notes(tmp_path, (), ())
+    assert found == {None: {name: "x"}}
+    assert "is not in Google's list" in warnings[0]
+    assert hint in warnings[0]
+
+
+def test_unknown_and_empty_files_are_warned_about(tmp_path: Path) -> None:
+    """A stray file is not used, an empty one gives no notes; hidden files are nobody's business."""
+    write(tmp_path, {"whatsnew-en-US": "x", "whatsnew-fr-FR": " \n", "README.md": "?", ".DS_Store": b"\0"})
+    found, warnings = release_notes.notes(tmp_path, (), ())
+    assert found == {None: {"en-US": "x"}}
+    assert [w.split(": ", 1)[1] for w in warnings] == [
+        f"{tmp_path.name}/README.md is not used: it is not named whatsnew-<language>.",
+        f"{tmp_path.name}/whatsnew-fr-FR is empty: no notes for `fr-FR`.",
+    ]
+
+
+def test_all_problems_of_the_notes_come_together(tmp_path: Path) -> None:
+    """One run tells them all, and a language with two files is one of them."""
+    write(tmp_path, {"whatsnew-en-US": "x", "whatsnew-en-US.txt": "y", "whatsnew-d": "z", "whatsnew-fr-FR": b"\xff"})
+    assert len(note_problems(tmp_path)) == 3
+
+
+def test_notes_that_are_a_link_out_of_the_workspace_are_refused(tmp_path: Path) -> None:
+    """Notes are published: a planted link must not publish a file of the runner."""
+    secret = write(tmp_path, {"secret": "token"}) / "secret"
+    (write(tmp_path / "ws", {"notes/whatsnew-de-DE": "x"}) / "notes" / "whatsnew-en-US").symlink_to(secret)
+    folder = tmp_path / "ws" / "notes"
+    (problem,) = note_problems(folder)
+    assert "outside the workspace" in problem
+    assert "token" not in problem
+    assert release_notes.notes(folder, (), (), within=None)[0] == {None: {"de-DE": "x", "en-US": "token"}}
+
+
+def test_a_pipe_or_a_huge_file_is_no_text(tmp_path: Path) -> None:
+    """Neither is opened and read to its end."""
+    write(tmp_path, {"en-US/changelogs/default.txt": b"x" * 70_000})
+    (tmp_path / "de-DE/changelogs").mkdir(parents=True)
+    os.mkfifo(tmp_path / "de-DE/changelogs/default.txt")
+    pipe, huge = note_problems(tmp_path)
+    assert "not a regular file" in pipe
+    assert "70,000 bytes" in huge
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_as_notes_are_a_text_or_a_problem(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    """No content is a traceback, and what comes out is text that JSON carries."""
+    folder = write(tmp_path_factory.getbasetemp() / "any-notes", {"whatsnew-en-US": data})
+    try:
+        found, _ = release_notes.notes(folder, (), ())
+    except InputError:
+        return
+    for text in found[None].values():
+        assert text.encode()
+        assert "\r" not in text
+
+
+# Images and listing texts
+
+
+def png(width: int, height: int) -> bytes:
+    """A whole grey PNG of one scanline's worth of data: enough for every reader of headers."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(width + 1)))
+        + chunk(b"IEND", b"")
+    )
+
+
+def jpeg(width: int, height: int, frame: int = 0xC0) -> bytes:
+    """A JPEG's segments: Exif, a table, fill bytes, the frame header, a scan, the end."""
+    exif = b"\xff\xe1" + struct.pack(">H", 2 + 5000) + b"\xff\xc0" * 2500
+    table = b"\xff\xc4" + struct.pack(">H", 2 + 10) + bytes(10)
+    size = b"\xff\xff" + bytes([frame]) + struct.pack(">HBHHB", 11, 8, height, width, 1) + bytes(3)
+    return b"\xff\xd8" + exif + table + b"\xff" + size + b"\xff\xda\x00\x08" + bytes(6) + b"data\xff\xd9"
+
+
+def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple[str, ...]]:
+    """Problems and warnings of one image in one place."""
+    write(folder, {f"en-US/images/{name}": data})
+    try:
+        return [], store_listing.listing(folder)[1]
+    except InputError as error:
+        return [problem.what for problem in error.problems], ()
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "height"),
+    [
+        ("icon.png", 512, 512),
+        ("featureGraphic.jpg", 1024, 500),
+        ("tvBanner.PNG", 1280, 720),
+        ("phoneScreenshots/1.png", 1080, 1920),
+        ("phoneScreenshots/1.png", 320, 640),
+        ("sevenInchScreenshots/1.jpeg", 3840, 2160),
+        ("tenInchScreenshots/1.png", 7680, 4320),
+        ("tvScreenshots/1.png", 1920, 1080),
+        ("wearScreenshots/1.png", 384, 384),
+    ],
+)
+def test_images_that_play_takes(tmp_path: Path, name: str, width: int, height: int) -> None:
+    """All eight types, at their edges, in both formats, without a warning."""
+    make = png if name.lower().endswith("png") else jpeg
+    assert image_result(tmp_path, name, make(width, height)) == ([], ())
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "height", "sentence"),
+    [
+        ("icon.png", 511, 512, "511 x 512 pixels, icon takes 512 x 512"),
+        ("featureGraphic.png", 500, 1024, "featureGraphic takes 1024 x 500"),
+        ("tvBanner.png", 320, 180, "tvBanner takes 1280 x 720"),
+        ("phoneScreenshots/1.png", 319, 600, "320 to 3840 on each side"),
+        ("phoneScreenshots/1.png", 2000, 3841, "320 to 3840 on each side"),
+        ("tenInchScreenshots/1.png", 4000, 7681, "320 to 7680 on each side"),
+        ("wearScreenshots/1.png", 383, 383, "384 to 3840 on each side"),
+    ],
+)
+def test_images_of_a_wrong_size_are_refused(tmp_path: Path, name: str, width: int, height: int, sentence: str) -> None:
+    """The sentence has what the image is and what its type takes."""
+    found, _ = image_result(tmp_path, name, png(width, height))
+    assert len(found) == 1
+    assert sentence in found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "height", "sentence"),
+    [
+        ("phoneScreenshots/1.png", 1000, 2001, "twice the other"),
+        ("tenInchScreenshots/1.png", 800, 1280, "1080 or more"),
+        ("wearScreenshots/1.png", 384, 400, "square"),
+    ],
+)
+def test_images_against_googles_advice_are_a_warning(
+    tmp_path: Path, name: str, width: int, height: int, sentence: str
+) -> None:
+    """Documented in the console, not enforced by the API: people decide."""
+    found, warnings = image_result(tmp_path, name, png(width, height))
+    assert found == []
+    assert len(warnings) == 1
+    assert sentence in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "neither PNG nor JPEG"),
+        (b"GIF89a", "neither PNG nor JPEG"),
+        (b"<svg/>", "neither PNG nor JPEG"),
+        (png(512, 512)[:40], "cut short"),
+        (png(512, 512)[:20], "cut short"),
+        (png(0, 512), "damaged"),
+        (jpeg(512, 512)[:-2], "cut short"),
+        (b"\xff\xd8\xff", "cut short"),
+        (b"\xff\xd8\xff\xe1\x00\x00", "cut short"),
+        (b"\xff\xd8" + b"\xff" * 100, "cut short"),
+    ],
+)
+def test_what_is_no_whole_image_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+    """The content decides, not the name."""
+    found, _ = image_result(tmp_path, "icon.png", data)
+    assert len(found) == 1
+    assert sentence in found[0]
+
+
+def test_progressive_jpegs_have_their_size_read(tmp_path: Path) -> None:
+    """Any start-of-frame marker counts, and tables in the same range do not."""
+    assert image_result(tmp_path, "icon.jpg", jpeg(512, 512, frame=0xC2)) == ([], ())
+
+
+def test_an_image_over_15_mib_is_refused_without_being_read(tmp_path: Path) -> None:
+    """The API's limit for every type."""
+    path = write(tmp_path, {"en-US/images/icon.png": png(512, 512)}) / "en-US/images/icon.png"
+    os.truncate(path, (15 << 20) + 1)
+    assert "15 MiB" in problems(lambda: store_listing.listing(tmp_path), "images-directory")[0]
+
+
+@settings(max_examples=200)
+@given(
+    st.binary(max_size=64),
+    st.sampled_from([b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", png(512, 512)[:30], jpeg(9, 9)[-60:]]),
+)
+def test_any_bytes_as_an_image_are_never_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, head: bytes
+) -> None:
+    """Problems or not, in words, and in bounded time."""
+    found, _ = image_result(tmp_path_factory.getbasetemp() / "any-image", "icon.png", head + data)
+    assert all("icon.png" in problem for problem in found)
+
+
+def test_the_listing_of_two_languages(tmp_path: Path) -> None:
+    """Texts under the API's names; images by language and type, screenshots in the order of their names."""
+    write(
+        tmp_path / "android",
+        {
+            "en-US/title.txt": "App\n",
+            "en-US/short_description.txt": "Short",
+            "en-US/full_description.txt": "Full\r\ntext",
+            "en-US/video.txt": "https://www.youtube.com/watch?v=x",
+            "en-US/changelogs/1.txt": "not here",
+            "en-US/images/icon.png": png(512, 512),
+            "en-US/images/phoneScreenshots/2.png": png(1080, 1920),
+            "en-US/images/phoneScreenshots/1.jpg": jpeg(1080, 1920),
+            "de-DE/title.txt": "Anwendung",
+            "de-DE/video.txt": "",
+        },
+    )
+    found, warnings = store_listing.listing(tmp_path / "android", name="fastlane/metadata/android", within=tmp_path)
+    assert warnings == ()
+    assert found.texts == {
+        "de-DE": {"title": "Anwendung"},
+        "en-US": {
+            "title": "App",
+            "shortDescription": "Short",
+            "fullDescription": "Full\ntext",
+            "video": "https://www.youtube.com/watch?v=x",
+        },
+    }
+    names = {place: [image.name for image in pictures] for place, pictures in found.images.items()}
+    prefix = "fastlane/metadata/android/en-US/images"
+    assert names == {
+        ("en-US", "icon"): [f"{prefix}/icon.png"],
+        ("en-US", "phoneScreenshots"): [f"{prefix}/phoneScreenshots/1.jpg", f"{prefix}/phoneScreenshots/2.png"],
+    }
+
+
+@pytest.mark.parametrize(("name", "limit"), [("title", 30), ("short_description", 80), ("full_description", 4000)])
+def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) -> None:
+    """30, 80 and 4000 characters."""
+    write(tmp_path, {f"en-US/{name}.txt": "é" * limit})
+    assert store_listing.listing(tmp_path)[1] == ()
+    write(tmp_path, {f"en-US/{name}.txt": "é" * (limit + 1)})
+    assert (
+        f"{limit + 1} characters, Play takes {limit}"
+        in problems(lambda: store_listing.listing(tmp_path), "images-directory")[0]
+    )
+
+
+def test_what_the_listing_does_not_know_is_warned_about(tmp_path: Path) -> None:
+    """Misspelled types and stray files would silently be missing in the store."""
+    write(
+        tmp_path,
+        {
+            "README.md": "?",
+            "en-US/title.txt": "App",
+            "en-US/tittle.txt": "App",
+            "en-US/images/promoGraphic.png": png(180, 120),
+            "en-US/images/phoneScreenshot/1.png": png(1080, 1920),
+            "en-US/images/phoneScreenshots/notes.txt": "?",
+        },
+    )
+    found, warnings = store_listing.listing(tmp_path)
+    assert found.images == {}
+    assert len(warnings) == 5
+
+
+def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
+    """Too many screenshots, two icons, a text that is no address, a language that is none."""
+    files: dict[str, str | bytes] = {f"en-US/images/phoneScreenshots/{n}.png": png(1080, 1920) for n in range(9)}
+    files |= {
+        "en-US/images/icon.png": png(512, 512),
+        "en-US/images/icon.jpg": jpeg(512, 512),
+        "en-US/video.txt": "my video",
+        "en_GB/title.txt": "App",
+    }
+    found = problems(lambda: store_listing.listing(write(tmp_path, files)), "images-directory")
+    assert len(found) == 4
+    assert "has 9 images, Play takes 8" in " ".join(found)
+
+
+def test_a_directory_without_a_listing_is_an_error(tmp_path: Path) -> None:
+    """Missing, empty, or with release notes alone."""
+    assert "is not a folder" in problems(lambda: store_listing.listing(tmp_path / "gone"), "images-directory")[0]
+    write(tmp_path, {"en-US/changelogs/1.txt": "x"})
+    assert "no listing texts or images" in problems(lambda: store_listing.listing(tmp_path), "images-directory")[0]
+
+
+def test_an_image_that_is_a_link_out_of_the_workspace_is_refused(tmp_path: Path) -> None:
+    """Images are published too."""
+    write(tmp_path, {"outside.png": png(512, 512), "ws/en-US/title.txt": "App", "ws/en-US/images/x": ""})
+    (tmp_path / "ws/en-US/images/icon.png").symlink_to(tmp_path / "outside.png")
+    found = problems(lambda: store_listing.listing(tmp_path / "ws", within=tmp_path / "ws"), "images-directory")
+    assert "outside the workspace" in found[0]
+
+
+# Mapping and expansion files
+
+
+R8_HEADER = "# compiler: R8\n# compiler_version: 8.2.42\n# pg_map_id: 7a1b\n"
+R8 = R8_HEADER + 'com.example.Main -> a.a:\n# {"id":"sourceFile"}\n    void main() -> a\n'
+
+
+@pytest.mark.parametrize(
+    "text", [R8, "com.example.Main -> a.a:\n    int x -> y\n", R8.replace("\n", "\r\n"), "\na.B$C -> ü.b:\n"]
+)
+def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
+    """R8 with its header of comments, and ProGuard without one."""
+    path = write(tmp_path, {"mapping.txt": text}) / "mapping.txt"
+    assert companion_files.mapping_file(path, name="out/mapping.txt").name == "out/mapping.txt"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "no class in it"),
+        (b"# compiler: R8\n", "no class in it"),
+        (b"PK\3\4", "is not an R8 or ProGuard mapping"),
+        (b"\x1f\x8b\x08", "is not an R8 or ProGuard mapping"),
+        (b"com.example.Main\n", "is not an R8 or ProGuard mapping"),
+        (b"    void main() -> a\n", "is not an R8 or ProGuard mapping"),
+        (b"-keep class a.b -> c:\n", "is not an R8 or ProGuard mapping"),
+    ],
+)
+def test_what_is_no_mapping_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+    """Empty, compressed, or another file of the same build folder."""
+    path = write(tmp_path, {"mapping.txt": data}) / "mapping.txt"
+    assert sentence in problems(lambda: companion_files.mapping_file(path), "mapping-file")[0]
+
+
+def test_a_mapping_over_its_limit_is_refused(tmp_path: Path) -> None:
+    """2,097,152,000 bytes, as Google's discovery document has it."""
+    path = write(tmp_path, {"mapping.txt": R8}) / "mapping.txt"
+    os.truncate(path, 2_097_152_000)
+    assert companion_files.mapping_file(path).size == 2_097_152_000
+    os.truncate(path, 2_097_152_001)
+    assert "2,097,152,001 bytes" in problems(lambda: companion_files.mapping_file(path), "mapping-file")[0]
+
+
+def test_expansion_files_are_a_file_or_a_reference(tmp_path: Path) -> None:
+    """`references:12` is version code 12; a file is checked for its size alone."""
+    write(tmp_path, {"main.obb": "any format"})
+    found = companion_files.expansion_file("main.obb", tmp_path, "expansion-file-main", within=tmp_path)
+    assert isinstance(found, Artifact)
+    assert found.name == "main.obb"
+    assert companion_files.expansion_file("references:12", tmp_path, "expansion-file-main") == 12
+
+
+@pytest.mark.parametrize(
+    "value", ["gone.obb", "empty.obb", "big.obb", "../out.obb", "references:", "references:x", "references:0", "."]
+)
+def test_expansion_files_that_play_would_refuse(tmp_path: Path, value: str) -> None:
+    """Missing, empty, over 2 GiB, outside the workspace, or a reference to nothing."""
+    workspace = write(tmp_path / "ws", {"empty.obb": "", "big.obb": "x"})
+    write(tmp_path, {"out.obb": "x"})
+    os.truncate(workspace / "big.obb", (2 << 30) + 1)
+    assert problems(
+        lambda: companion_files.expansion_file(value, workspace, "expansion-file-patch", within=workspace),
+        "expansion-file-patch",
+    )
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("bundle", 50 << 30), ("apk", 10 << 30), ("symbols", 2_097_152_000)])
+def test_the_largest_file_of_each_kind(kind: str, limit: int) -> None:
+    """Exactly the limit is taken, a byte more is not, a stream is not judged."""
+    assert companion_files.too_large(Artifact("x", "x", limit), kind) is None
+    assert companion_files.too_large(Artifact("x", "x", None), kind) is None
+    problem = companion_files.too_large(Artifact("x", "x", limit + 1), kind)
+    assert problem is not None
+    assert f"Play takes {limit:,}" in problem.what
+
+
+# Native debug symbols
+
+
+def zipped(path: Path, names: list[str]) -> Path:
+    """A zip whose entries hold their own names."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, name)
+    return path
+
+
+def packed(path: Path, temp: Path) -> tuple[list[str], tuple[str, ...]]:
+    """What the zip to be sent holds, and the warnings."""
+    artifact, warnings = native_symbols.debug_symbols(path, temp)
+    with zipfile.ZipFile(artifact.path) as archive:
+        assert archive.testzip() is None
+        return archive.namelist(), warnings
+
+
+GOOD = ["arm64-v8a/liba.so.sym", "x86_64/liba.so.dbg", "x86_64/libb.so"]
+
+
+def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
+    """Nothing is written anew; folder entries do no harm."""
+    path = zipped(tmp_path / "symbols.zip", [GOOD[2], "x86_64/", *GOOD[:2]])
+    artifact, warnings = native_symbols.debug_symbols(path, tmp_path / "temp", name="out/symbols.zip")
+    assert (artifact.path, artifact.name, warnings) == (path, "out/symbols.zip", ())
+    assert not (tmp_path / "temp").exists()
+
+
+@pytest.mark.parametrize("prefix", ["lib/", "out/lib/", "native-debug-symbols/", "x86/lib/"])
+def test_levels_above_the_abi_folders_are_taken_away(tmp_path: Path, prefix: str) -> None:
+    """Zip tools add them and Play refuses them, whether in a zip or in a folder."""
+    path = zipped(tmp_path / "symbols.zip", [prefix + name for name in GOOD])
+    assert packed(path, tmp_path / "temp") == (GOOD, ())
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path / "folder")
+    assert packed(tmp_path / "folder", tmp_path / "temp2") == (GOOD, ())
+
+
+def test_the_content_of_symbols_survives_the_packing(tmp_path: Path) -> None:
+    """Byte for byte, also for what was compressed before."""
+    data = os.urandom(3 << 20)
+    with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("lib/x86/liba.so", data)
+    artifact, _ = native_symbols.debug_symbols(tmp_path / "s.zip", tmp_path / "temp")
+    assert zipfile.ZipFile(artifact.path).read("x86/liba.so") == data
+
+
+def test_the_packed_zip_is_always_the_same(tmp_path: Path) -> None:
+    """Order, dates and modes of the files do not show: a second run can recognise the first one's upload."""
+    write(tmp_path / "one", {name: name for name in GOOD})
+    write(tmp_path / "two", {name: name for name in reversed(GOOD)})
+    os.utime(tmp_path / "two" / GOOD[0], (0, 0))
+    (tmp_path / "two" / GOOD[1]).chmod(0o600)
+    first, _ = native_symbols.debug_symbols(tmp_path / "one", tmp_path / "t1")
+    second, _ = native_symbols.debug_symbols(tmp_path / "two", tmp_path / "t2")
+    assert first.path.read_bytes() == second.path.read_bytes()
+    assert first.name == "one (as native-debug-symbols.zip)"
+
+
+def test_junk_among_the_symbols_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    """Play refuses unexpected files; tools leave them everywhere."""
+    junk = ["x86_64/.DS_Store", "__MACOSX/x86_64/._libb.so", "readme.txt", "x86_64/dirstamp"]
+    names, warnings = packed(zipped(tmp_path / "s.zip", GOOD + junk), tmp_path / "temp")
+    assert names == GOOD
+    assert len(warnings) == 1
+    assert "left out" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ([], "no native symbols"),
+        (["liba.so"], "no native symbols"),
+        (["app.android-arm64.symbols"], "flutter symbolize"),
+        (["lib/x86/liba.so", "x86/liba.so"], "twice"),
+        (["../x86/liba.so"], "no native symbols"),
+    ],
+)
+def test_symbols_that_can_not_be_put_right_are_refused(tmp_path: Path, names: list[str], sentence: str) -> None:
+    """Each with what was expected."""
+    path = zipped(tmp_path / "s.zip", names)
+    assert sentence in problems(lambda: native_symbols.debug_symbols(path, tmp_path), "debug-symbols")[0]
+
+
+def test_symbols_that_are_no_zip_or_missing_are_refused(tmp_path: Path) -> None:
+    """A single library has to be in its ABI's folder; a damaged or encrypted zip can't be packed anew."""
+    path = write(tmp_path, {"liba.so": b"\x7fELF"}) / "liba.so"
+    assert "not a whole zip" in problems(lambda: native_symbols.debug_symbols(path, tmp_path), "debug-symbols")[0]
+    assert (
+        "can't be read"
+        in problems(lambda: native_symbols.debug_symbols(tmp_path / "gone", tmp_path), "debug-symbols")[0]
+    )
+    encrypted = zipped(tmp_path / "e.zip", ["lib/x86/liba.so"])
+    data = bytearray(encrypted.read_bytes())
+    data[6] |= 1
+    data[data.rindex(b"PK\1\2") + 8] |= 1
+    encrypted.write_bytes(data)
+    assert (
+        "can't be packed"
+        in problems(lambda: native_symbols.debug_symbols(encrypted, tmp_path / "t"), "debug-symbols")[0]
+    )
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_a_symbols_zip_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None:
+    """What it would unpack to is summed up before anything is unpacked."""
+    names = [f"lib/x86/lib{index}.so" for index in range(10)]
+    data = zipped(tmp_path / "s.zip", names).read_bytes()
+    claimed = io.BytesIO()
+    for part in data.split(b"PK\1\2"):
+        claimed.write(
+            part if claimed.tell() == 0 else b"PK\1\2" + part[:20] + struct.pack("<I", 0xFFFFFFF0) + part[24:]
+        )
+    (tmp_path / "s.zip").write_bytes(claimed.getvalue())
+    found = problems(lambda: native_symbols.debug_symbols(tmp_path / "s.zip", tmp_path / "t"), "debug-symbols")
+    assert "more than 32 GiB" in found[0]
+
+
+def test_symbols_linked_from_outside_the_workspace_are_refused(tmp_path: Path) -> None:
+    """A folder is packed file by file, and each real path is looked at."""
+    write(tmp_path, {"out/liba.so": "x", "ws/lib/x86/libb.so": "y"})
+    (tmp_path / "ws/lib/x86/liba.so").symlink_to(tmp_path / "out/liba.so")
+
+    def pack() -> object:
+        return native_symbols.debug_symbols(tmp_path / "ws/lib", tmp_path / "t", within=tmp_path / "ws")
+
+    assert "outside the workspace" in problems(pack, "debug-symbols")[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=6))
+@example([(172, 0)])  # a member without a name
+def test_damaged_symbol_zips_are_never_a_traceback(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
+) -> None:
+    """Any byte may be wrong: packed, or refused."""
+    base = tmp_path_factory.getbasetemp()
+    data = bytearray(zipped(base / "damaged.zip", ["lib/x86/liba.so", "lib/x86_64/liba.so"]).read_bytes())
+    for at, value in changes:
+        data[at % len(data)] = value
+    (base / "damaged.zip").write_bytes(data)
+
+    def pack() -> object:
+        return native_symbols.debug_symbols(base / "damaged.zip", base / "damaged")
+
+    with contextlib.suppress(InputError):
+        pack()
+        return
+    assert problems(pack, "debug-symbols")

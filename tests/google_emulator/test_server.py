@@ -1,0 +1,161 @@
+"""The HTTP server under the emulator, its state, and its command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from google_emulator import Emulator
+from tests.google_emulator.conftest import Begin
+from tests.support.emulator_client import APP, GRANULE, STORAGE, Talk, raw_request, read_reply
+
+
+def test_a_connection_is_kept_open(talk: Talk) -> None:
+    """Requests follow one another on one connection, after errors as well."""
+    talk.edit()
+    talk.ask("GET", "/nowhere")
+    talk.ask("POST", f"{STORAGE}?uploadType=media&name=x", b"abc", {"Content-Type": "text/plain"})
+    talk.ask("POST", f"{STORAGE}?uploadType=nothing", b"abc")
+    talk.edit()
+    assert talk.emulator.state()["connections"] == 1
+
+
+def test_close_is_respected(talk: Talk) -> None:
+    """`Connection: close` ends the connection behind the answer."""
+    connection = raw_request(talk.emulator, "GET", f"{APP}/edits/1", talk.token, "Connection: close")
+    reply = read_reply(connection)
+    assert (reply.status, connection.recv(1)) == (404, b"")
+    connection.close()
+
+
+def test_a_client_may_wait_for_100_continue(talk: Talk) -> None:
+    """`Expect: 100-continue` is answered when the body is wanted."""
+    uri = talk.begin(size=3)
+    connection = raw_request(talk.emulator, "PUT", uri, talk.token, "Content-Length: 3", "Expect: 100-continue")
+    assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    connection.sendall(b"abc")
+    assert read_reply(connection).status == 200
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/2\r\n\r\n", 400),
+        (b"POST /token HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
+        (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n", 400),
+    ],
+)
+def test_malformed_http_is_refused(talk: Talk, request_bytes: bytes, status: int) -> None:
+    """Nonsense gets an answer, and never a traceback."""
+    with socket.create_connection(("127.0.0.1", talk.emulator.port), timeout=10) as connection:
+        connection.sendall(request_bytes)
+        assert read_reply(connection).status == status
+
+
+def test_a_large_json_body_is_refused(talk: Talk) -> None:
+    """Plain calls are small."""
+    assert talk.ask("POST", f"{APP}/edits", bytes(11 << 20)).status == 413
+
+
+def test_uploads_run_side_by_side(talk: Talk) -> None:
+    """A request that hangs does not hold up another."""
+    hanging = raw_request(talk.emulator, "PUT", talk.begin(size=9), talk.token, "Content-Length: 9")
+    assert talk.put(talk.begin(size=3), b"abc").status == 200
+    hanging.close()
+
+
+def test_the_server_can_be_slow(begin: Begin) -> None:
+    """`read_rate` limits the bytes a second that are read from a connection."""
+    talk = begin(read_rate=4.0 * GRANULE)
+    before = time.monotonic()
+    talk.put(talk.begin(size=GRANULE), bytes(GRANULE))
+    assert time.monotonic() - before >= 0.2
+
+
+def test_the_state_counts_what_happened(talk: Talk) -> None:
+    """Requests by every name of their operation, bytes of bodies, and what is stored."""
+    talk.put(talk.begin(size=3), b"abc")
+    state = json.loads(urllib.request.urlopen(f"{talk.emulator.url}/__emulator/state").read())
+    counted = {name: state["requests"][name] for name in ("any", "upload", "resumable.start", "storage.objects.insert")}
+    assert counted == {"any": 2, "upload": 2, "resumable.start": 1, "storage.objects.insert": 2}
+    assert state["bytes_received"] == 3
+    assert state["sessions"][0]["state"] == "done"
+    assert state["faults"] == {"fired": [], "waiting": []}
+
+
+def test_bytes_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
+    """`root` keeps the uploaded files; without it they are gone at the end."""
+    kept, gone = Emulator(root=tmp_path), Emulator()
+    files = []
+    for emulator in (kept, gone):
+        with emulator:
+            talk = Talk(emulator)
+            talk.put(talk.begin(size=3), b"abc")
+            talk.close()
+            files.append(Path(emulator.state()["objects"][0]["file"]))
+    assert files[0].read_bytes() == b"abc"
+    assert not files[1].exists()
+
+
+def test_it_ends_at_once() -> None:
+    """stop() does not wait for stalled requests, and leaves no thread behind that listens."""
+    emulator = Emulator([{"on": "any", "do": "stall", "seconds": 60}]).start()
+    connection = raw_request(emulator, "GET", f"{APP}/edits/1", "")
+    while not emulator.state()["faults"]["fired"]:
+        pass
+    before = time.monotonic()
+    emulator.stop()
+    assert time.monotonic() - before < 1
+    connection.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", emulator.port))
+    assert "emulator" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    """Port, key and login files are written whole, the key for its owner alone; SIGTERM ends it promptly with 0."""
+    port_file, key_file, oidc_file = tmp_path / "port", tmp_path / "key.json", tmp_path / "oidc.json"
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"faults": [{"on": "play.edits.get", "do": "status"}], "config": {"review": "manual"}}))
+    files = ["--port-file", str(port_file), "--key-file", str(key_file), "--oidc-file", str(oidc_file)]
+    command = [sys.executable, "-m", "google_emulator", *files, "--faults", str(plan), "--root", str(tmp_path / "r")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        port = port_file.read_text().strip()
+        assert line == f"listening on http://127.0.0.1:{port}\n"
+        key = json.loads(key_file.read_text())
+        assert key["token_uri"] == f"http://127.0.0.1:{port}/token"
+        assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+        assert json.loads(oidc_file.read_text())["ACTIONS_ID_TOKEN_REQUEST_URL"].startswith(f"http://127.0.0.1:{port}/")
+        state = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/__emulator/state").read())
+        assert len(state["faults"]["waiting"]) == 1
+        before = time.monotonic()
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(timeout=10) == 0
+        assert time.monotonic() - before < 1
+
+
+@pytest.mark.parametrize("faults", ['[{"do": "explode"}]', "{", '{"fault": []}', "/no/such/file"])
+def test_wrong_faults_end_the_command(faults: str) -> None:
+    """A plan that can't be understood ends with 2 and one line."""
+    command = [sys.executable, "-m", "google_emulator", "--faults", faults]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert done.returncode == 2
+    assert done.stderr.startswith("emulator: ")
+    assert len(done.stderr.splitlines()) == 1

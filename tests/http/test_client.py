@@ -1,0 +1,433 @@
+"""The transport on real sockets: what it does with servers that answer early, late, never, too much or in pieces."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.raw_server import answer, read_head, read_request, reset, serving
+from uploader.credentials.exchange import Exchange, Unavailable
+from uploader.errors import CredentialsError, InputError, ServiceError
+from uploader.http.client import LARGEST_ANSWER, HttpClient, Limits
+from uploader.http.connection import session
+from uploader.http.messages import Body, ConnectionBroke, Request, Response, Span
+
+QUICK = Limits(connect=5, stall=0.3, answer=0.5)
+BLOCK = 256 * 1024
+
+
+def put(url: str, size: int = 0) -> Request:
+    """A PUT of so many bytes."""
+    return Request("PUT", url + "/session", (("Content-Range", "bytes 0-1/2"),), Body(span=Span(0, size)))
+
+
+def blocks(size: int) -> Iterator[bytes]:
+    """So many bytes in blocks."""
+    for start in range(0, size, BLOCK):
+        yield bytes(min(BLOCK, size - start))
+
+
+@pytest.fixture
+def transport() -> HttpClient:
+    """A fresh transport."""
+    return HttpClient()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for localhost, with its key, in one file."""
+    path = tmp_path_factory.mktemp("tls") / "localhost.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "-", "-out", "-"]
+    path.write_bytes(subprocess.run([*command, *subject], check=True, capture_output=True).stdout)
+    return path
+
+
+def test_sends_headers_token_length_and_bytes(transport: HttpClient) -> None:
+    """A request carries its own headers, the bearer token, the exact length and the bytes, and nothing is chunked."""
+    seen: list[tuple[bytes, bytes]] = []
+
+    def serve(connection: socket.socket) -> None:
+        seen.append(read_request(connection))
+        connection.sendall(answer(200, b'{"id": "1"}', "X-Two: b"))
+
+    with serving(serve) as url:
+        got = transport.send(put(url, 600_000), blocks(600_000), "token", Limits())
+    head = seen[0][0].lower()
+    assert (got.status, got.json(), got.headers.get("x-two"), got.sent_whole) == (200, {"id": "1"}, "b", True)
+    assert b"authorization: bearer token" in head
+    assert b"content-length: 600000" in head
+    assert b"content-range: bytes 0-1/2" in head
+    assert b"transfer-encoding" not in head
+    assert len(seen[0][1]) == 600_000
+
+
+def test_an_empty_body_says_length_zero(transport: HttpClient) -> None:
+    """An offset query has `Content-Length: 0`, which the protocol demands."""
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_request(connection)[0])
+        connection.sendall(answer(308))
+
+    with serving(serve) as url:
+        assert transport.send(put(url), (), "", Limits()).status == 308
+    assert b"content-length: 0" in heads[0].lower()
+    assert b"authorization" not in heads[0].lower()
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed(transport: HttpClient, status: int) -> None:
+    """A Location header is handed back, not followed: the bearer token stays where it was sent."""
+    count = []
+
+    def serve(connection: socket.socket) -> None:
+        count.append(read_request(connection))
+        connection.sendall(answer(status, b"", "Location: http://127.0.0.1:9/elsewhere"))
+
+    with serving(serve) as url:
+        assert transport.send(put(url), (), "token", Limits()).status == status
+    assert len(count) == 1
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["http", "tls"])
+def test_an_answer_during_the_body_stops_the_body(
+    secure: bool, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that comes while 64 MiB are on their way is read, and the rest of the body is never sent."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        _, body = read_head(connection)
+        while len(body) < 3 * BLOCK:
+            body += connection.recv(65536)
+        connection.sendall(answer(503, b"busy", "Retry-After: 7"))
+        time.sleep(0.2)  # a server that goes on reading nothing, as a front end does before it closes
+
+    sent = 0
+
+    def counting() -> Iterator[bytes]:
+        nonlocal sent
+        for block in blocks(64 << 20):
+            sent += len(block)
+            yield block
+
+    with serving(serve, tls=context if secure else None) as url:
+        got = HttpClient().send(put(url, 64 << 20), counting(), "", Limits(stall=10, answer=10))
+    assert (got.status, got.body, got.headers.get("retry-after"), got.sent_whole) == (503, b"busy", "7", False)
+    assert sent < 32 << 20
+
+
+def test_a_connection_whose_body_was_cut_short_is_not_used_again(transport: HttpClient) -> None:
+    """After an early answer the next request has a connection of its own, so that no old bytes can be taken for it."""
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_head(connection)[0])
+        if len(heads) == 1:
+            connection.sendall(answer(503))
+            time.sleep(0.1)
+        else:
+            connection.sendall(answer(200, b"{}"))
+
+    with serving(serve) as url:
+        first = transport.send(put(url, 32 << 20), blocks(32 << 20), "", Limits(stall=5))
+        second = transport.send(put(url), (), "", Limits())
+    assert (first.status, first.sent_whole, second.status) == (503, False, 200)
+
+
+def test_connections_are_kept_for_the_next_request(transport: HttpClient) -> None:
+    """Two requests in a row travel over one connection."""
+    connections: list[int] = []
+
+    def serve(connection: socket.socket) -> None:
+        connections.append(1)
+        for _ in range(2):
+            read_request(connection)
+            connection.sendall(answer(200, b"{}"))
+
+    with serving(serve) as url:
+        for _ in range(2):
+            transport.send(put(url, 10), [bytes(10)], "", Limits())
+    assert len(connections) == 1
+
+
+def test_a_reset_in_the_body_is_a_broken_connection_that_was_not_sent_whole(transport: HttpClient) -> None:
+    """A reset while sending says so, and that the server can't have the whole request."""
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        reset(connection)
+
+    with serving(serve) as url, pytest.raises(ConnectionBroke) as broke:
+        transport.send(put(url, 64 << 20), blocks(64 << 20), "", Limits(stall=5, answer=5))
+    assert broke.value.broken.sent_whole is False
+
+
+def test_a_lost_answer_is_a_broken_connection_that_was_sent_whole(transport: HttpClient) -> None:
+    """When the connection ends after the last byte, the server may have everything, and the failure says so."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+
+    with serving(serve) as url, pytest.raises(ConnectionBroke) as broke:
+        transport.send(put(url, 1000), [bytes(1000)], "", Limits())
+    assert broke.value.broken.sent_whole is True
+
+
+def test_a_refused_connection_was_not_sent(transport: HttpClient) -> None:
+    """Nothing listens: nothing was sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(ConnectionBroke, match="refused") as broke:
+        transport.send(put(f"http://127.0.0.1:{port}", 10), [bytes(10)], "", QUICK)
+    assert broke.value.broken.sent_whole is False
+
+
+def test_a_server_that_stops_reading_is_noticed(transport: HttpClient) -> None:
+    """A write that blocks longer than the stall limit breaks the connection."""
+    over = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        over.wait(5)
+
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(ConnectionBroke, match="no byte moved"):
+        transport.send(put(url, 256 << 20), blocks(256 << 20), "", QUICK)
+    over.set()
+    assert time.monotonic() - began < 3
+
+
+def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
+    """A server that reads slowly but steadily is waited for, well beyond the stall limit as a whole."""
+
+    def serve(connection: socket.socket) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        _, body = read_head(connection)
+        count = len(body)
+        while count < 12 << 20:
+            count += len(connection.recv(1 << 20))
+            time.sleep(0.004)
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve) as url:
+        assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Limits(stall=0.3, answer=5)).status == 200
+
+
+@pytest.mark.parametrize(
+    "drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b""]
+)
+def test_an_answer_that_drips_has_an_end(transport: HttpClient, drip: bytes) -> None:
+    """A byte now and then, in the headers or in the body, does not hold the run beyond the limit for the answer."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(drip)
+        for _ in range(30):
+            time.sleep(0.05)
+            connection.sendall(b"H" if not drip else b"x")
+
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(ConnectionBroke):
+        transport.send(put(url), (), "", QUICK)
+    assert time.monotonic() - began < 1.3
+
+
+def test_a_huge_answer_is_cut(transport: HttpClient) -> None:
+    """No more than the cap is ever read, however much the server sends."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        for _ in range(200):
+            connection.sendall(bytes(1 << 20))
+
+    with serving(serve) as url:
+        got = transport.send(put(url), (), "", Limits(answer=10))
+    assert len(got.body) == LARGEST_ANSWER
+    assert got.json() is None
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x00\xff\r\n\r\n",
+        b"SSH-2.0-x\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}",
+    ],
+)
+def test_nonsense_is_a_broken_connection_or_no_json(transport: HttpClient, nonsense: bytes) -> None:
+    """What is no HTTP never becomes a success with a resource, nor an exception of another kind."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(nonsense)
+
+    with serving(serve) as url:
+        try:
+            got: Response | None = transport.send(put(url), (), "", QUICK)
+        except ConnectionBroke:
+            got = None
+    assert got is None or not got.json()
+
+
+def test_an_untrusted_certificate_is_refused_at_once(certificate: Path) -> None:
+    """A certificate that the system does not know is no reason to try again, and the remedy is named."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="REQUESTS_CA_BUNDLE"):
+        HttpClient().send(put(url), (), "", QUICK)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate\n"], ids=["missing", "damaged"])
+def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of certificates that can't be read is named at once: no retry makes it readable."""
+    path = tmp_path / "authorities.pem"
+    if content:
+        path.write_text(content)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    with pytest.raises(InputError, match=r"REQUESTS_CA_BUNDLE.*authorities\.pem"), serving(reset) as url:
+        HttpClient().send(put(url.replace("http:", "https:")), (), "", QUICK)
+
+
+def test_a_trusted_certificate_serves_no_other_host(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate from a trusted authority that names another host is refused like any other."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="not trusted"):
+        HttpClient().send(put(url.replace("localhost", "127.0.0.1")), (), "", QUICK)
+
+
+def test_the_trusted_certificates_are_read_once(
+    certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later connection trusts whom the first one did, although the file holds nothing any more, or is gone."""
+    path = tmp_path / "authorities.pem"
+    path.write_bytes(certificate.read_bytes())
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(200, b"{}", "Connection: close"))
+
+    with serving(serve, tls=context) as url:
+        for harm in (lambda: path.write_text(""), path.unlink, list):
+            for transport in (one := HttpClient(), one):
+                assert transport.send(put(url), (), "", Limits()).status == 200
+            harm()
+
+
+def test_a_client_certificate_is_shown_to_its_own_server_only(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login with a certificate of its own leaves nothing behind in what later connections share."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificate))
+    context.load_cert_chain(certificate)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    shown: list[bool] = []
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        assert isinstance(connection, ssl.SSLSocket)
+        shown.append(bool(connection.getpeercert()))
+        connection.sendall(answer(200, b"{}", "Connection: close"))
+
+    with serving(serve, tls=context) as url:
+        for mine in (None, str(certificate), None):
+            with session() as once:
+                once.get(url, cert=mine, timeout=5)
+    assert shown == [False, True, False]
+
+
+def test_a_netrc_does_not_replace_the_token(
+    transport: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A .netrc for the host, which requests would prefer, changes nothing."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login mallory password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_request(connection)[0])
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve) as url:
+        transport.send(put(url), (), "token", Limits())
+    assert b"Authorization: Bearer token" in heads[0]
+    assert b"Basic" not in heads[0]
+
+
+def test_abort_breaks_a_request_at_once(transport: HttpClient) -> None:
+    """From another thread, abort ends a request that waits for its answer."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        transport.abort()
+        connection.recv(1)
+
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(ConnectionBroke):
+        transport.send(put(url), (), "", Limits())
+    assert time.monotonic() - began < 5
+
+
+def test_a_proxy_from_the_environment_is_used(transport: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With HTTP_PROXY the request goes to the proxy, and NO_PROXY takes it back."""
+    heads: list[bytes] = []
+
+    def proxy(connection: socket.socket) -> None:
+        heads.append(read_request(connection)[0])
+        connection.sendall(answer(200, b'{"via": "proxy"}'))
+
+    with serving(proxy) as proxy_url:
+        monkeypatch.setenv("http_proxy", proxy_url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        got = transport.send(put("http://upload.example"), (), "", Limits())
+    assert got.json() == {"via": "proxy"}
+    assert heads[0].startswith(b"PUT http://upload.example/session HTTP/1.1")
+
+
+def test_a_client_certificate_that_is_missing_is_named(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login that names a file which is not there fails at once, and not as a broken connection."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    exchange = Exchange(on_secret=lambda _: None, clock=time.monotonic)
+    gone = str(certificate.with_name("gone.pem"))
+    with serving(lambda _: None, tls=context) as url, pytest.raises(CredentialsError, match="client certificate"):
+        exchange(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
+
+
+@pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
+def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
+    """The login's requests stand on the same connections: their answers are limited in time as a whole."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(drip)
+        for _ in range(60):
+            time.sleep(0.05)
+            connection.sendall(b"x")
+
+    exchange = Exchange(on_secret=lambda _: None, clock=time.monotonic)
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(Unavailable):
+        exchange(url, method="POST", body=b"grant_type=x", timeout=0.5)
+    assert time.monotonic() - began < 1.5

@@ -1,0 +1,107 @@
+"""Where the bearer token may go: its endpoint's origin and Google's API hosts over https, by no trick elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uploader.http.hosts import absolute, trusted
+
+PLAY = "https://androidpublisher.googleapis.com/upload/x"
+LOOPBACK = "http://127.0.0.1:8080/upload/x"
+
+TRUSTED = [
+    ("https://androidpublisher.googleapis.com/upload/x?upload_id=1", PLAY),
+    ("https://www.googleapis.com/upload/x?upload_id=1", PLAY),
+    ("https://storage.europe-west4.rep.googleapis.com/upload", PLAY),
+    ("https://googleapis.com/upload", PLAY),
+    ("https://WWW.GOOGLEAPIS.COM/upload", PLAY),
+    ("HTTPS://www.googleapis.com/upload", PLAY),
+    ("https://www.googleapis.com:443/upload", PLAY),
+    ("http://127.0.0.1:8080/session", LOOPBACK),
+    ("https://www.googleapis.com/upload", LOOPBACK),
+    ("https://proxy.example:8443/session", "https://proxy.example:8443/upload/x"),
+    ("https://proxy.example/session", "https://proxy.example:443/upload/x"),
+    ("http://[::1]:8080/session", "http://[::1]:8080/x"),
+]
+FOREIGN = [
+    ("http://www.googleapis.com/upload", PLAY),
+    ("https://www.googleapis.com:8443/upload", PLAY),
+    ("https://www.googleapis.com:0/upload", PLAY),
+    ("https://evilgoogleapis.com/upload", PLAY),
+    ("https://googleapis.com.evil.com/upload", PLAY),
+    ("https://googleapis.com.", PLAY),
+    ("https://www.googleapis.co/upload", PLAY),
+    ("https://evil.com/www.googleapis.com", PLAY),
+    ("https://evil.com?.googleapis.com", PLAY),
+    ("https://evil.com#.googleapis.com", PLAY),
+    ("https://evil.com\\.googleapis.com", PLAY),
+    ("https://evil.com\\@www.googleapis.com", PLAY),
+    ("https:\\\\www.googleapis.com", PLAY),
+    ("https://evil.com;.googleapis.com", PLAY),
+    ("https://evil.com%2f.googleapis.com", PLAY),
+    ("https://evil.com%00.googleapis.com", PLAY),
+    ("https://www.googleapis.com@evil.com", PLAY),
+    ("https://user@www.googleapis.com/upload", PLAY),
+    ("https://user:password@www.googleapis.com/upload", PLAY),
+    ("https://@www.googleapis.com/upload", PLAY),
+    ("https://www.googleapis.com:443@evil.com/", PLAY),
+    ("https://www.googleapis.com:44x/", PLAY),
+    ("https://www.googleapis.com:99999/", PLAY),
+    ("https://[www.googleapis.com/", PLAY),
+    ("https://www.google\u0430pis.com/", PLAY),
+    ("https://www\u3002googleapis.com/", PLAY),
+    ("https://www.googleapis.com\u2100/", PLAY),
+    ("https://evil.com\t.googleapis.com/", PLAY),
+    ("https://www.googleapis.com/\r\nHost: evil.com", PLAY),
+    (" https://www.googleapis.com/", PLAY),
+    ("https://www.googleapis.com/a b", PLAY),
+    ("https:///upload", PLAY),
+    ("https:www.googleapis.com/upload", PLAY),
+    ("//www.googleapis.com/upload", PLAY),
+    ("/upload", PLAY),
+    ("", PLAY),
+    ("file:///etc/passwd", PLAY),
+    ("ftp://www.googleapis.com/", PLAY),
+    ("http://127.0.0.1:8081/session", LOOPBACK),
+    ("https://127.0.0.1:8080/session", LOOPBACK),
+    ("http://localhost:8080/session", LOOPBACK),
+    ("http://127.0.0.2:8080/session", LOOPBACK),
+    ("http://127.1:8080/session", LOOPBACK),
+    ("https://other.example:8443/session", "https://proxy.example:8443/upload/x"),
+    ("http://proxy.example:8443/session", "https://proxy.example:8443/upload/x"),
+]
+
+
+@pytest.mark.parametrize(("uri", "endpoint"), TRUSTED)
+def test_may_see_the_token(uri: str, endpoint: str) -> None:
+    """The endpoint itself, and https on a host below googleapis.com at its usual port."""
+    assert trusted(uri, endpoint)
+
+
+@pytest.mark.parametrize(("uri", "endpoint"), FOREIGN)
+def test_must_not_see_the_token(uri: str, endpoint: str) -> None:
+    """Another scheme, host or port, however it is dressed up."""
+    assert not trusted(uri, endpoint)
+
+
+@pytest.mark.parametrize(
+    ("location", "whole"),
+    [
+        ("https://www.googleapis.com/s", "https://www.googleapis.com/s"),
+        ("/upload/x?upload_id=1", "https://androidpublisher.googleapis.com/upload/x?upload_id=1"),
+        ("?upload_id=1", "https://androidpublisher.googleapis.com/upload/x?upload_id=1"),
+        ("//evil.com/s", "https://evil.com/s"),
+        ("https://[broken", "https://[broken"),
+    ],
+)
+def test_a_relative_location_belongs_to_the_endpoint(location: str, whole: str) -> None:
+    """RFC 9110, section 10.2.2: a Location may be relative to the request's address."""
+    assert absolute(location, PLAY) == whole
+
+
+@given(st.text(max_size=80) | st.text(max_size=20).map("https://{}.googleapis.com".format))
+def test_no_text_raises(uri: str) -> None:
+    """A hostile text is foreign, never an exception; what is trusted is plain ASCII."""
+    assert not trusted(absolute(uri, PLAY), PLAY) or absolute(uri, PLAY).isascii()

@@ -1,0 +1,542 @@
+"""Inputs: what each text means, where it may come from, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from uploader import inputs
+from uploader.errors import Problem
+from uploader.inputs import Inputs
+from uploader.inputs.unknown_inputs import ANSWERS
+
+KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
+
+
+def read(*argv: str, **variables: str) -> tuple[Inputs, tuple[Problem, ...]]:
+    return inputs.read({"UPLOADER_TARGET": "play", **variables}, argv)
+
+
+def attribute(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def problem_of(name: str, text: str) -> Problem:
+    _, problems = inputs.read({"UPLOADER_TARGET": "play", f"INPUT_{name.upper()}": text}, ())
+    (problem,) = problems
+    return problem
+
+
+def value_of(name: str, text: str) -> object:
+    found, problems = inputs.read({"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ())
+    assert problems == ()
+    return getattr(found, attribute(name))
+
+
+# Where a value comes from
+
+
+def test_a_run_without_inputs_has_every_default_and_misses_only_the_target() -> None:
+    """Of all inputs only `target` is required; the others have their defaults."""
+    found, problems = inputs.read({}, ())
+    assert [problem.name for problem in problems] == ["target"]
+    assert (found.upload_protocol, found.chunk_size, found.concurrency, found.max_retries) == ("auto", None, 4, 5)
+    assert (found.retry_deadline, found.stall_timeout, found.finalize_timeout) == (1800.0, 60.0, 600.0)
+    assert (found.commit, found.job_summary, found.dry_run, found.user_id) == (True, True, False, "me")
+    assert (found.tracks, found.shard, found.state_dir, found.status) == ((), None, None, "")
+
+
+def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None:
+    """GitHub's hyphenated name goes before the plain one, that before `UPLOADER_…`, and the env file comes last."""
+    env_file = tmp_path / "release.env"
+    env_file.write_text("UPLOADER_PACKAGE_NAME=from.file\n")
+    variables = {
+        "INPUT_PACKAGE-NAME": "from.hyphen",
+        "INPUT_PACKAGE_NAME": "from.underscore",
+        "UPLOADER_PACKAGE_NAME": "from.shell",
+    }
+    seen = []
+    while True:
+        found, _ = read("--env-file", str(env_file), **variables)
+        seen.append(found.package_name)
+        if not variables:
+            break
+        del variables[next(iter(variables))]
+    assert seen == ["from.hyphen", "from.underscore", "from.shell", "from.file"]
+
+
+def test_an_empty_or_blank_value_counts_as_not_given() -> None:
+    """GitHub passes inputs that were left out as empty strings; they fall through to the next source."""
+    found, problems = read(INPUT_TRACKS="", UPLOADER_TRACKS="beta", INPUT_CONCURRENCY=" \n")
+    assert (found.tracks, found.concurrency, problems) == (("beta",), 4, ())
+
+
+def test_a_second_variable_that_says_something_else_is_mentioned() -> None:
+    """`UPLOADER_DRY_RUN: true` beside the action's own default must not be ignored in silence."""
+    found, _ = read(**{"INPUT_DRY-RUN": "false", "UPLOADER_DRY_RUN": "true"})
+    assert found.warnings == ("UPLOADER_DRY_RUN is ignored: INPUT_DRY-RUN goes before it.",)
+
+
+def test_values_are_trimmed() -> None:
+    """A YAML block ends with a newline, which belongs to nobody's value."""
+    assert value_of("package-name", "  com.example.app\n") == "com.example.app"
+
+
+def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(tmp_path: Path) -> None:
+    """Secrets hold dollar signs; `UPLOADER_ENV_FILE` works like the option."""
+    env_file = tmp_path / "x.env"
+    env_file.write_text("UPLOADER_STATE_KEY='a${HOME}b'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n")
+    found, problems = read(UPLOADER_ENV_FILE=str(env_file), HOME="/home/me")
+    assert (found.state_key, found.platform.id_token, problems) == ("a${HOME}b", "token", ())
+    assert found.state_dir == Path("/home/me/.local/state/uploader")
+
+
+def test_an_env_file_is_never_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `.env` in the checkout is the user's own and is not read."""
+    (tmp_path / ".env").write_text("UPLOADER_TRACKS=production\n")
+    monkeypatch.chdir(tmp_path)
+    assert read()[0].tracks == ()
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"A=1\n" * 300_000])
+def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: bytes | None) -> None:
+    """Missing, not UTF-8, or absurdly large: said with the file's name."""
+    env_file = tmp_path / "x.env"
+    if content is not None:
+        env_file.write_bytes(content)
+    (problem,) = read("--env-file", str(env_file))[1]
+    assert problem.name == "--env-file"
+    assert "can't be read" in problem.what
+
+
+# Options
+
+
+@pytest.mark.parametrize(("word", "show"), [("--help", "help"), ("-h", "help"), ("--version", "version")])
+def test_help_and_version_are_answered_whatever_else_is_wrong(word: str, show: str) -> None:
+    """Somebody who asks for help has not filled in the inputs yet."""
+    found, problems = inputs.read({"INPUT_TRACK": "x"}, ["--nonsense", word])
+    assert (found.show, problems) == (show, ())
+
+
+def test_a_positional_argument_names_gitlabs_entrypoint() -> None:
+    """The one way to get there by accident is GitLab's runner starting the image with a shell."""
+    _, problems = read("sh", "-c", "echo secret")
+    (problem,) = problems
+    assert 'entrypoint: [""]' in problem.what
+    assert "secret" not in str(problem)
+
+
+@pytest.mark.parametrize("argv", [["--env-file"], ["--env-file="], ["--frobnicate"], ["--token=abc"], ["-x"]])
+def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:
+    """Options are few and exact; the value of an unknown one is not repeated."""
+    _, problems = read(*argv)
+    assert len(problems) == 1
+    assert "abc" not in str(problems[0])
+    assert "--env-file PATH" in problems[0].accepted
+
+
+def test_help_names_every_input_and_every_default() -> None:
+    """The help text is the table."""
+    lines = [line.split() for line in inputs.usage().splitlines()]
+    for field in inputs.table():
+        (line,) = [line for line in lines if line[:1] == [field.name]]
+        assert not field.default or line[-2:] == ["Default:", f"{field.default}."]
+
+
+# What each text means
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("dry-run", "true", True),
+        ("dry-run", "TRUE", True),
+        ("commit", "False", False),
+        ("chunk-size", "8MiB", 8_388_608),
+        ("chunk-size", "512KiB", 524_288),
+        ("chunk-size", "1GiB", 1_073_741_824),
+        ("chunk-size", "300000", 300_000),
+        ("chunk-size", "auto", None),
+        ("retry-deadline", "90s", 90.0),
+        ("retry-deadline", "5m", 300.0),
+        ("retry-deadline", "2h", 7200.0),
+        ("retry-deadline", "0s", 0.0),
+        ("max-retries", "0", 0),
+        ("files", "a.aab, b.apk,", ("a.aab", "b.apk")),
+        ("files", "a.aab\n b.apk,c.apk \n\na.aab\n", ("a.aab", "b.apk", "c.apk")),
+        ("tracks", "internal, wear:beta\nQA team", ("internal", "wear:beta", "QA team")),
+        ("user-fraction", "0.05", 0.05),
+        ("user-fraction", ".5", 0.5),
+        ("in-app-update-priority", "5", 5),
+        ("version-codes-to-retain", "12,007", ("12", "7")),
+        ("countries", "de, FR, rest-of-world", ("DE", "FR", "rest-of-world")),
+        ("shard", "2/5", (2, 5)),
+        ("expansion-file-main", "references:41", "references:41"),
+        ("expansion-file-patch", "build/patch.obb", "build/patch.obb"),
+        ("api-endpoint", "https://play.example.com/", "https://play.example.com"),
+        ("api-endpoint", "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("api-endpoint", "http://127.8.9.10", "http://127.8.9.10"),
+        ("api-endpoint", "http://localhost:1", "http://localhost:1"),
+        ("api-endpoint", "http://[::1]:9/", "http://[::1]:9"),
+        ("api-endpoint", "emulator", "emulator"),
+        ("target", "storage.objects.insert", "storage.objects.insert"),
+        ("target", "dfareporting:v3.4.creativeAssets.insert", "dfareporting:v3.4.creativeAssets.insert"),
+        ("status", "inProgress", "inProgress"),
+        ("mail-body", "Dear all,\n\n\tit is out.", "Dear all,\n\n\tit is out."),
+        (
+            "workload-identity-provider",
+            "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/ci/providers/github",
+            "projects/1/locations/global/workloadIdentityPools/ci/providers/github",
+        ),
+    ],
+)
+def test_a_documented_form_is_understood(name: str, text: str, value: object) -> None:
+    """Every form that the README shows has one meaning."""
+    assert value_of(name, text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("dry-run", "yes"),
+        ("dry-run", "tRUE"),
+        ("dry-run", "1"),
+        ("chunk-size", "8MB"),
+        ("chunk-size", "0"),
+        ("chunk-size", "-1"),
+        ("chunk-size", "1e6"),
+        ("retry-deadline", "90"),
+        ("retry-deadline", "1h30m"),
+        ("retry-deadline", "200h"),
+        ("stall-timeout", "0s"),
+        ("concurrency", "0"),
+        ("concurrency", "65"),
+        ("max-retries", "-1"),
+        ("max-retries", "٣"),
+        ("user-fraction", "0"),
+        ("user-fraction", "0.0"),
+        ("user-fraction", "1"),
+        ("user-fraction", "1.0"),
+        ("user-fraction", "5%"),
+        ("user-fraction", "nan"),
+        ("user-fraction", "1e-1"),
+        ("in-app-update-priority", "6"),
+        ("version-codes-to-retain", "12,x"),
+        ("version-codes-to-retain", "2100000001"),
+        ("countries", "DEU"),
+        ("shard", "0/5"),
+        ("shard", "6/5"),
+        ("shard", "2"),
+        ("expansion-file-main", "references:latest"),
+        ("package-name", "app"),
+        ("package-name", "com.1example"),
+        ("package-name", "com.example/../x"),
+        ("service-account", "not-an-address"),
+        ("status", "inprogress"),
+        ("upload-protocol", "resumeable"),
+        ("tracks", "internalsharing"),
+        ("tracks", "rollout"),
+        ("target", "plai"),
+        ("target", "../x"),
+        ("release-name", "two\nlines"),
+        ("draft-id", "r 1"),
+        ("workload-identity-provider", "my-provider"),
+        ("files", "a\0b"),
+        ("mail-body", "x" * 200_000),
+        ("release-name", "x" * 5000),
+        ("release-name", "\udcff"),
+        ("api-endpoint", "http://play.example.com"),
+        ("api-endpoint", "http://127.0.0.1.example.com"),
+        ("api-endpoint", "https://user@play.example.com"),
+        ("api-endpoint", "https://play.example.com/v3"),
+        ("api-endpoint", "https://play.example.com?x=1"),
+        ("api-endpoint", "https://play.example.com#x"),
+        ("api-endpoint", "https://play.example.com:70000"),
+        ("api-endpoint", "https:\\\\play.example.com"),
+        ("api-endpoint", "ftp://play.example.com"),
+        ("api-endpoint", "https://"),
+    ],
+)
+def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str) -> None:
+    """A wrong value is named by its input, and the default stays in place."""
+    found, (problem,) = inputs.read({"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ())
+    assert problem.name == name
+    assert getattr(found, attribute(name)) == getattr(Inputs(), attribute(name))
+
+
+def test_a_misspelt_choice_is_answered_with_the_nearest() -> None:
+    """The capital letter in the middle of `inProgress` is the usual slip."""
+    problem = problem_of("status", "inprogress")
+    assert "'inprogress'" in problem.what
+    assert "Did you mean `inProgress`?" in problem.what
+    assert problem.accepted == "`completed`, `inProgress`, `halted`, `draft`."
+
+
+def test_the_old_names_of_internal_sharing_and_staged_rollouts_are_explained() -> None:
+    """Two words that other tools take as tracks have a place of their own here."""
+    assert "`target: play-internal-sharing`" in problem_of("tracks", "internalsharing").what
+    assert "`user-fraction`" in problem_of("tracks", "beta,rollout").what
+
+
+def test_all_mistakes_of_a_run_come_together() -> None:
+    """Nobody fixes one input a run."""
+    _, problems = inputs.read({"INPUT_STATUS": "x", "INPUT_SHARD": "y", "INPUT_CONCURRENCY": "z"}, ["--what"])
+    assert {problem.name for problem in problems} == {"arguments", "target", "status", "shard", "concurrency"}
+
+
+# Secrets
+
+
+@pytest.mark.parametrize("name", ["package-name", "service-account", "status", "files", "chunk-size", "target"])
+def test_a_key_that_was_pasted_into_the_wrong_input_is_not_repeated(name: str) -> None:
+    """A value that is long or smells of a key is described, never shown."""
+    _, problems = inputs.read({"UPLOADER_TARGET": "play", f"INPUT_{name.upper()}": KEY, "INPUT_SHARD": "x"}, ())
+    assert not any("TUlJRXZR" in str(problem) for problem in problems)
+
+
+def test_a_secret_that_stands_in_a_second_input_as_well_is_not_repeated() -> None:
+    """What is secret in one place is secret in the other."""
+    _, problems = read(**{"INPUT_STATE-KEY": "hunter2", "INPUT_STATUS": "x-hunter2"})
+    assert [problem.what.split()[:2] for problem in problems] == [["The", "value"]]
+
+
+def test_inputs_have_no_repr_that_could_be_logged() -> None:
+    """Printing the inputs, or an exception that holds them, gives nothing away."""
+    found, _ = read(**{"INPUT_CREDENTIALS": KEY, "INPUT_STATE-KEY": "hunter2", "UPLOADER_ID_TOKEN": "eyJh"})
+    assert "PRIVATE" not in repr(found)
+    assert "eyJh" not in repr(found.platform)
+    assert set(found.secrets) == {"hunter2", "eyJh"}
+
+
+NAMES = [variable for field in inputs.table() for variable in field.variables]
+VARIABLES = st.dictionaries(
+    st.one_of(
+        st.sampled_from(NAMES),
+        st.sampled_from(["GITHUB_ACTIONS", "GITLAB_CI", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "CI_NODE_INDEX", "HOME"]),
+        st.sampled_from(["UPLOADER_ENV_FILE", "UPLOADER_DOTENV", "XDG_STATE_HOME", "CI_NODE_TOTAL", "RUNNER_TEMP"]),
+        st.text(max_size=30).map("INPUT_".__add__),
+        st.text(max_size=30).map("UPLOADER_".__add__),
+        st.text(max_size=10),
+    ),
+    st.one_of(st.text(), st.sampled_from(["true", "2/5", "a,b", "http://[", "https://a:99999999", "\udcff", "\0"])),
+)
+
+
+@given(VARIABLES, st.lists(st.text(max_size=20), max_size=4))
+@example({"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": "/" + "x" * 5000}, [])
+@example({"UPLOADER_ENV_FILE": "\0"}, [])
+def test_no_environment_whatsoever_raises(variables: dict[str, str], argv: list[str]) -> None:
+    """Reading always ends in inputs and problems."""
+    found, problems = inputs.read(variables, argv)
+    assert isinstance(found, Inputs)
+    assert all(isinstance(problem, Problem) for problem in problems)
+
+
+SECRET = "c0rrect-horse-battery-staple"
+
+
+@given(
+    VARIABLES,
+    st.sampled_from(["CREDENTIALS", "STATE-KEY", "STATE_KEY"]).map("INPUT_".__add__),
+    st.tuples(st.text(max_size=20), st.text(max_size=20)),
+    st.sampled_from(NAMES),
+)
+def test_no_environment_whatsoever_leaks_a_secret(
+    variables: dict[str, str], holder: str, around: tuple[str, str], second: str
+) -> None:
+    """Neither a problem nor a warning repeats a secret, wherever else the same text was pasted."""
+    secret = SECRET.join(around)
+    found, problems = inputs.read({**variables, second: secret, holder: secret}, ())
+    told = [*map(str, problems), *found.warnings, repr(found), repr(found.platform)]
+    assert not any(SECRET in text for text in told)
+
+
+# Names that are not ours
+
+
+@pytest.mark.parametrize(
+    ("variable", "theirs", "ours"),
+    [
+        ("INPUT_PACKAGENAME", "packageName", "package-name"),
+        ("INPUT_SERVICEACCOUNTJSON", "serviceAccountJson", "credentials"),
+        ("INPUT_SERVICEACCOUNTJSONPLAINTEXT", "serviceAccountJsonPlainText", "credentials"),
+        ("INPUT_RELEASEFILES", "releaseFiles", "files"),
+        ("INPUT_RELEASEFILE", "releaseFile", "files"),
+        ("INPUT_RELEASENAME", "releaseName", "release-name"),
+        ("INPUT_TRACK", "track", "tracks"),
+        ("INPUT_INAPPUPDATEPRIORITY", "inAppUpdatePriority", "in-app-update-priority"),
+        ("INPUT_USERFRACTION", "userFraction", "user-fraction"),
+        ("INPUT_WHATSNEWDIRECTORY", "whatsNewDirectory", "whats-new-directory"),
+        ("INPUT_MAPPINGFILE", "mappingFile", "mapping-file"),
+        ("INPUT_DEBUGSYMBOLS", "debugSymbols", "debug-symbols"),
+        ("INPUT_CHANGESNOTSENTFORREVIEW", "changesNotSentForReview", "changes-not-sent-for-review"),
+        ("INPUT_EXISTINGEDITID", "existingEditId", "existing-edit-id"),
+        ("INPUT_VERSIONCODESTORETAIN", "versionCodesToRetain", "version-codes-to-retain"),
+        ("INPUT_JSON_KEY_DATA", "json_key_data", "credentials"),
+        ("INPUT_TRACK_PROMOTE_TO", "track_promote_to", "promote-from"),
+        ("INPUT_VALIDATE_ONLY", "validate_only", "dry-run"),
+        ("UPLOADER_RELEASEFILES", "UPLOADER_RELEASEFILES", "files"),
+    ],
+)
+def test_an_input_of_another_tool_is_answered_with_our_name(variable: str, theirs: str, ours: str) -> None:
+    """Who comes from another tool is told where to go, and the value, which may be a key, is not repeated."""
+    _, (problem,) = read(**{variable: "some value"})
+    assert problem.name == theirs
+    assert f"`{ours}`" in problem.what
+    assert "some value" not in str(problem)
+
+
+def test_every_answer_names_an_input_that_exists() -> None:
+    """The table of answers can't point to a name that was never ours."""
+    ours = {field.name for field in inputs.table()}
+    for answer in ANSWERS.values():
+        named = answer.split("`")[1::2]
+        assert answer.startswith("nothing") or named[0].split(":")[0] in ours
+
+
+def test_every_input_of_ours_is_accepted_under_each_of_its_names() -> None:
+    """No row of the table of answers stands in the way of a name that is ours."""
+    for field in inputs.table():
+        for variable in field.variables:
+            _, problems = inputs.read({variable: "1"}, ())
+            assert {problem.name for problem in problems} <= {field.name, "target"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"), [("INPUT_DRY-RUM", "dry-run"), ("UPLOADER_PACKAGE_NAMES", "package-name")]
+)
+def test_a_misspelt_input_is_a_mistake(variable: str, meant: str) -> None:
+    """A dry run that is spelt wrongly must not publish."""
+    _, (problem,) = read(**{variable: "true"})
+    assert problem.name == variable
+    assert f"Did you mean `{meant}`?" in problem.what
+
+
+def test_an_unknown_name_is_mentioned_where_it_is_surely_meant_for_this_program() -> None:
+    """Under GitHub every input of the step is ours; in a shell only `UPLOADER_…` is."""
+    strange = {"INPUT_FROBNICATE": "1", "UPLOADER_FROBNICATE": "1", "OTHER": "1"}
+    assert len(read(**strange, GITHUB_ACTIONS="true")[0].warnings) == 2
+    (warning,) = read(**strange)[0].warnings
+    assert warning.startswith("UPLOADER_FROBNICATE ")
+
+
+def test_variables_of_fastlane_may_stand_in_the_same_job() -> None:
+    """A job that runs both tools is legitimate: a hint, no error."""
+    found, problems = read(SUPPLY_TRACK="beta", SUPPLY_JSON_KEY_DATA=KEY, ANDROID_PUBLISHER_CREDENTIALS=KEY)
+    assert problems == ()
+    assert [hint.split()[0] for hint in found.warnings] == [
+        "SUPPLY_TRACK",
+        "SUPPLY_JSON_KEY_DATA",
+        "ANDROID_PUBLISHER_CREDENTIALS",
+    ]
+
+
+# Where the program runs
+
+
+def test_github_is_recognised_with_its_files_and_its_run(tmp_path: Path) -> None:
+    """Everything that the voice and the journal need comes from the runner's own variables."""
+    found, _ = read(
+        GITHUB_ACTIONS="true",
+        GITHUB_WORKSPACE=str(tmp_path),
+        GITHUB_OUTPUT="/github/file_commands/out",
+        GITHUB_STEP_SUMMARY="/github/file_commands/sum",
+        GITHUB_REF_TYPE="tag",
+        GITHUB_REF_NAME="v1.2.3",
+        GITHUB_SERVER_URL="https://github.com",
+        GITHUB_REPOSITORY="o/r",
+        GITHUB_RUN_ID="7",
+        RUNNER_TEMP="/github/runner_temp",
+        RUNNER_DEBUG="1",
+        ACTIONS_ID_TOKEN_REQUEST_URL="https://x.example",
+        ACTIONS_ID_TOKEN_REQUEST_TOKEN="bearer",
+        GOOGLE_APPLICATION_CREDENTIALS="/github/workspace/gha-creds-1.json",
+    )
+    platform = found.platform
+    assert (platform.kind, platform.workspace, platform.debug, platform.tag) == ("github", tmp_path, True, "v1.2.3")
+    assert (platform.output_file, platform.summary_file) == (
+        Path("/github/file_commands/out"),
+        Path("/github/file_commands/sum"),
+    )
+    assert platform.run_url == "https://github.com/o/r/actions/runs/7"
+    assert (platform.oidc_request_url, platform.oidc_request_token) == ("https://x.example", "bearer")
+    assert platform.google_application_credentials == "/github/workspace/gha-creds-1.json"
+    assert platform.dotenv_file is None
+    assert found.state_dir == Path("/github/runner_temp/uploader")
+
+
+def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(tmp_path: Path) -> None:
+    """`parallel: 5` needs no input: the job's number is the shard."""
+    found, problems = read(
+        GITLAB_CI="true",
+        CI_PROJECT_DIR=str(tmp_path),
+        CI_COMMIT_TAG="v2",
+        CI_NODE_INDEX="2",
+        CI_NODE_TOTAL="5",
+        CI_JOB_URL="https://gitlab.example/1",
+        UPLOADER_ID_TOKEN="jwt",
+    )
+    assert (found.platform.kind, found.platform.tag, found.shard, problems) == ("gitlab", "v2", (2, 5), ())
+    assert found.platform.dotenv_file == tmp_path / "uploader.env"
+    assert (found.platform.id_token, found.platform.run_url) == ("jwt", "https://gitlab.example/1")
+
+
+def test_a_shard_that_was_asked_for_goes_before_gitlabs() -> None:
+    """The input is the user's word."""
+    assert read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")[0].shard == (1, 3)
+
+
+def test_a_gitlab_job_that_is_not_parallel_has_no_shard() -> None:
+    """GitLab sets the total to 1 and leaves the index out."""
+    assert read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0].shard is None
+
+
+def test_the_workspace_of_the_host_is_not_believed_inside_a_container() -> None:
+    """A path that this process can't see is somebody else's; the working directory is right."""
+    found, _ = read(GITHUB_ACTIONS="true", GITHUB_WORKSPACE="/home/runner/nowhere")
+    assert found.platform.workspace == Path.cwd()
+
+
+def test_a_shell_writes_a_report_only_where_it_was_asked_to() -> None:
+    """`UPLOADER_DOTENV` names the file anywhere, relative to the workspace."""
+    assert read()[0].platform.dotenv_file is None
+    assert read(UPLOADER_DOTENV="out/x.env")[0].platform.dotenv_file == Path.cwd() / "out/x.env"
+
+
+@pytest.mark.parametrize(
+    ("variables", "state_dir"),
+    [
+        ({"UPLOADER_STATE_DIR": "keep", "RUNNER_TEMP": "/t"}, Path.cwd() / "keep"),
+        ({"UPLOADER_STATE_DIR": "/keep"}, Path("/keep")),
+        ({"RUNNER_TEMP": "/t", "XDG_STATE_HOME": "/s"}, Path("/t/uploader")),
+        ({"XDG_STATE_HOME": "/s", "HOME": "/h"}, Path("/s/uploader")),
+        ({"XDG_STATE_HOME": "s", "HOME": "/h"}, Path("/h/.local/state/uploader")),
+        ({}, None),
+    ],
+)
+def test_the_state_folder_is_the_given_one_or_the_runners_or_the_users(
+    variables: dict[str, str], state_dir: Path | None
+) -> None:
+    """In this order; without any of them nothing can be kept."""
+    assert read(**variables)[0].state_dir == state_dir
+
+
+# Start-up
+
+
+def test_reading_inputs_loads_nothing_heavy() -> None:
+    """The env file's reader and the help with misspelt names are paid for only by runs that need them."""
+    code = (
+        "import sys; from uploader import inputs; inputs.read({'UPLOADER_TARGET': 'play', 'INPUT_SHARD': '2/5'}, ());"
+        "print(*sorted({'argparse', 'dotenv', 'difflib', 'json', 'yaml', 'requests'} & set(sys.modules)))"
+    )
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

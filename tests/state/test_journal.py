@@ -1,0 +1,595 @@
+"""Sessions that outlive a process: what the next run goes on with, what it begins anew and says so, and who can't."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator import Emulator
+from tests.support.job import Job
+from tests.support.transfer_harness import ITEMS, KIB, data_of, in_memory, on_disk
+from uploader.services.base import Upload
+from uploader.state.journal import Entry, FileJournal
+
+MIB = 1024 * KIB
+SIZE = 3 * MIB + 777  # bytes
+DRIVE = {"target": "drive.files.create", "files": "*.bin", "chunk-size": "256KiB"}
+ENTRY = Entry("https://things.googleapis.com/upload?upload_id=very-secret", 256 * KIB, "sample")
+NOW = time.time()  # seconds since the epoch; files bear the real time
+
+
+class Books:
+    """A state folder, and journals on it whose clock and words a test holds in its hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.now = NOW
+        self.warnings: list[str] = []
+        self.said: list[str] = []
+
+    def open(self, key: bytes = b"key", account: str = "me") -> FileJournal:
+        """A journal as a new process would open it."""
+        return FileJournal(self.folder, key, account, lambda: self.now, self.warnings.append, self.said.append)
+
+    def files(self, suffix: str = "") -> list[Path]:
+        """What is in the folder."""
+        return sorted(self.folder.glob(f"*{suffix}"))
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Books:
+    """An empty place for a state folder."""
+    return Books(tmp_path / "state")
+
+
+@pytest.fixture
+def upload(tmp_path: Path) -> Upload:
+    """The upload of one file."""
+    return Upload(ITEMS, on_disk(tmp_path, b"content"), "text/plain")
+
+
+def kept(books: Books, upload: Upload) -> None:
+    """An unfinished session of an earlier process."""
+    journal = books.open()
+    journal.save(upload, ENTRY)
+    journal.close()
+
+
+# --- what is found again --------------------------------------------------------------------------------------------
+
+
+def test_the_next_process_finds_the_session(books: Books, upload: Upload) -> None:
+    """What was saved is found by a journal with the same credential and account, and nothing is said about it."""
+    kept(books, upload)
+    assert books.open().find(upload) == ENTRY
+    assert not books.warnings + books.said
+
+
+def touched(upload: Upload) -> Upload:
+    os.utime(upload.artifact.path, (1, 1))
+    status = upload.artifact.path.stat()
+    identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
+    return upload._replace(artifact=replace(upload.artifact, identity=identity))
+
+
+OTHERS: dict[str, Callable[[Upload], Upload]] = {
+    "method": lambda one: one._replace(endpoint=one.endpoint._replace(http_method="PUT")),
+    "path": lambda one: one._replace(endpoint=one.endpoint._replace(upload_path="/upload/else")),
+    "query": lambda one: one._replace(endpoint=one.endpoint._replace(query=(("a", "b"),))),
+    "metadata": lambda one: one._replace(metadata={"name": "x"}),
+    "media type": lambda one: one._replace(media_type="text/html"),
+    "name": lambda one: one._replace(artifact=replace(one.artifact, name="b.bin")),
+    "size": lambda one: one._replace(artifact=replace(one.artifact, size=8)),
+    "mtime": touched,
+    "content": lambda one: one._replace(artifact=in_memory(b"CONTENT")),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_another_upload_is_not_found(books: Books, upload: Upload, what: str) -> None:
+    """Method, parameters, metadata and the file's name, size, mtime or content make an upload what it is."""
+    kept(books, upload)
+    assert books.open().find(OTHERS[what](upload)) is None
+
+
+@pytest.mark.parametrize("what", ["size", "mtime"])
+def test_a_changed_file_is_said(books: Books, upload: Upload, what: str) -> None:
+    """The log tells why the upload of a file that changed since then begins anew."""
+    kept(books, upload)
+    books.open().find(OTHERS[what](upload))
+    assert books.said == ["app.bin: the file is not the one that an earlier run began to upload; beginning anew."]
+
+
+@pytest.mark.parametrize("days", [1, 3, 7])
+def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, days: int) -> None:
+    """After the documented end of its life a session is asked about all the same, and the log says how old it is."""
+    upload = upload._replace(endpoint=upload.endpoint._replace(session_lifetime=timedelta(days=days)))
+    kept(books, upload)
+    books.now = NOW + days * 86400 - 60
+    assert books.open().find(upload) == ENTRY
+    assert not books.said
+    books.now += 120
+    assert books.open().find(upload) == ENTRY
+    assert books.said == ["app.bin: the session of an earlier run should have expired by now."]
+
+
+@pytest.mark.parametrize("jump", [-3600.0, -10 * 365 * 86400.0])
+def test_a_clock_that_went_back_loses_nothing(books: Books, upload: Upload, jump: float) -> None:
+    """An entry that is younger than nothing is asked about at the server, who knows."""
+    kept(books, upload)
+    books.now += jump
+    assert books.open().find(upload) == ENTRY
+
+
+def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> None:
+    """A clock that is years ahead costs the resume and nothing else; the folder goes on to work."""
+    kept(books, upload)
+    books.now += 3 * 365 * 86400
+    journal = books.open()
+    assert journal.find(upload) is None
+    journal.save(upload, ENTRY)
+    assert journal.find(upload) == ENTRY
+
+
+def test_a_finished_session_rests_until_its_run_has_ended(books: Books, upload: Upload) -> None:
+    """Between the end of an upload and the end of its run the entry stays without its lock; then nothing is left."""
+    journal = books.open()
+    journal.save(upload, ENTRY)
+    journal.rest(upload)
+    assert [path.suffix for path in books.files()] == [".sealed"]
+    assert books.open().find(upload) == ENTRY
+    books.open().drop(upload)
+    assert not books.files()
+
+
+def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
+    """What one run remembers under a name the next one recalls; forgetting leaves no file and no lock behind."""
+    first = books.open()
+    first.remember("edit", "one")
+    first.remember("edit", "two")
+    first.close()
+    second = books.open()
+    assert (second.recall("edit"), second.recall("other")) == ("two", None)
+    second.remember("edit", None)
+    assert not books.files()
+    third = books.open()
+    assert third.recall("edit") is None
+    third.remember("edit", "three")
+    assert not books.warnings + books.said
+
+
+# --- whom it tells nothing ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("key", "account"), [(b"other", "me"), (b"key", "somebody else")])
+def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key: bytes, account: str) -> None:
+    """Another credential or account finds nothing, is told so in one warning, and leaves the entry to its owner."""
+    kept(books, upload)
+    stranger = books.open(key, account)
+    assert stranger.find(upload) is None
+    assert len(books.warnings) == 1
+    assert "another account" in books.warnings[0]
+    stranger.save(upload, replace(ENTRY, uri="https://things.googleapis.com/mine"))
+    stranger.close()
+    assert books.open().find(upload) == ENTRY
+
+
+def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
+    """Neither the content nor the name of any file tells the session, the file, the method or the account."""
+    journal = books.open(account="me@example.com")
+    journal.save(upload, ENTRY)
+    journal.remember("edit:com.example.app", "42")
+    seen = b"".join(path.name.encode() + b"\n" + path.read_bytes() for path in books.files())
+    for word in (b"secret", b"googleapis", b"app.bin", b"example", b"things", b"uri", b"created", b"edit"):
+        assert word not in seen
+
+
+def test_files_and_folder_are_for_the_owner_alone(books: Books, upload: Upload) -> None:
+    """Mode 0600 for every file and 0700 for the folder, whatever the umask."""
+    before = os.umask(0)
+    try:
+        books.open().save(upload, ENTRY)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in books.files()} == {0o600}
+    assert stat.S_IMODE(books.folder.stat().st_mode) == 0o700
+
+
+def bits(content: bytes) -> Iterator[bytes]:
+    """The content with one bit turned, at the places where something else stands: nonce, text, seal."""
+    for place in (0, 11, 12, len(content) // 2, len(content) - 1):
+        yield content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
+    """One wrong bit, a cut, an empty file, text, or another upload's entry under this name: a warning, no entry."""
+    kept(books, upload)
+    (path,) = books.files(".sealed")
+    whole = path.read_bytes()
+    other = books.open()
+    other.remember("note", "x" * len(whole))
+    foreign = next(file for file in books.files(".sealed") if file != path).read_bytes()
+    other.remember("note", None)
+    for content in (*bits(whole), whole[:-1], whole[:12], b"", b"{}", os.urandom(200_000), foreign):
+        path.write_bytes(content)
+        books.warnings.clear()
+        assert books.open().find(upload) is None
+        assert books.warnings
+        assert "secret" not in str(books.warnings)
+    path.write_bytes(whole)
+    assert books.open().find(upload) == ENTRY
+
+
+@pytest.mark.parametrize("suffix", ["sealed", "lock"])
+@pytest.mark.parametrize("plant", ["link", "pipe", "folder"])
+def test_what_somebody_planted_leads_nowhere(
+    books: Books, upload: Upload, tmp_path: Path, suffix: str, plant: str
+) -> None:
+    """A link, a pipe or a folder under the name of an entry or its lock neither hangs a run nor is written through."""
+    kept(books, upload)
+    (entry,) = books.files(".sealed")
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    path = entry.with_suffix(f".{suffix}")
+    path.unlink()
+    match plant:
+        case "link":
+            path.symlink_to(victim)
+        case "pipe":
+            os.mkfifo(path)
+        case _:
+            path.mkdir()
+    journal = books.open()
+    found = journal.find(upload)
+    assert found is None or (suffix, plant) == ("lock", "pipe")  # a pipe can be locked like a file
+    journal.save(upload, ENTRY)
+    assert victim.read_text() == "untouched"
+
+
+# --- two at once, and disks that refuse -----------------------------------------------------------------------------
+
+
+def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -> None:
+    """While one process works on an entry another begins anew, says so, and disturbs nothing; after it it may."""
+    kept(books, upload)
+    first = books.open()
+    assert first.find(upload) == ENTRY
+    second = books.open()
+    assert second.find(upload) is None
+    assert books.said == ["Another run works on the same upload at this moment; this one goes on for itself."]
+    second.save(upload, replace(ENTRY, uri="https://things.googleapis.com/second"))
+    second.drop(upload)
+    first.close()
+    assert books.open().find(upload) == ENTRY
+
+
+def test_the_lock_ends_with_the_process(books: Books, upload: Upload) -> None:
+    """A process that was killed leaves its entry to the next one, however it was killed."""
+    kept(books, upload)
+    (entry,) = books.files(".sealed")
+    lock = entry.with_suffix(".lock")
+    code = (
+        f"import fcntl, sys; f = open({str(lock)!r}, 'ab'); fcntl.flock(f, 2); print(1, flush=True); sys.stdin.read()"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdin is not None
+    with child.stdin, child.stdout:
+        child.stdout.readline()
+        assert books.open().find(upload) is None
+        child.kill()
+        child.wait()
+    assert books.open().find(upload) == ENTRY
+
+
+def test_a_lock_file_that_was_replaced_locks_nothing(books: Books, upload: Upload) -> None:
+    """Runs that finish one after the other remove their lock files, and never are two of them inside at once."""
+    for _ in range(50):
+        first, second = books.open(), books.open()
+        first.save(upload, ENTRY)
+        second.save(upload, replace(ENTRY, granularity=1))
+        first.drop(upload)
+        second.close()
+    third = books.open()
+    third.save(upload, ENTRY)
+    assert third.find(upload) == ENTRY
+    third.drop(upload)
+    assert not books.files()
+
+
+def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
+    """Entries, locks and half-written files older than any session go; younger ones, and what is no journal's, stay."""
+    kept(books, upload)
+    (entry,) = books.files(".sealed")
+    half = books.folder / f"{entry.stem}.00000000.new"
+    half.touch()
+    strange = books.folder / "keep.me"
+    strange.touch()
+    for path in (entry, strange, half, entry.with_suffix(".lock")):
+        path.touch()
+        os.utime(path, (NOW, NOW))
+    books.now = NOW + 29 * 86400
+    books.open()
+    assert entry.exists()
+    books.now = NOW + 31 * 86400
+    books.open()
+    assert books.files() == [strange]
+    assert books.said == ["1 files of the state folder, older than any upload session lives, are removed."]
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_many_sessions_hold_no_descriptors(books: Books) -> None:
+    """Finished sessions of one large run cost no open files."""
+    journal = books.open()
+    before = descriptors()
+    jobs = [Upload(ITEMS, in_memory(b"x", f"{number}"), "text/plain") for number in range(300)]
+    for job in jobs:
+        journal.save(job, ENTRY)
+        journal.rest(job)
+    assert descriptors() <= before  # what earlier tests left may be collected meanwhile
+    for job in jobs:
+        journal.drop(job)
+    assert not books.files()
+
+
+def test_a_folder_that_can_not_be_made_costs_one_warning(tmp_path: Path, upload: Upload) -> None:
+    """Where a file stands in the way of the state folder everything goes on without a journal."""
+    (tmp_path / "file").touch()
+    books = Books(tmp_path / "file" / "state")
+    journal = books.open()
+    journal.save(upload, ENTRY)
+    journal.remember("edit", "1")
+    assert (journal.find(upload), journal.recall("edit")) == (None, None)
+    journal.drop(upload)
+    journal.remember("edit", None)
+    assert len(books.warnings) == 1
+    assert "Set `state-dir`" in books.warnings[0]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, 64 KiB large."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(place)], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("needs the right to mount a file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_costs_one_warning_and_no_entry(small_disk: Path, upload: Upload) -> None:
+    """Nothing half-written is left; the entry that was there stays; with room again everything works."""
+    books = Books(small_disk / "state")
+    kept(books, upload)
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while file.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    journal = books.open()
+    journal.save(upload, replace(ENTRY, granularity=1))
+    assert len(books.warnings) == 1
+    assert not books.files(".new")
+    journal.close()
+    assert books.open().find(upload) == ENTRY
+    filler.unlink()
+    journal = books.open()
+    journal.save(upload, replace(ENTRY, granularity=2))
+    assert journal.find(upload) == replace(ENTRY, granularity=2)
+
+
+def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) -> None:
+    """A state folder that can be read but not written: nothing is continued, since nothing can be locked."""
+    books = Books(small_disk / "state")
+    kept(books, upload)
+    for lock in books.files(".lock"):
+        lock.unlink()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    journal = books.open()
+    assert journal.find(upload) is None
+    journal.save(upload, ENTRY)
+    journal.drop(upload)
+    assert len(books.warnings) == 1
+
+
+# --- through the entrypoint -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """A running emulator without faults; tests queue their own."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def job(tmp_path: Path, emulator: Emulator) -> Job:
+    """A job with one file for a method that would make a second object of a second upload."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.bin").write_bytes(data_of(SIZE))
+    return Job(workspace, emulator)
+
+
+def broken_off(job: Job, **more: str) -> None:
+    """A run that ends with 75 after two chunks."""
+    job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
+    job.emulator.add_fault("resumable.query", "status", status=503)
+    ended = job.run({**DRIVE, "max-retries": "1", **more})
+    assert ended.code == 75, ended.log
+
+
+def state_folder(job: Job) -> Path:
+    return job.workspace.parent / f"{job.workspace.name}.private" / "uploader"
+
+
+def stored(job: Job) -> list[bytes]:
+    return [Path(one["file"]).read_bytes() for one in job.emulator.state()["objects"]]
+
+
+def test_the_next_run_sends_the_rest_and_leaves_nothing(job: Job) -> None:
+    """A re-run asks the offset, sends what is missing, and the state folder is empty afterwards."""
+    broken_off(job)
+    assert len(list(state_folder(job).glob("*.sealed"))) == 1
+    ended = job.run(DRIVE)
+    assert (ended.code, ended.outputs["resumed"]) == (0, "true"), ended.log
+    assert ended.outputs["bytes-uploaded"] == str(SIZE - 512 * KIB)
+    assert stored(job) == [data_of(SIZE)]
+    assert ended.results[0]["sha256"] == job.emulator.state()["objects"][0]["sha256"]
+    assert not list(state_folder(job).iterdir())
+
+
+def rewrite(job: Job, seed: int) -> None:
+    """Other bytes of the same size, with size, inode and mtime as they were."""
+    path = job.workspace / "a.bin"
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(data_of(SIZE, seed))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def expire(job: Job) -> None:
+    for session in job.emulator.world.sessions.values():
+        session.expires = 0
+
+
+CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
+    "rebuilt": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)), "content is not"),
+    "longer": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)), "not the one"),
+    "same mtime": (lambda job: rewrite(job, 8), "content is not"),
+    "expired at the server": (expire, "the session is gone; beginning again with a new one"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
+    """Another file, or a session that is gone: a whole new upload of what is there now, and one line that says why."""
+    broken_off(job)
+    change, words = CHANGES[what]
+    change(job)
+    ended = job.run(DRIVE)
+    assert (ended.code, ended.outputs["resumed"]) == (0, "false"), ended.log
+    assert stored(job) == [(job.workspace / "a.bin").read_bytes()]
+    assert words in ended.log
+
+
+@pytest.mark.parametrize("second", ["stopped while it asked", "killed after it had sent more"])
+def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, second: str) -> None:
+    """What a second run did to the entry of the first one never lets a third mix two builds, its file being another."""
+    job.emulator.add_fault("resumable.put", "stall", nth=4, after=100_000, seconds=30)
+    begun = job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 1)
+    assert begun.send(signal.SIGTERM).end().code == 143
+    on, number = ("resumable.query", signal.SIGTERM) if "asked" in second else ("resumable.put", signal.SIGKILL)
+    job.emulator.add_fault(on, "stall", nth=1 if "asked" in second else 7, seconds=30)
+    job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 2).send(number).end()
+    path = job.workspace / "a.bin"
+    content = bytearray(path.read_bytes())
+    content[700_000 if "asked" in second else 5 * 256 * KIB] ^= 1  # beyond what the sample sees
+    path.write_bytes(content)
+    os.utime(path, (1, 1))
+    ended = job.run(DRIVE)
+    assert ended.code == 0, ended.log
+    assert stored(job) == [bytes(content)]
+    assert ended.outputs["resumed"] == "false"
+
+
+def test_a_session_that_the_server_refuses_begins_anew(job: Job) -> None:
+    """An old session that is answered 400 (terminated, of another account) is no reason to fail."""
+    broken_off(job)
+    job.emulator.add_fault("resumable.query", "status", status=400, message="Upload has already been terminated.")
+    ended = job.run(DRIVE)
+    assert ended.code == 0, ended.log
+    assert stored(job) == [data_of(SIZE)]
+
+
+def test_another_endpoint_begins_anew(job: Job) -> None:
+    """A session of one server is never asked for at another, whose log says that something was left aside."""
+    broken_off(job)
+    with Emulator() as second:
+        there = replace(job, emulator=second)
+        key = json.dumps(job.emulator.key | {"token_uri": second.key["token_uri"]})
+        second.world.authority = job.emulator.world.authority
+        ended = there.run({**DRIVE, "credentials": key})
+        assert ended.code == 0, ended.log
+        assert "another account, credential or endpoint" in ended.log
+        assert second.state()["requests"].get("resumable.query", 0) == 0
+        assert stored(there) == [data_of(SIZE)]
+
+
+def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None:
+    """Of three independent files one fails: running again sends that one alone, though each send would add another."""
+    for name in ("b.bin", "c.bin"):
+        (job.workspace / name).write_bytes(data_of(600_000, ord(name[0])))
+    job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.", nth=2)
+    first = job.run({**DRIVE, "concurrency": "1"})
+    assert first.code == 4
+    assert len(stored(job)) == 2
+    second = job.run({**DRIVE, "concurrency": "1"})
+    assert second.code == 0, second.log
+    assert sorted(stored(job)) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
+    assert second.outputs["bytes-uploaded"] == "600000"
+    assert len(second.outputs["ids"].split(",")) == 3
+    assert not list(state_folder(job).iterdir())
+
+
+def test_two_runs_at_once_both_finish(job: Job) -> None:
+    """Two jobs on one state folder disturb each other in nothing: each has stored its whole file, nothing is left."""
+    job.emulator.add_fault("resumable.put", "stall", after=100_000, seconds=1)
+    first = job.start(DRIVE).when(lambda state: bool(state["faults"]["fired"]))
+    (job.workspace / "second").mkdir()
+    second = job.run(DRIVE)
+    assert (first.end().code, second.code) == (0, 0), second.log
+    assert stored(job) == [data_of(SIZE)] * 2
+    assert not list(state_folder(job).iterdir())
+
+
+def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> None:
+    """The upload goes through; the log has one warning with the cure."""
+    (job.workspace / "blocked").touch()
+    ended = job.run({**DRIVE, "state-dir": "blocked/state"})
+    assert ended.code == 0, ended.log
+    assert ended.log.count("Set `state-dir` to a folder that can be written.") == 1
+    assert stored(job) == [data_of(SIZE)]
+
+
+def test_a_full_disk_for_outputs_is_said_and_is_no_failure(job: Job, small_disk: Path) -> None:
+    """With state folder and runner files on a full disk the upload still ends well, and every loss is one warning."""
+    (small_disk / "filler").write_bytes(b"x" * 65536)
+    full = {"GITHUB_OUTPUT": str(small_disk / "output"), "GITHUB_STEP_SUMMARY": str(small_disk / "summary")}
+    ended = job.run({**DRIVE, "state-dir": str(small_disk / "state")}, **full)
+    assert ended.code == 0, ended.log
+    assert stored(job) == [data_of(SIZE)]
+    assert "can't be kept" in ended.log
+    assert ended.log.count("could not be written") == 2
+    assert "Traceback" not in ended.log
+
+
+def test_a_cut_journal_of_a_shared_cache_harms_nobody(job: Job) -> None:
+    """Whatever somebody puts into the cached state folder, the run ends well."""
+    broken_off(job)
+    (entry,) = state_folder(job).glob("*.sealed")
+    entry.write_bytes(entry.read_bytes()[:40])
+    (state_folder(job) / ("0" * 40 + ".sealed")).write_bytes(b"\xff" * 1000)
+    ended = job.run(DRIVE)
+    assert (ended.code, ended.outputs["resumed"]) == (0, "false"), ended.log
+    assert "left aside" in ended.log

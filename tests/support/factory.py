@@ -1,0 +1,105 @@
+"""Makes what the services are given: inputs read as the program reads them, files on disk, and answers for a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from uploader.errors import InputError
+from uploader.files.artifacts import Artifact, from_path
+from uploader.inputs import Inputs, read
+from uploader.results import FileResult
+from uploader.services.base import Batch, Flow, Outcome, Prepared, Publish, Step, Upload
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
+
+
+def make_inputs(workspace: Path, **given: str) -> Inputs:
+    """The inputs of a run in `workspace`; the names are the contract's in snake case."""
+    environ = {f"UPLOADER_{name.upper()}": value for name, value in given.items()}
+    inputs, problems = read({**environ, "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace)}, [])
+    assert not problems, problems
+    return inputs
+
+
+def make_file(workspace: Path, name: str, content: bytes = b"content", *, size: int | None = None) -> Artifact:
+    """A file as the program finds it; with `size` it is filled up with a hole."""
+    path = workspace / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    if size is not None:
+        with path.open("r+b") as file:
+            file.truncate(size)
+    return from_path(path, name)
+
+
+def stream(name: str = "-") -> Artifact:
+    """A stream of unknown size."""
+    return Artifact(name, name, None)
+
+
+def only_upload(prepared: Prepared) -> Upload:
+    """The one upload that the flow yields."""
+    (upload,) = uploads(prepared)
+    return upload
+
+
+def uploads(prepared: Prepared) -> tuple[Upload, ...]:
+    """All uploads that the flow yields, when each of them succeeds."""
+    _, steps = run(prepared)
+    batches = [
+        step.uploads if isinstance(step, Batch) else (step,) for step in steps if isinstance(step, (Batch, Upload))
+    ]
+    return tuple(upload for batch in batches for upload in batch)
+
+
+def run(
+    prepared: Prepared,
+    resource: Mapping[str, Any] | None = None,
+    answer: Callable[[Step], Any] = lambda _: None,
+) -> tuple[Outcome, list[Step]]:
+    """Drives a flow to its end: uploads succeed with `resource`, unless `answer` returns something else or an error."""
+    flow, steps = prepared.flow(), list[Step]()
+    reply: Any = None
+    try:
+        while True:
+            step = flow.throw(reply) if isinstance(reply, BaseException) else flow.send(reply)
+            steps.append(step)
+            reply = answer(step)
+            if reply is None:
+                reply = _success(step, resource or {})
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome, steps
+
+
+def published(flow: Flow, *answers: Any) -> Mapping[str, str]:
+    """The outputs that a flow had made known when it ended with an error."""
+    known: Mapping[str, str] = {}
+    step = next(flow)
+    try:
+        for reply in (*answers, None):
+            known = step.outputs if isinstance(step, Publish) else known
+            step = flow.send(reply)
+    except Exception:  # noqa: BLE001 - whatever ends it, this asks only what was known by then
+        return known
+    return known
+
+
+def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileResult:
+    """The result of a finished upload."""
+    return FileResult(upload.artifact.name, upload.artifact.size or 0, resource=resource, **facts)
+
+
+def problems(error: InputError) -> dict[str, str]:
+    """What was wrong, by the input's name; the last of several complaints about one."""
+    return {problem.name: problem.what for problem in error.problems}
+
+
+def _success(step: Step, resource: Mapping[str, Any]) -> Any:
+    if isinstance(step, Upload):
+        return result(step, resource)
+    if isinstance(step, Batch):
+        return tuple(result(upload, resource) for upload in step.uploads)
+    return None

@@ -1,0 +1,268 @@
+"""Play's rules in memory, as strict as the documents have them.
+
+The model answers a `Call` or an `Upload` without a network. Any step can be made to fail before or after it has taken
+effect, so that a lost answer and a refusal are told apart.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from uploader.errors import Refused
+from uploader.files.android.manifest import Kind, Manifest
+from uploader.files.artifacts import Artifact
+from uploader.services.base import Call, Upload
+
+PACKAGE = "com.example.app"
+STANDARD = ("production", "beta", "alpha", "internal")
+BY_HAND = (
+    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
+    "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
+)
+AUTOMATIC = "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
+
+
+def artifact(code: int, content: bytes = b"bytes", *, kind: Kind = "bundle", name: str = "") -> Artifact:
+    """A bundle or an APK whose manifest is known."""
+    name = name or f"app-{code}.{'aab' if kind == 'bundle' else 'apk'}"
+    manifest = Manifest(PACKAGE, code, f"{code}.0", kind=kind)
+    return Artifact(name, name, len(content), manifest=manifest, data=content)
+
+
+def plain(name: str, content: bytes) -> Artifact:
+    """Any other file."""
+    return Artifact(name, name, len(content), data=content)
+
+
+def sha256(file: Artifact) -> str:
+    return hashlib.sha256(file.path.read_bytes() if file.data is None else file.data).hexdigest()
+
+
+def refused(status: int, message: str, reason: str = "") -> Refused:
+    """A refusal as the driver words it."""
+    return Refused(f"The service refused it ({status}): {message}", status=status, reason=reason, message=message)
+
+
+def release(*codes: int, status: str = "completed", **more: Any) -> dict[str, Any]:
+    """A release as Play writes it."""
+    return {"versionCodes": [str(code) for code in codes], "status": status, **more}
+
+
+@dataclass
+class State:
+    """What is live, or what an edit holds."""
+
+    bundles: dict[int, str] = field(default_factory=dict)
+    apks: dict[int, str] = field(default_factory=dict)
+    tracks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    listings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    images: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+    extras: dict[tuple[int, str], Any] = field(default_factory=dict)
+
+
+@dataclass
+class Fault:
+    """Fails the next step of a name: before its effect, or after it."""
+
+    name: str
+    error: BaseException
+    after: bool = False
+    effect: Callable[[], None] | None = None
+    skip: int = 0
+
+
+class Play:
+    """One app on Play, one account."""
+
+    def __init__(self, **tracks: list[dict[str, Any]]) -> None:
+        self.live = State()
+        self.review = "either"  # "by hand" and "automatic" refuse the other way
+        self.in_review = False
+        self.closed_tracks: set[str] | None = None  # where it is set, any other track but the standard ones is unknown
+        self.faults: list[Fault] = []
+        self.calls: list[str] = []
+        self.uploads: list[str] = []
+        self.edits: dict[str, State] = {}
+        self.closed: dict[str, str] = {}
+        for track, releases in tracks.items():
+            self.live.tracks[track] = releases
+            for one in releases:
+                self.live.bundles |= {int(code): f"digest of {code}" for code in one["versionCodes"]}
+
+    # --- what tests do to it --------------------------------------------------------------------------------------
+
+    def fail(self, name: str, error: BaseException, **how: Any) -> None:
+        """The next `name` (insert, upload bundles, PUT tracks, commit, …) fails; `after=True`: it took effect."""
+        self.faults.append(Fault(name, error, **how))
+
+    def close_edits(self, why: str = "This Edit has been deleted.") -> None:
+        """What a commit by somebody else, or a change in the console, does to all open edits."""
+        self.closed |= dict.fromkeys(self.edits, why)
+        self.edits.clear()
+
+    def count(self, name: str) -> int:
+        """How many calls of a name arrived."""
+        return self.calls.count(name)
+
+    # --- what it does ---------------------------------------------------------------------------------------------
+
+    def answer(self, step: Call | Upload) -> Any:
+        """The answer to a step, or the error that the driver throws."""
+        path = step.path if isinstance(step, Call) else step.endpoint.path
+        found = re.fullmatch(r"/androidpublisher/v3/applications/com\.example\.app/edits(?:/([^/:]+))?(.*)", path)
+        assert found, path
+        edit, rest = found[1], found[2]
+        method = step.method if isinstance(step, Call) else "upload"
+        name = _name(method, edit, rest)
+        self.calls.append(name)
+        fault = next((one for one in self.faults if one.name == name), None)
+        if fault and fault.skip:
+            fault.skip -= 1
+            fault = None
+        if fault:
+            self.faults.remove(fault)
+            if fault.effect:
+                fault.effect()
+            if not fault.after:
+                raise fault.error
+        result = self._do(name, edit or "", rest, step)
+        if fault:
+            raise fault.error
+        return copy.deepcopy(result)
+
+    def _do(self, name: str, edit: str, rest: str, step: Call | Upload) -> Any:
+        if name == "insert":
+            self.close_edits()  # a new edit invalidates the account's other ones
+            number = str(len(self.closed) + 1)
+            self.edits[number] = copy.deepcopy(self.live)
+            return {"id": number, "expiryTimeSeconds": "1"}
+        if edit not in self.edits:
+            why = self.closed.get(edit, "Edit not found.")
+            raise refused(400 if "committed" in why else 404, why)
+        state = self.edits[edit]
+        if isinstance(step, Upload):
+            return self._upload(state, rest, step)
+        match name.split():
+            case ["GET" | "validate"]:
+                return {"id": edit}
+            case ["DELETE"]:
+                return self._delete(edit)
+            case ["commit"]:
+                return self._commit(edit, dict(step.query))
+            case ["GET", "bundles"]:
+                return {"bundles": [{"versionCode": code, "sha256": sha} for code, sha in state.bundles.items()]}
+            case ["GET", "apks"]:
+                apks = state.apks.items()
+                return {"apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]}
+            case _:
+                return self._content(state, name, rest, step)
+
+    def _content(self, state: State, name: str, rest: str, step: Call) -> Any:
+        match name.split():
+            case ["GET", "tracks"] if rest == "/tracks":
+                names = dict.fromkeys((*STANDARD, *(self.closed_tracks or ()), *state.tracks))
+                return {"tracks": [self._track(state, "GET", track, None) for track in names]}
+            case [method, "tracks"]:
+                return self._track(state, method, unquote(rest.split("/")[2]), step.json)
+            case [method, "listings"]:
+                return self._listing(state, method, rest, step.json)
+            case ["PATCH", "apks"]:
+                _, _, code, _, kind = rest.split("/")
+                assert step.json is not None
+                state.extras[int(code), kind] = step.json["referencesVersion"]
+                return {}
+        raise AssertionError(name)
+
+    def _delete(self, edit: str) -> Any:
+        del self.edits[edit]
+        self.closed[edit] = "This Edit has been deleted."
+        return {}
+
+    def _upload(self, state: State, rest: str, step: Upload) -> Any:
+        file = step.artifact
+        self.uploads.append(file.name)
+        parts = rest.strip("/").split("/")
+        assert any(kind in (step.media_type, "image/*") for kind in step.endpoint.media_types)
+        if parts[0] in ("bundles", "apks") and len(parts) == 1:
+            assert file.manifest
+            code = file.manifest.version_code
+            if code in state.bundles or code in state.apks:
+                raise refused(403, f"Version code {code} has already been used.", "apkUpgradeVersionConflict")
+            (state.bundles if parts[0] == "bundles" else state.apks)[code] = sha256(file)
+            answer = {"versionCode": code, "sha256": sha256(file)}
+            return answer if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
+        if parts[0] == "apks":
+            assert int(parts[1]) in state.bundles | state.apks
+            state.extras[int(parts[1]), parts[3]] = sha256(file)
+            return {}
+        language, kind = parts[1:]
+        images = state.images.setdefault((language, kind), [])
+        image = {"id": f"image{len(self.uploads)}", "sha256": sha256(file)}
+        images.append(image)
+        return {"image": image}
+
+    def _track(self, state: State, method: str, track: str, body: Any) -> Any:
+        if self.closed_tracks is not None and track not in {*STANDARD, *self.closed_tracks}:
+            raise refused(404, f"Track not found: {track}.", "trackNotFound")
+        if method == "PUT":
+            _check_track(state, body["releases"])
+            assert body["track"] == track
+            state.tracks[track] = copy.deepcopy(body["releases"])
+        return {"track": track, "releases": state.tracks.get(track, [])}
+
+    def _listing(self, state: State, method: str, rest: str, body: Any) -> Any:
+        parts = rest.strip("/").split("/")
+        if len(parts) == 1:
+            return {"listings": list(state.listings.values())}
+        if method == "PUT":
+            state.listings[parts[1]] = body
+            return body
+        place = (parts[1], parts[2])
+        if method == "DELETE":
+            state.images[place] = [image for image in state.images[place] if image["id"] != parts[3]]
+            return {}
+        return {"images": state.images.get(place, [])}
+
+    def _commit(self, edit: str, query: dict[str, str]) -> Any:
+        by_hand = query.get("changesNotSentForReview") == "true"
+        if self.review == "by hand" and not by_hand:
+            raise refused(400, BY_HAND, "badRequest")
+        if self.review == "automatic" and "changesNotSentForReview" in query:
+            raise refused(400, AUTOMATIC, "badRequest")
+        if self.in_review and query["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW":
+            raise refused(400, "Changes are already in review.", "CHANGES_ALREADY_IN_REVIEW")
+        self.live = self.edits.pop(edit)
+        self.closed[edit] = "This edit has already been committed."
+        self.close_edits()
+        return {"id": edit}
+
+
+def _name(method: str, edit: str | None, rest: str) -> str:
+    if edit is None:
+        return "insert"
+    if rest.startswith(":"):
+        return rest[1:]
+    parts = rest.strip("/").split("/")
+    kind = parts[2] if len(parts) > 3 and parts[2].endswith("Files") and method == "upload" else parts[0]
+    return f"{method} {kind}".strip()
+
+
+def _check_track(state: State, releases: list[dict[str, Any]]) -> None:
+    by_status = [one["status"] for one in releases]
+    if by_status.count("completed") > 1:
+        raise refused(400, "Only one completed release is allowed.")
+    if by_status.count("inProgress") + by_status.count("halted") > 1:
+        raise refused(400, "Too many staged releases specified.")
+    for one in releases:
+        fits = {"inProgress": {True}, "halted": {True, False}}.get(one["status"], {False})
+        assert all(isinstance(code, str) for code in one["versionCodes"])
+        if not {int(code) for code in one["versionCodes"]} <= state.bundles.keys() | state.apks.keys():
+            raise refused(400, "Version code is not known.")
+        if ("userFraction" in one) not in fits:
+            raise refused(400, "User fraction does not fit the status.")

@@ -1,0 +1,146 @@
+"""Runs the program as a CI job does: a child process, inputs in its environment, files where the platform puts them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google_emulator import Emulator
+from tests.support import secret_watch
+from tests.support.platforms import file_commands
+
+ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: its exit code, everything it said, and what it left in the files."""
+
+    code: int
+    log: str
+    outputs: dict[str, str]
+    summary: str
+    results: list[dict[str, Any]]
+    peak: int  # bytes of resident memory
+
+
+@dataclass(frozen=True)
+class Job:
+    """A workspace and an emulator; `run` starts the program in it with inputs by their contract names.
+
+    `stdin` is a descriptor that the program reads as its standard input; there is none unless it is given.
+    """
+
+    workspace: Path
+    emulator: Emulator
+    kind: str = "github"
+    stdin: int = subprocess.DEVNULL
+
+    def environment(self, inputs: Mapping[str, str]) -> dict[str, str]:
+        """What the CI system would set, and nothing of this process but the path."""
+        common = {"api-endpoint": self.emulator.url, "credentials": json.dumps(self.emulator.key)}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self._private), "RUNNER_TEMP": str(self._private)}
+        if self.kind == "github":
+            environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.workspace)}
+            environment |= {
+                "GITHUB_OUTPUT": str(self._file("output")),
+                "GITHUB_STEP_SUMMARY": str(self._file("summary")),
+            }
+            return environment | {f"INPUT_{name.upper()}": value for name, value in {**common, **inputs}.items()}
+        environment |= {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(self.workspace)} if self.kind == "gitlab" else {}
+        return environment | {
+            f"UPLOADER_{name.upper().replace('-', '_')}": value for name, value in {**common, **inputs}.items()
+        }
+
+    def run(self, inputs: Mapping[str, str], **more: str) -> Ended:
+        """One run from start to end."""
+        return self.start(inputs, **more).end()
+
+    def start(self, inputs: Mapping[str, str], **more: str) -> Running:
+        """A run that goes on while the test does something to it."""
+        for name in ("output", "summary"):
+            self._file(name).write_text("")
+        child = subprocess.Popen(
+            [sys.executable, str(ENTRYPOINT)],
+            env={**self.environment(inputs), **more},
+            cwd=self.workspace,
+            stdin=self.stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        return Running(self, child)
+
+    @property
+    def _private(self) -> Path:
+        folder = self.workspace.parent / f"{self.workspace.name}.private"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _file(self, name: str) -> Path:
+        return self._private / name
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run that has not ended."""
+
+    job: Job
+    child: subprocess.Popen[bytes]
+
+    def when(self, true: Callable[[dict[str, Any]], bool], seconds: float = 20.0) -> Running:
+        """Waits until the emulator's state is as wanted."""
+        limit = time.monotonic() + seconds
+        while not true(self.job.emulator.state()):
+            assert time.monotonic() < limit, "the state that was waited for did not come"
+            assert self.child.poll() is None, "the run ended before the state that was waited for came"
+            time.sleep(0.005)
+        return self
+
+    def send(self, number: signal.Signals) -> Running:
+        """Sends a signal."""
+        self.child.send_signal(number)
+        return self
+
+    def end(self) -> Ended:
+        """Waits for the end and reads what was left."""
+        assert self.child.stdout is not None
+        arguments = self._told("cmdline")
+        log, peak = b"", 0
+        for line in self.child.stdout:
+            log += line
+            peak = max(peak, self._high_water())
+        self.child.stdout.close()
+        self.child.wait()
+        results = self.job.workspace / "uploader-results.json"
+        written = secret_watch.files(self.job._private, results, self.job.workspace / "uploader.env")
+        leaks = secret_watch.leaks(self.job.emulator, {"the log": log, "the arguments": arguments, **dict(written)})
+        assert not leaks, leaks
+        return Ended(
+            code=self.child.returncode,
+            log=log.decode(),
+            outputs=file_commands(self.job._file("output").read_bytes()),
+            summary=self.job._file("summary").read_text(),
+            results=json.loads(results.read_text()) if results.exists() else [],
+            peak=peak,
+        )
+
+    def _high_water(self) -> int:
+        """The most memory in bytes so far. (ru_maxrss would begin with that of the process that started this one.)"""
+        found = re.search(rb"^VmHWM:\s+(\d+) kB", self._told("status"), re.MULTILINE)
+        return int(found[1]) * 1024 if found else 0
+
+    def _told(self, what: str) -> bytes:
+        """What the system tells of the process; nothing once it is gone."""
+        try:
+            return Path(f"/proc/{self.child.pid}/{what}").read_bytes()
+        except OSError:
+            return b""

@@ -1,0 +1,165 @@
+"""Carries the steps of a Play flow out on the model of Play, in memory, and dies at any moment when it is told to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from tests.support.fake_play import PACKAGE, Play, sha256
+from uploader.errors import AnswerLost, Refused, TemporaryError, UploaderError
+from uploader.files.artifacts import Artifact
+from uploader.results import FileResult
+from uploader.services.base import (
+    Backoff,
+    Batch,
+    Call,
+    Digest,
+    Flow,
+    Note,
+    Outcome,
+    Publish,
+    Recall,
+    Remember,
+    Reused,
+    Step,
+    Upload,
+)
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.release import flow
+
+
+class Killed(BaseException):
+    """The process is gone: nothing more runs, not even a cleanup."""
+
+
+class Engine:
+    """Carries a flow's steps out on a `Play`; the journal outlives it, as it outlives a process."""
+
+    def __init__(self, play: Play, journal: dict[str, str] | None = None) -> None:
+        self.play = play
+        self.journal = {} if journal is None else journal
+        self.steps: list[Step] = []
+        self.outputs: dict[str, str] = {}
+        self.results: list[FileResult] = []
+        self.kill_at: int | None = None
+        self.kill_after_effect = False
+        self.max_retries = 5
+        self.waits = 0
+
+    def run(self, asked: ReleaseJob) -> Outcome:
+        """Drives the flow to its end. Raises what it raises; `Killed` when the process was to die."""
+        return self.drive(flow(asked))
+
+    def drive(self, steps: Flow) -> Outcome:
+        answer: Any = None
+        failure: BaseException | None = None
+        while True:
+            try:
+                step = steps.send(answer) if failure is None else steps.throw(failure)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                self.outputs |= outcome.outputs
+                return outcome
+            self.steps.append(step)
+            dying = len(self.steps) == self.kill_at
+            if dying and not self.kill_after_effect:
+                steps.close()
+                raise Killed
+            answer, failure = None, None
+            try:
+                answer = self._carry_out(step)
+            except UploaderError as error:
+                failure = error
+            if dying:
+                steps.close()
+                raise Killed
+
+    @property
+    def notes(self) -> str:
+        """The log."""
+        return "\n".join(step.text for step in self.steps if isinstance(step, Note))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What of the log is a warning."""
+        return [step.text for step in self.steps if isinstance(step, Note) and step.level == "warning"]
+
+    def _carry_out(self, step: Step) -> Any:
+        match step:
+            case Call():
+                return self._call(step)
+            case Upload():
+                return self._upload(step)
+            case Batch():
+                return tuple(self._tried(upload) for upload in step.uploads)
+            case Digest():
+                return sha256(step.artifact)
+            case Recall():
+                return self.journal.get(step.name)
+            case Backoff():
+                return self._wait()
+            case _:
+                return self._take_note(step)
+
+    def _wait(self) -> None:
+        self.waits += 1
+
+    def _again(self, step: Call | Upload, refused: Refused, waits: int) -> None:
+        """Waits as the engine does for a refusal that passes by itself, and raises as it does where none is left."""
+        cause = step.retry_on(refused) if step.retry_on else ""
+        if not cause:
+            raise refused
+        if waits == self.max_retries:
+            raise TemporaryError(f"No progress after {waits} waits; last: {refused.what}", cause=cause) from refused
+        self._wait()
+
+    def _take_note(self, step: Step) -> None:
+        match step:
+            case Reused():
+                self.results.append(step.result)
+            case Remember(value=None):
+                self.journal.pop(step.name, None)
+            case Remember(value=str(value)):
+                self.journal[step.name] = value
+            case Publish():
+                self.outputs |= step.outputs
+
+    def _call(self, step: Call) -> Any:
+        try:
+            return self._answer(step)
+        except AnswerLost:
+            assert not step.repeatable, f"the driver repeats {step.what} by itself"
+            raise
+
+    def _answer(self, step: Call | Upload) -> Any:
+        for waits in count():
+            answer = self._attempt(step)
+            if isinstance(answer, Refused):
+                self._again(step, answer, waits)
+            else:
+                return answer
+        return None
+
+    def _attempt(self, step: Call | Upload) -> Any:
+        try:
+            return self.play.answer(step)
+        except Refused as refused:
+            return refused
+
+    def _upload(self, step: Upload) -> FileResult:
+        resource = self._answer(step)
+        result = FileResult(step.artifact.name, step.artifact.size or 0, sha256(step.artifact), resource=resource)
+        self.results.append(result)
+        return result
+
+    def _tried(self, step: Upload) -> FileResult:
+        try:
+            return self._upload(step)
+        except UploaderError as error:
+            return FileResult(step.artifact.name, step.artifact.size or 0, error=str(error), failure=error)
+
+
+def asked(*artifacts: Artifact, **more: Any) -> ReleaseJob:
+    """A release of the artifacts to the internal track, unless said otherwise."""
+    return replace(ReleaseJob(PACKAGE, artifacts, ("internal",)), **more)

@@ -1,0 +1,187 @@
+"""google-auth's credential objects for a checked `Source`, and the one place where its exceptions are translated."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from google.auth import exceptions
+
+from uploader.credentials import checks
+from uploader.credentials.exchange import CURE, Exchange, Unavailable
+from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UploaderError
+
+if TYPE_CHECKING:
+    from google.auth.identity_pool import SubjectTokenSupplier
+
+    from uploader.credentials.credential_source import Source
+
+# All that google-auth is known to raise on a damaged configuration, an unreadable file or an answer of another shape.
+FOREIGN = (
+    exceptions.GoogleAuthError,
+    UnsupportedAlgorithm,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    OSError,
+)
+BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
+USUAL_LIFETIME = 3600.0  # seconds; Google's, where an answer does not say (RFC 6749, section 5.1 lets it be left out)
+AWS = "urn:ietf:params:aws:token-type:aws4_request"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access token and how long it is valid from now, in seconds."""
+
+    value: str = field(repr=False)
+    lifetime: float
+
+
+def credentials(source: Source, scopes: Sequence[str], subject: str, supplier: SubjectTokenSupplier | None) -> Any:
+    """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
+    try:
+        return _built(source.kind, source.info, list(scopes), subject or None, supplier)
+    except FOREIGN:
+        what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
+    raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
+
+
+def _built(
+    kind: str, info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: SubjectTokenSupplier | None
+) -> Any:
+    if kind == checks.SERVICE_ACCOUNT:
+        return _service_account(info, scopes, subject)
+    if kind == checks.USER:
+        return _user(info)
+    if kind == checks.EXTERNAL_USER:
+        return _google("auth.external_account_authorized_user").Credentials.from_info(info)
+    if kind == checks.IMPERSONATED:
+        nested = info["source_credentials"]
+        return _impersonated(_built(nested["type"], nested, scopes, None, None), info, scopes, subject)
+    if subject:
+        alone = {name: value for name, value in info.items() if name != checks.IMPERSONATION}
+        return _impersonated(_external(alone, scopes, supplier), info, scopes, subject)
+    return _external(info, scopes, supplier)
+
+
+def _service_account(info: Mapping[str, Any], scopes: list[str], subject: str | None) -> Any:
+    """Not by google-auth's own reader, which takes a sixth of the start to validate the key (see `signer`)."""
+    from uploader.credentials.signer import signer
+
+    return _google("oauth2.service_account").Credentials(
+        signer(info["private_key"], info.get("private_key_id")),
+        service_account_email=info["client_email"],
+        token_uri=info["token_uri"],
+        scopes=scopes,
+        subject=subject,
+    )
+
+
+def _user(info: Mapping[str, Any]) -> Any:
+    """Not by google-auth's own reader, which ignores a `token_uri`. The scopes are those of the refresh token."""
+    token_uri = info.get("token_uri") or "https://oauth2.googleapis.com/token"
+    names = ("refresh_token", "client_id", "client_secret")
+    user = _google("oauth2.credentials").Credentials
+    return user(token=None, token_uri=token_uri, **{name: info[name] for name in names})
+
+
+def _impersonated(source: Any, info: Mapping[str, Any], scopes: list[str], subject: str | None) -> Any:
+    """A service account by `generateAccessToken`, or with a subject a user by `signJwt` and the token exchange."""
+    url = info[checks.IMPERSONATION]
+    return _google("auth.impersonated_credentials").Credentials(
+        source_credentials=source,
+        target_principal=checks.principal(url),
+        target_scopes=scopes,
+        delegates=info.get("delegates"),
+        subject=subject,
+        iam_endpoint_override=url,
+    )
+
+
+def _external(info: Mapping[str, Any], scopes: list[str], supplier: SubjectTokenSupplier | None) -> Any:
+    """A federated login. google-auth runs a command only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES allows it."""
+    if supplier:
+        pool = _google("auth.identity_pool").Credentials
+        return pool.from_info(info, scopes=scopes, subject_token_supplier=supplier)
+    if info["subject_token_type"] == AWS:
+        module = "auth.aws"
+    elif "executable" in info["credential_source"]:
+        module = "auth.pluggable"
+    else:
+        module = "auth.identity_pool"
+    return _google(module).Credentials.from_info(info, scopes=scopes)
+
+
+def _google(module: str) -> Any:
+    """A part of google-auth: each run pays for the import of its own alone, and their types are not complete."""
+    return import_module(f"google.{module}")
+
+
+def ambient(scopes: Sequence[str], exchange: Exchange) -> Any:
+    """What google-auth finds on this machine: gcloud's login elsewhere than usual, or a metadata server.
+
+    One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
+    """
+    import google.auth
+
+    logging.getLogger("google.auth").addHandler(logging.NullHandler())  # its advice is not for our log
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return google.auth.default(scopes=list(scopes), request=exchange)[0]
+    except (Unavailable, UploaderError, *FOREIGN):
+        pass
+    raise CredentialsError(
+        "There are no credentials.",
+        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has no login itself.",
+        cure="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
+    )
+
+
+def fetch(credential: Any, exchange: Exchange) -> Token:
+    """A fresh access token. Raises Unavailable, CredentialsError, or ProtocolError for an answer that is no token."""
+    exchange.answered = ""
+    words = ""
+    try:
+        credential.refresh(exchange)
+        return _token(credential.token, credential.expiry)
+    except exceptions.GoogleAuthError as caught:
+        words = str(caught.args[0]) if caught.args else ""
+    except FOREIGN as caught:
+        words = caught.strerror or "" if isinstance(caught, OSError) else ""
+    raise _explained(words, exchange)
+
+
+def _token(value: object, expiry: datetime | None) -> Token:
+    """Checks what google-auth took from the answer; a token with a line break would become a header of its own."""
+    if not isinstance(value, str) or not BEARER.fullmatch(value):
+        raise ValueError("no token")
+    if expiry is None:
+        return Token(value, USUAL_LIFETIME)
+    lifetime = (expiry.replace(tzinfo=timezone.utc) - datetime.now(timezone.utc)).total_seconds()
+    if lifetime <= 0:
+        raise ValueError("expired")
+    return Token(value, lifetime)
+
+
+def _explained(words: str, exchange: Exchange) -> UploaderError:
+    """A failure after an answer is the answer's; one before any is this machine's, told in google-auth's words."""
+    if exchange.answered:
+        return ProtocolError(f"{exchange.answered} was asked for a token and answered something else.", cure=CURE)
+    said = words.strip().rstrip(".") or "the configured source of the token can't be read"
+    return CredentialsError(
+        f"There is no token to log in with: {said}.",
+        cause="The credential configuration names a source that this job does not have.",
+        cure="Check `credential_source`, and that its file or command is reachable from here.",
+    )

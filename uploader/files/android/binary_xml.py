@@ -1,0 +1,121 @@
+"""Reads the root element of Android's binary XML, the form that a manifest has inside an APK.
+
+The file is a chunk of chunks: a string pool, a table that gives the first strings resource ids, then the XML events.
+Layout: ResourceTypes.h of the Android platform (ResStringPool_header, ResXMLTree_attrExt, ResXMLTree_attribute,
+Res_value). Only the first element is decoded, and only the strings that it names.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from uploader.files.android.manifest_fields import Reference, Value, name_of
+from uploader.files.android.zip_archive import Malformed
+
+_XML, _POOL, _IDS, _ELEMENT = 0x0003, 0x0001, 0x0180, 0x0102
+_NOTHING = 0xFFFFFFFF
+_UTF8 = 1 << 8
+_TYPE_REFERENCE, _TYPE_STRING, _TYPE_DYNAMIC_REFERENCE = 0x01, 0x03, 0x07
+_TYPE_INTEGERS = range(0x10, 0x20)
+_ELEMENT_HEADER = struct.Struct("<2I3H")  # namespace, name, offset of the attributes, size of one, how many
+_ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value: size, zero, type, data
+
+
+def root(data: bytes) -> dict[str, Value]:
+    """The root's attributes that matter (fields.name_of). Raises Malformed for anything that is not such a manifest."""
+    try:
+        return _root(data)
+    except (struct.error, IndexError, UnicodeError):
+        raise Malformed("has a damaged AndroidManifest.xml: it points outside itself.") from None
+
+
+def _root(data: bytes) -> dict[str, Value]:
+    strings: Strings | None = None
+    ids: tuple[int, ...] = ()
+    for kind, header, length, chunk in _chunks(data):
+        if kind == _POOL:
+            strings = Strings(chunk, header)
+        elif kind == _IDS:
+            ids = struct.unpack_from(f"<{(length - header) // 4}I", chunk, header)
+        elif kind == _ELEMENT and strings is not None:
+            return _attributes(chunk, header, strings, ids)
+    raise Malformed("has an AndroidManifest.xml without any element.")
+
+
+def _chunks(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Type, header length, whole length and bytes of each chunk inside the outer one."""
+    kind, at, _ = struct.unpack_from("<2HI", data)
+    if kind != _XML or at < 8:
+        raise Malformed("has an AndroidManifest.xml that is not in Android's binary form.", "Build it with aapt2.")
+    while at + 8 <= len(data):
+        kind, header, length = struct.unpack_from("<2HI", data, at)
+        if not 8 <= header <= length <= len(data) - at:
+            raise Malformed("has a damaged AndroidManifest.xml: a chunk's length is impossible.")
+        yield kind, header, length, data[at : at + length]
+        at += length
+
+
+def _attributes(chunk: bytes, header: int, strings: Strings, ids: tuple[int, ...]) -> dict[str, Value]:
+    _, name, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
+    if strings[name] != "manifest" or size < _ATTRIBUTE.size:
+        raise Malformed("has an AndroidManifest.xml whose root is not <manifest>.")
+    found: dict[str, Value] = {}
+    for index in range(count):
+        values = _ATTRIBUTE.unpack_from(chunk, header + start + index * size)
+        namespace, name, raw, _, _, kind, content = values
+        resource_id = ids[name] if name < len(ids) else 0
+        key = name_of(resource_id, "" if namespace == _NOTHING else strings[namespace], strings[name])
+        if key:
+            found[key] = _value(strings, raw, kind, content)
+    return found
+
+
+def _value(strings: Strings, raw: int, kind: int, content: int) -> Value:
+    if kind in (_TYPE_REFERENCE, _TYPE_DYNAMIC_REFERENCE):
+        return Reference(content)
+    if kind == _TYPE_STRING:
+        return strings[content]
+    if raw != _NOTHING:
+        return strings[raw]
+    return content if kind in _TYPE_INTEGERS else ""
+
+
+class Strings:
+    """A string pool, decoded one string at a time as it is asked for."""
+
+    def __init__(self, chunk: bytes, header: int) -> None:
+        self._chunk = chunk
+        self._header = header
+        self._count, _, flags, self._start, _ = struct.unpack_from("<5I", chunk, 8)
+        self._utf8 = bool(flags & _UTF8)
+
+    def __getitem__(self, index: int) -> str:
+        if index >= self._count:
+            raise IndexError(index)
+        (offset,) = struct.unpack_from("<I", self._chunk, self._header + 4 * index)
+        return self._utf8_at(self._start + offset) if self._utf8 else self._utf16_at(self._start + offset)
+
+    def _utf8_at(self, at: int) -> str:
+        at = self._byte_length(at)[1]  # how many UTF-16 units it would be: not needed
+        length, at = self._byte_length(at)
+        # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three bytes each.
+        units = self._take(at, length).decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass")
+        return units.decode("utf-16-le", "replace")
+
+    def _utf16_at(self, at: int) -> str:
+        (length,) = struct.unpack_from("<H", self._chunk, at)
+        at += 2
+        if length & 0x8000:
+            (low,) = struct.unpack_from("<H", self._chunk, at)
+            length, at = (length & 0x7FFF) << 16 | low, at + 2
+        return self._take(at, 2 * length).decode("utf-16-le", "replace")
+
+    def _byte_length(self, at: int) -> tuple[int, int]:
+        length = self._chunk[at]
+        return ((length & 0x7F) << 8 | self._chunk[at + 1], at + 2) if length & 0x80 else (length, at + 1)
+
+    def _take(self, at: int, length: int) -> bytes:
+        if at + length > len(self._chunk):
+            raise IndexError(at)
+        return self._chunk[at : at + length]

@@ -1,0 +1,133 @@
+"""The story of one run: read what was asked, plan, log in, carry it out, and tell in one place how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from uploader.outputs import Reporter
+from uploader.results import FileResult, counters
+from uploader.signals import beside
+
+if TYPE_CHECKING:
+    from uploader.cancellation import Cancellation
+    from uploader.errors import Problem, UploaderError
+    from uploader.inputs import Inputs
+    from uploader.plan import Plan
+    from uploader.services.base import Outcome
+    from uploader.transfer.engine import Engine
+
+RESULTS = "uploader-results.json"
+CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
+
+
+class Run:
+    """One run as it goes, so that its end can be told whatever happens."""
+
+    def __init__(self, inputs: Inputs, reporter: Reporter, cancellation: Cancellation) -> None:
+        self._inputs = inputs
+        self._reporter = reporter
+        self._cancellation = cancellation
+        self._plan: Plan | None = None
+        self._engine: Engine | None = None
+        self._outcome: Outcome | None = None
+        self._error: UploaderError | None = None
+
+    def begin(self, problems: Sequence[Problem]) -> None:
+        """Plans the run and carries it out, beside this thread. Raises the errors of `uploader.errors`."""
+
+        def work() -> None:
+            from uploader import plan  # the rooms behind it load what they need and no more
+
+            self._carry_out(plan.make(self._inputs, problems))
+
+        beside(work, self._cancellation)
+
+    def _carry_out(self, plan: Plan) -> None:
+        """The plan, from the login to the last step of the flow."""
+        self._plan = plan
+        with self._reporter.group(f"Plan: {self._inputs.target}"):
+            for line in plan.lines():
+                self._reporter.info(line)
+        for warning in (*self._inputs.warnings, *plan.prepared.warnings):
+            self._reporter.warning(warning)
+        from uploader import setup  # requests and google-auth, which a refusal does not wait for
+
+        with ExitStack() as stack:
+            parts = setup.login(plan, self._reporter, self._cancellation, stack)
+            self._engine = setup.engine(plan, parts, self._reporter, stack)  # while the token is on its way
+            with self._reporter.group("Upload"):
+                self._outcome = self._engine.run(plan.prepared.flow())
+
+    def failed(self, error: UploaderError) -> None:
+        """The run ends with this error."""
+        self._error = error
+
+    def finish(self) -> int:
+        """Writes results, outputs and summary, says how it ended, and returns the exit code.
+
+        A run in a shell that never began leaves nothing behind; the next step of a CI job may count on the files.
+        """
+        results = self._results()
+        outputs = self._outputs(results)
+        if self._engine or self._inputs.platform.kind != "console":
+            self._reporter.write_results(self._inputs.platform.workspace / RESULTS, results)
+            self._reporter.write_outputs(outputs)
+        if self._inputs.job_summary:
+            self._reporter.write_summary(lambda: self._page(results, outputs))
+        if self._error is None:
+            self._reporter.info(self._headline())
+        else:
+            self._reporter.error(self._error)
+        if self._engine:
+            self._engine.settle(ok=self._error is None)
+        return self._error.exit_code if self._error else 0
+
+    def _results(self) -> list[FileResult]:
+        """One record for each upload, and one for each file that the run did not come to."""
+        known = list(self._engine.record.results) if self._engine else []
+        if self._error is None or self._plan is None:
+            return known
+        reached = {result.path for result in known}
+        missed = [file for file in self._plan.files if file.name not in reached]
+        return known + [FileResult(file.name, file.size or 0, error="Not reached.") for file in missed]
+
+    def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
+        outputs = dict(self._engine.record.outputs) if self._engine else {}
+        ids = ",".join(result.id for result in results if result.id)
+        defaults = {"id": results[0].id, "ids": ids} if ids else {}
+        return {**defaults, **outputs, **counters(results), "results-file": self._results_file()}
+
+    def _results_file(self) -> str:
+        """Where later steps find the file: inside GitHub's container only the relative path is true for them too."""
+        workspace = self._inputs.platform.workspace
+        return RESULTS if workspace == CONTAINER_WORKSPACE else str(workspace / RESULTS)
+
+    def _headline(self) -> str:
+        return self._outcome.headline if self._outcome else "Nothing was done."
+
+    def _page(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
+        from uploader.outputs import summary
+
+        report = summary.Report(
+            headline=self._error.what if self._error else self._headline(),
+            target=self._inputs.target,
+            outcome=self._ending(),
+            files=tuple(results),
+            outputs=outputs,
+            warnings=(*self._inputs.warnings, *(self._plan.prepared.warnings if self._plan else ())),
+            error=self._error,
+            tracks=self._inputs.tracks,
+            links=self._outcome.links if self._outcome else (),
+            sections=self._outcome.sections if self._outcome else (),
+        )
+        return summary.render(report, self._reporter.redactor)
+
+    def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
+        if self._plan and self._plan.rehearsal:
+            return "rehearsal"
+        if self._inputs.dry_run:
+            return "dry-run"
+        return "failed" if self._error else "ok"

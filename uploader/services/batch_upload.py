@@ -1,0 +1,120 @@
+"""What the targets beside Play have in common: checks before the first request, and a flow that sends the files.
+
+None of them has anything to undo, so a dry run says what would be sent and sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from urllib.parse import urlencode
+
+from uploader.errors import Problem, ServiceError
+from uploader.inputs import Inputs
+from uploader.results import FileResult, size
+from uploader.services import media_types
+from uploader.services.base import Batch, Endpoint, Flow, Note, Outcome, Prepared, Publish, Upload
+
+Outputs: TypeAlias = Mapping[str, str]
+
+SHOWN = 20  # files that the plan names one by one
+
+
+def check(upload: Upload, inputs: Inputs) -> tuple[Problem, ...]:
+    """Everything that the endpoint can't take: too large, another type, a stream, a way of sending it does not have."""
+    problems = (*_size_problems(upload), *_protocol_problems(upload, inputs.upload_protocol))
+    if upload.media_type:
+        return problems
+    what = f"{upload.artifact.name} is {media_types.kinds(upload.artifact)[0]}."
+    return (*problems, Problem("files", what, ", ".join(upload.endpoint.media_types)))
+
+
+def prepared(
+    inputs: Inputs, uploads: tuple[Upload, ...], outputs: Callable[[tuple[FileResult, ...]], Outputs]
+) -> Prepared:
+    """What a target is that only sends files: the plan, and the flow or its rehearsal."""
+
+    def flow() -> Flow:
+        return rehearse(uploads) if inputs.dry_run else send(uploads, inputs.target, outputs)
+
+    return Prepared(_lines(uploads), scopes=uploads[0].endpoint.scopes, flow=flow)
+
+
+def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
+    shown = tuple(f"Upload {describe(upload)}" for upload in uploads[:SHOWN])
+    rest = len(uploads) - len(shown)
+    return (*shown, f"and {rest} more files, all to {uploads[0].endpoint.id}") if rest else shown
+
+
+def describe(upload: Upload) -> str:
+    """One line of the plan: what goes where."""
+    length = "a stream" if upload.artifact.size is None else size(upload.artifact.size)
+    return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
+
+
+def rehearse(uploads: tuple[Upload, ...]) -> Flow:
+    """The dry run: says what would be sent."""
+    for upload in uploads:
+        query = "?" + urlencode(upload.endpoint.query) if upload.endpoint.query else ""
+        yield Note(f"Would send {describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
+    return Outcome("Dry run: every check passed, nothing was sent.")
+
+
+def send(uploads: tuple[Upload, ...], target: str, outputs: Callable[[tuple[FileResult, ...]], Outputs]) -> Flow:
+    """Sends all files, however many of them fail, then raises the first failure."""
+    results: tuple[FileResult, ...] = yield Batch(uploads)
+    values = {name: value for name, value in outputs(results).items() if value}
+    yield Publish(values)
+    for result in results:
+        if result.failure is not None:
+            raise result.failure
+        if result.error:
+            raise ServiceError(result.error)
+    return Outcome(f"{many(len(results), 'file')} sent to {target}.", values)
+
+
+def many(count: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def ids(endpoint: Endpoint, results: tuple[FileResult, ...]) -> dict[str, str]:
+    """The outputs `id` (of the first file) and `ids` (of all that have one, in the order of the files)."""
+    found = [endpoint.identify(result.resource) for result in results]
+    return {"id": found[0] if found else "", "ids": ",".join(name for name in found if name)}
+
+
+def exactly_one(files: tuple[Any, ...], what: str) -> tuple[Problem, ...]:
+    """A complaint unless there is one file."""
+    if len(files) == 1:
+        return ()
+    return (Problem("files", f"{len(files)} files were given, {what} takes one.", "a pattern that matches one file"),)
+
+
+def missing(**given: str) -> tuple[Problem, ...]:
+    """A complaint for each input that is empty; a name's underscores stand for hyphens."""
+    return tuple(Problem(name.replace("_", "-"), "is required for this target.") for name in given if not given[name])
+
+
+def _size_problems(upload: Upload) -> tuple[Problem, ...]:
+    size, endpoint = upload.artifact.size, upload.endpoint
+    if size is None and not endpoint.resumable:
+        return (Problem("files", f"{upload.artifact.name} is a stream, {endpoint.id} needs the size beforehand."),)
+    if size is None or endpoint.max_size is None or size <= endpoint.max_size:
+        return ()
+    what = f"{upload.artifact.name} has {size:,} bytes, {endpoint.id} takes at most {endpoint.max_size:,}."
+    return (Problem("files", what),)
+
+
+def _protocol_problems(upload: Upload, protocol: str) -> tuple[Problem, ...]:
+    endpoint = upload.endpoint
+    has = {"resumable": endpoint.resumable, "multipart": endpoint.multipart, "simple": endpoint.simple}
+    if not has.get(protocol, True):
+        accepted = ", ".join(["auto", *(name for name in has if has[name])])
+        return (Problem("upload-protocol", f"{endpoint.id} has no {protocol} upload.", accepted),)
+    if upload.artifact.size is None and protocol in {"simple", "multipart"}:
+        what = f"{upload.artifact.name} is a stream, which a {protocol} upload can't carry."
+        return (Problem("upload-protocol", what, "auto or resumable"),)
+    if protocol == "simple" and upload.metadata:
+        return (Problem("upload-protocol", "a simple upload can't carry metadata.", "auto, multipart or resumable"),)
+    return ()

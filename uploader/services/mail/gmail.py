@@ -1,0 +1,199 @@
+"""Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
+
+A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that went
+on after a lost answer composes the same bytes again, under which the driver finds the unfinished session.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from uploader.errors import InputError, Problem, Refused
+from uploader.files.artifacts import Artifact
+from uploader.inputs import Inputs
+from uploader.results import FileResult, size
+from uploader.services import batch_upload, paths
+from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload
+from uploader.services.mail import mail_inputs, mime
+
+_ROOT = "https://gmail.googleapis.com"
+_USER = "/gmail/v1/users/{user}"
+_MEDIA = "message/rfc822"
+_SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """One value of `gmail-action`: the method, the narrowest scope that Google names for it, what it needs.
+
+    `plan` is what will be done with the mail, `done` what was done, in words.
+    """
+
+    method: str
+    path: str
+    scope: str
+    plan: str
+    done: str
+    limit: int = _SEND_LIMIT
+    http_method: str = "POST"
+    sends: bool = False
+    needs_draft: bool = False
+
+
+_ACTIONS = {
+    "send": _Action("messages.send", "/messages/send", "gmail.send", "Send", "Mail sent", sends=True),
+    "insert": _Action("messages.insert", "/messages", "gmail.insert", "Insert", "Mail inserted", _INSERT_LIMIT),
+    "import": _Action("messages.import", "/messages/import", "gmail.insert", "Import", "Mail imported", _INSERT_LIMIT),
+    "draft": _Action("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft made"),
+    "draft-update": _Action(
+        *("drafts.update", "/drafts/{draft}", "gmail.compose", "Replace the draft by", "Draft updated"),
+        http_method="PUT",
+        needs_draft=True,
+    ),
+    "draft-send": _Action(
+        *("drafts.send", "/drafts/send", "gmail.compose", "Send the draft as", "Draft sent"),
+        sends=True,
+        needs_draft=True,
+    ),
+}
+
+
+def prepare(
+    inputs: Inputs,
+    files: tuple[Artifact, ...],
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+    token: Callable[[], str] = lambda: secrets.token_hex(16),
+) -> Prepared:
+    """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every problem."""
+    action = _ACTIONS[inputs.gmail_action]
+    problems = _id_problems(inputs, action)
+    if inputs.gmail_action == "draft-send" and not mail_inputs.given(inputs, files):
+        if problems:
+            raise InputError(*problems)
+        return _prepared(inputs, action, lambda: _send_draft(inputs, action), f"Send the draft {inputs.draft_id}")
+    try:
+        content = mail_inputs.read(inputs, files, to_send=action.sends, limit=action.limit)
+    except InputError as error:
+        raise InputError(*problems, *error.problems) from None
+    stamp = mime.Stamp(now(), token())
+    upload = _upload(inputs, action, content.name, content.data(stamp))
+    if problems := (*problems, *batch_upload.check(upload, inputs)):
+        raise InputError(*problems)
+
+    def flow() -> Flow:
+        return _send(inputs, action, content, stamp, upload)
+
+    return _prepared(inputs, action, flow, f"{action.plan} {_described(content, upload)}")
+
+
+def _described(content: mail_inputs.Content, upload: Upload) -> str:
+    """One line of the plan: what goes to how many."""
+    attached = f", with {batch_upload.many(content.attachments, 'attachment')}" if content.attachments else ""
+    to = f" to {batch_upload.many(content.recipients, 'recipient')}" if content.recipients else ""
+    return f"{content.name} ({size(upload.artifact.size or 0)}{attached}){to}"
+
+
+def _prepared(inputs: Inputs, action: _Action, flow: Callable[[], Flow], line: str) -> Prepared:
+    return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow)
+
+
+def _rehearse(line: str) -> Flow:
+    yield Note(f"Would {line[0].lower()}{line[1:]}.")
+    return Outcome("Dry run: every check passed, nothing was sent.")
+
+
+def _id_problems(inputs: Inputs, action: _Action) -> tuple[Problem, ...]:
+    if action.needs_draft and not inputs.draft_id:
+        return (Problem("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`."),)
+    given = {"user": ("user-id", inputs.user_id), "draft": ("draft-id", inputs.draft_id or "-")}
+    template = _USER + "/{draft}"
+    objections = ((name, paths.objection(template, key, value)) for key, (name, value) in given.items())
+    return tuple(Problem(name, why) for name, why in objections if why)
+
+
+def _scope(action: _Action) -> str:
+    return f"https://www.googleapis.com/auth/{action.scope}"
+
+
+def _path(inputs: Inputs, action: _Action) -> str:
+    return paths.expand(_USER + action.path, {"user": inputs.user_id, "draft": inputs.draft_id})
+
+
+def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
+    path = _path(inputs, action)
+    endpoint = Endpoint(
+        id=f"gmail.users.{action.method}",
+        root=_ROOT,
+        path=path,
+        upload_path="/upload" + path,
+        media_types=(_MEDIA,),
+        scopes=(_scope(action),),
+        http_method=action.http_method,
+        max_size=action.limit,
+        once=True,
+    )
+    metadata = {"id": inputs.draft_id} if action.method == "drafts.send" else None
+    return Upload(endpoint, Artifact(name, name, len(data), data=data), _MEDIA, metadata)
+
+
+def _send(inputs: Inputs, action: _Action, content: mail_inputs.Content, fresh: mime.Stamp, upload: Upload) -> Flow:
+    """Uploads the mail under the stamp of an unfinished run, if there is one, and forgets the stamp at the end."""
+    key = f"mail {upload.endpoint.id} {upload.endpoint.path} {content.digest}"
+    kept: str | None = yield Recall(key)
+    stamp = mime.Stamp.parse(kept or "")
+    if stamp and fresh.when - stamp.when < upload.endpoint.session_lifetime:
+        fresh, upload = stamp, _upload(inputs, action, content.name, content.data(stamp))
+    yield Remember(key, str(fresh))
+    try:
+        result: FileResult = yield upload
+    except Refused as error:
+        yield Remember(key, None)
+        _explain(error, inputs)
+        raise
+    outcome = yield from _told(action, dict(result.resource))
+    yield Remember(key, None)
+    return outcome
+
+
+def _send_draft(inputs: Inputs, action: _Action) -> Flow:
+    call = Call(
+        "POST", _ROOT, _path(inputs, action), json={"id": inputs.draft_id}, repeatable=False, what="sending the draft"
+    )
+    try:
+        answer: dict[str, Any] = yield call
+    except Refused as error:
+        _explain(error, inputs)
+        raise
+    return (yield from _told(action, answer))
+
+
+def _told(action: _Action, answer: dict[str, Any]) -> Flow:
+    """The ids of the answer, which is a draft with a message inside, or a message."""
+    is_draft = action.method in {"drafts.create", "drafts.update"}
+    message = answer.get("message") if is_draft else answer
+    message = message if isinstance(message, dict) else {}
+    known = {
+        "id": answer.get("id"),
+        "ids": answer.get("id"),
+        "draft-id": answer.get("id") if is_draft else None,
+        "message-id": message.get("id"),
+        "thread-id": message.get("threadId"),
+    }
+    outputs = {name: value for name, value in known.items() if isinstance(value, str) and value}
+    yield Publish(outputs)
+    return Outcome(f"{action.done}, id {outputs.get('id', 'unknown')}.", outputs)
+
+
+def _explain(error: Refused, inputs: Inputs) -> None:
+    """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
+    if error.reason == "failedPrecondition" and not inputs.impersonate_user:
+        error.cause = "A service account has no mailbox of its own."
+        error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
+    if error.status == 404 and _ACTIONS[inputs.gmail_action].needs_draft:
+        error.cause = "The mailbox has no draft of this `draft-id`, or it was sent already."
+        error.cure = "Look among the drafts and the sent mails of the mailbox; `gmail-action: draft` makes a new draft."

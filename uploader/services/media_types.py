@@ -1,0 +1,107 @@
+"""Tells what a file is, from its first bytes and its name: where the two disagree, the bytes are believed."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Sequence
+from posixpath import splitext
+
+from uploader.files.artifacts import Artifact
+
+OCTETS = "application/octet-stream"
+_HEAD = 512
+
+# Signatures at the begin of a file. A name that claims one of these types is not believed when the bytes lack it.
+_SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
+    ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
+    ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
+    ("image/gif", re.compile(rb"GIF8[79]a")),
+    ("image/webp", re.compile(rb"RIFF....WEBP", re.DOTALL)),
+    ("image/bmp", re.compile(rb"BM.{4}\0\0\0\0", re.DOTALL)),
+    ("image/tiff", re.compile(rb"II\*\0|MM\0\*")),
+    ("application/pdf", re.compile(rb"%PDF-")),
+    ("application/zip", re.compile(rb"PK(\x03\x04|\x05\x06)")),
+    ("application/gzip", re.compile(rb"\x1f\x8b\x08")),
+    ("video/mp4", re.compile(rb"....ftyp(?!qt  )", re.DOTALL)),
+    ("video/quicktime", re.compile(rb"....ftypqt  ", re.DOTALL)),
+    ("video/webm", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}webm", re.DOTALL)),
+    ("video/x-matroska", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}matroska", re.DOTALL)),
+)
+_SIGNED = {kind for kind, _ in _SIGNATURES}
+# Formats that many others are built on: there the name says more than the bytes.
+_CONTAINERS = {"application/zip", "application/gzip", "video/mp4"}
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_EXTENSIONS = {
+    ".aab": OCTETS,
+    ".apk": "application/vnd.android.package-archive",
+    ".crx": "application/x-chrome-extension",
+    ".deb": "application/vnd.debian.binary-package",
+    ".dmg": "application/x-apple-diskimage",
+    ".docx": f"{_OFFICE}wordprocessingml.document",
+    ".eml": "message/rfc822",
+    ".gz": "application/gzip",
+    ".heic": "image/heic",
+    ".ipa": OCTETS,
+    ".jar": "application/java-archive",
+    ".md": "text/markdown",
+    ".pptx": f"{_OFFICE}presentationml.presentation",
+    ".rpm": "application/x-rpm",
+    ".tgz": "application/gzip",
+    ".webp": "image/webp",
+    ".whl": "application/zip",
+    ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+# Without the machine's own tables, which `mimetypes` reads when it is asked: the same type on every runner, and sooner.
+_TYPES = {**mimetypes.common_types, **mimetypes.types_map, **_EXTENSIONS}
+
+
+def head(artifact: Artifact, count: int = _HEAD) -> bytes:
+    """The first `count` bytes; none of a stream, which can be read only once."""
+    if artifact.data is not None:
+        return artifact.data[:count]
+    if artifact.size is None:
+        return b""
+    with artifact.path.open("rb") as file:
+        return file.read(count)
+
+
+def tail(artifact: Artifact, count: int) -> bytes:
+    """The last `count` bytes of a file of known size."""
+    if artifact.data is not None:
+        return artifact.data[max(0, len(artifact.data) - count) :]
+    with artifact.path.open("rb") as file:
+        file.seek(max(0, (artifact.size or 0) - count))
+        return file.read(count)
+
+
+def sniff(first: bytes) -> str:
+    """The media type that the first bytes prove; empty when they prove none."""
+    return next((kind for kind, signature in _SIGNATURES if signature.match(first)), "")
+
+
+def named(name: str) -> str:
+    """The media type that a file's extension claims; empty when it is unknown."""
+    return _TYPES.get(splitext(name)[1].lower(), "")
+
+
+def kinds(artifact: Artifact) -> tuple[str, ...]:
+    """What the file can be called, the best name first; never empty."""
+    proven, claimed = sniff(head(artifact)), named(artifact.name)
+    if claimed in _SIGNED and claimed != proven and artifact.size is not None:
+        claimed = ""
+    order = (claimed, proven) if proven in _CONTAINERS or not proven else (proven, claimed)
+    return tuple(dict.fromkeys(kind for kind in (*order, OCTETS) if kind))
+
+
+def choose(artifact: Artifact, accepted: Sequence[str]) -> str:
+    """The best media type of the file that the method accepts; empty when it accepts none of them."""
+    return next((kind for kind in kinds(artifact) if accepts(accepted, kind)), "")
+
+
+def accepts(accepted: Sequence[str], kind: str) -> bool:
+    """Whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the media type."""
+    family = kind.partition("/")[0]
+    return any(pattern in {"*/*", f"{family}/*", kind} for pattern in accepted)

@@ -1,0 +1,191 @@
+"""Where everything of one Play edit is: the calls and upload methods of androidpublisher v3, as data.
+
+The discovery document androidpublisher.v3 is the reference for every path, parameter, media type and size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from uploader.errors import ProtocolError
+from uploader.services.base import Call, Endpoint, Json
+from uploader.services.paths import expand
+from uploader.services.play.known_errors import conflict
+
+ROOT = "https://androidpublisher.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/androidpublisher"
+OCTETS = "application/octet-stream"
+APK = "application/vnd.android.package-archive"
+
+BUNDLE_LIMIT = 53_687_091_200  # bytes, as are all limits here
+APK_LIMIT = 10_737_418_240
+EXPANSION_LIMIT = 2_147_483_648
+DEOBFUSCATION_LIMIT = 2_097_152_000
+IMAGE_LIMIT = 15_728_640
+
+ExpansionKind = Literal["main", "patch"]
+SymbolKind = Literal["proguard", "nativeCode"]
+IMAGE_TYPES = (
+    "phoneScreenshots",
+    "sevenInchScreenshots",
+    "tenInchScreenshots",
+    "tvScreenshots",
+    "wearScreenshots",
+    "icon",
+    "featureGraphic",
+    "tvBanner",
+)
+
+_EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
+
+
+def insert(package: str) -> Call:
+    """Opens an edit. Repeatable: a second one only invalidates the first, of which nobody has heard."""
+    return Call(
+        "POST",
+        ROOT,
+        expand(_EDITS, {"packageName": package}),
+        json={},
+        what=f"a new edit of {package}",
+        retry_on=conflict,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit of one app; each method is a request that has not been sent."""
+
+    package: str
+    id: str
+
+    def get(self) -> Call:
+        """The edit itself: whether it is still there."""
+        return self._call("GET", "", what=f"edit {self.id}")
+
+    def delete(self) -> Call:
+        """Throws the edit away, with everything that was uploaded into it."""
+        return self._call("DELETE", "", what=f"the deletion of edit {self.id}")
+
+    def validate(self) -> Call:
+        """Asks Play to check the edit without committing it."""
+        return self._call("POST", ":validate", what=f"the validation of edit {self.id}")
+
+    def commit(self, query: tuple[tuple[str, str], ...]) -> Call:
+        """Not repeatable: whether a commit whose answer is lost has happened is looked up, not tried out."""
+        return self._call("POST", ":commit", query=query, repeatable=False, what=f"the commit of edit {self.id}")
+
+    def bundles(self) -> Call:
+        """All bundles that the edit knows, with their digests."""
+        return self._call("GET", "/bundles", what="the list of bundles")
+
+    def apks(self) -> Call:
+        """All APKs that the edit knows, with their digests."""
+        return self._call("GET", "/apks", what="the list of APKs")
+
+    def tracks(self) -> Call:
+        """All tracks of the app with their releases."""
+        return self._call("GET", "/tracks", what="the list of tracks")
+
+    def track(self, name: str) -> Call:
+        """One track with its releases."""
+        return self._call("GET", f"/tracks/{_segment(name)}", what=f"track {name}")
+
+    def update_track(self, name: str, releases: Sequence[Json]) -> Call:
+        """Replaces the track's releases as a whole."""
+        body = {"track": name, "releases": list(releases)}
+        return self._call("PUT", f"/tracks/{_segment(name)}", json=body, what=f"the update of track {name}")
+
+    def listings(self) -> Call:
+        """The store texts in all languages."""
+        return self._call("GET", "/listings", what="the list of store listings")
+
+    def update_listing(self, language: str, listing: Json) -> Call:
+        """Replaces the store texts of one language."""
+        path = f"/listings/{_segment(language)}"
+        return self._call("PUT", path, json=listing, what=f"the update of the {language} listing")
+
+    def images(self, language: str, kind: str) -> Call:
+        """The images of one type in one language, with their digests."""
+        return self._call("GET", self._images(language, kind), what=f"the list of {language} {kind}")
+
+    def delete_image(self, language: str, kind: str, image: str) -> Call:
+        """Removes one image."""
+        path = f"{self._images(language, kind)}/{_segment(image)}"
+        return self._call("DELETE", path, what=f"the deletion of an image of {language} {kind}")
+
+    def refer_expansion(self, code: int, kind: ExpansionKind, other: int) -> Call:
+        """Lets an APK use the expansion file of another version."""
+        path = f"/apks/{code}/expansionFiles/{kind}"
+        what = f"the {kind} expansion file of {other} for version {code}"
+        return self._call("PATCH", path, json={"referencesVersion": other}, what=what)
+
+    def upload_bundle(self) -> Endpoint:
+        """Where a bundle goes."""
+        return self._endpoint("bundles", "/bundles", (OCTETS,), BUNDLE_LIMIT)
+
+    def upload_apk(self) -> Endpoint:
+        """Where an APK goes."""
+        return self._endpoint("apks", "/apks", (APK, OCTETS), APK_LIMIT)
+
+    def upload_symbols(self, code: int, kind: SymbolKind) -> Endpoint:
+        """Where a mapping or native symbols of a version go; a second upload replaces the first."""
+        path = f"/apks/{code}/deobfuscationFiles/{kind}"
+        return self._endpoint("deobfuscationfiles", path, (OCTETS,), DEOBFUSCATION_LIMIT, repeatable=True)
+
+    def upload_expansion(self, code: int, kind: ExpansionKind) -> Endpoint:
+        """Where an expansion file of an APK goes; a second upload replaces the first."""
+        path = f"/apks/{code}/expansionFiles/{kind}"
+        return self._endpoint("expansionfiles", path, (OCTETS,), EXPANSION_LIMIT, repeatable=True)
+
+    def upload_image(self, language: str, kind: str) -> Endpoint:
+        """Where an image goes; it is added behind those that are there."""
+        endpoint = self._endpoint("images", self._images(language, kind), ("image/*",), IMAGE_LIMIT)
+        return endpoint._replace(id_fields=("image.id",))
+
+    @property
+    def _path(self) -> str:
+        return expand(_EDITS + "/{editId}", {"packageName": self.package, "editId": self.id})
+
+    @staticmethod
+    def _images(language: str, kind: str) -> str:
+        return f"/listings/{_segment(language)}/{kind}"
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        what: str,
+        query: tuple[tuple[str, str], ...] = (),
+        json: Json | None = None,
+        repeatable: bool = True,
+    ) -> Call:
+        return Call(method, ROOT, self._path + path, query, json, repeatable, what, retry_on=conflict)
+
+    def _endpoint(
+        self, resource: str, path: str, media_types: tuple[str, ...], max_size: int, *, repeatable: bool = False
+    ) -> Endpoint:
+        return Endpoint(
+            id=f"androidpublisher.edits.{resource}.upload",
+            root=ROOT,
+            path=self._path + path,
+            upload_path="/upload" + self._path + path,
+            media_types=media_types,
+            scopes=(SCOPE,),
+            max_size=max_size,
+            repeatable=repeatable,
+        )
+
+
+def entries(answer: object, name: str) -> list[Mapping[str, Any]]:
+    """The entries of a list that Play answered. Raises ProtocolError when it is no such list."""
+    found = answer.get(name, []) if isinstance(answer, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
+        raise ProtocolError(f"Google Play listed the {name} in a form that is not documented.")
+    return found
+
+
+def _segment(value: str) -> str:
+    return expand("{value}", {"value": value})

@@ -1,0 +1,110 @@
+"""How the work in an edit ends well: validated and thrown away, left open, not needed at all, or committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from uploader.errors import Refused
+from uploader.services.base import Flow, Note, Outcome, Publish, Section, Steps
+from uploader.services.play.edit import Work, commit, discard, forget
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.known_errors import REVIEW_BY_HAND, find
+from uploader.services.play.track_update import STANDARD, TrackUpdate, listed, now
+from uploader.services.play.tracks import Release, Releases, describe_all, share
+
+CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its own and has no address by package name
+STORE = "https://play.google.com/store/apps/details?id="
+
+SENT = "sent for review"
+DRAFT = "saved as a draft; it waits in the Play Console to be rolled out"
+BY_HAND = "waits in the Play Console, under Publishing overview, to be sent for review"
+OPEN = "not committed: the edit is open"
+REHEARSED = "nothing was published: this was a rehearsal"
+ALREADY = "Google Play had all of it already; nothing was committed"
+
+
+def end(work: Work, codes: tuple[str, ...], placed: Sequence[TrackUpdate]) -> Flow:
+    """The last steps of a run in which everything is in place."""
+    what, changes = f"{work.asked.package} {'+'.join(codes)}".strip(), _changes(work.asked, placed)
+    if work.asked.dry_run:
+        yield from _rehearsed(work)
+        headline = f"{what} passed Google Play's validation; nothing was published."
+        return _outcome(work, headline, REHEARSED, changes, committed=False)
+    if not work.asked.commit:
+        yield from forget(work)
+        return _outcome(work, f"{what} is in edit {work.edit.id}, which is left open.", OPEN, changes, committed=False)
+    if work.fresh and not work.changed:
+        yield Note(f"Nothing had to be changed, so edit {work.edit.id} is not needed and `edit-id` stays empty.")
+        yield from discard(work)
+        return _outcome(work, f"{what} is on Google Play already.", ALREADY, changes, committed=True)
+    if not (work.own or placed):
+        changes = yield from _others(work)
+    by_hand = yield from commit(work)
+    yield from forget(work)
+    yield Publish({"committed": "true"})
+    if by_hand:
+        yield Note(f"{work.asked.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
+    review = BY_HAND if by_hand else DRAFT if work.asked.wish.status == "draft" else SENT
+    return _outcome(work, _told(work, what, placed), review, changes, committed=True)
+
+
+def _changes(asked: ReleaseJob, placed: Sequence[TrackUpdate]) -> Section:
+    rows = ((one.track, describe_all(one.before), describe_all(one.after)) for one in placed)
+    return Section("Tracks", ("Track", "Before", asked.tense.capitalize()), tuple(rows))
+
+
+def _others(work: Work) -> Steps[Section]:
+    """What the tracks of a shared edit hold, told before it is committed: no input of this run says it."""
+    found: Mapping[str, Releases] | None = yield from listed(work)
+    if found is None:
+        found = {}
+        for track in STANDARD:
+            found[track] = yield from now(work, track)
+    rows = tuple((track, describe_all(live)) for track, live in found.items() if live)
+    for track, live in rows:
+        yield Note(f"Track {track} in edit {work.edit.id}: {live}.")
+    return Section("Tracks", ("Track", "In the edit"), rows)
+
+
+def _told(work: Work, what: str, placed: Sequence[TrackUpdate]) -> str:
+    """What happened, in one sentence: tracks that met the same are named together."""
+    if not placed:
+        return f"{'The store listing' if work.own else f'Edit {work.edit.id}'} of {what} is committed."
+    fates: dict[str, list[str]] = {}
+    for one in placed:
+        fates.setdefault(_fate(work.asked, one.release), []).append(one.track)
+    told = " and ".join(f"{fate} {', '.join(names)}" for fate, names in fates.items())
+    return f"{what} {told}."
+
+
+def _fate(asked: ReleaseJob, release: Release) -> str:
+    """What became of a release, up to the name of its track."""
+    status, new = str(release.get("status")), asked.codes or asked.retained
+    if asked.promote_from:
+        how = {"inProgress": f", at {share(release)},", "draft": ", as a draft,"}.get(status, "")
+        return f"is promoted from {asked.promote_from}{how} to"
+    if not (new or asked.wish.status):
+        return "is updated on"
+    fates = {"inProgress": f"is now at {share(release)} on", "halted": "is halted on", "draft": "is a draft on"}
+    return fates.get(status, "is committed on" if new else "is rolled out to everybody on")
+
+
+def _rehearsed(work: Work) -> Steps[None]:
+    try:
+        yield work.edit.validate()
+    except Refused as refused:
+        # Only a commit can carry the parameter that Google asks for here.
+        if find(refused) is not REVIEW_BY_HAND:
+            raise
+        yield Note(f"Google Play says: {refused.message}")
+    yield from discard(work)
+
+
+def _outcome(work: Work, headline: str, review: str, changes: Section, *, committed: bool) -> Outcome:
+    state = Section("Review", ("Changes", "State"), ((work.asked.package, review),))
+    return Outcome(
+        headline,
+        outputs={"committed": "true" if committed else "false"},
+        links=(("Play Console", CONSOLE), ("Store page", STORE + work.asked.package)),
+        sections=(changes, state) if changes.rows else (state,),
+    )

@@ -1,0 +1,71 @@
+"""What one run asks of Play, after all offline checks: frozen, complete, without a trace of where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from uploader.files.artifacts import Artifact
+from uploader.services.play.edit_api import ExpansionKind
+from uploader.services.play.tracks import Notes, ReleaseOptions
+
+if TYPE_CHECKING:
+    from uploader.files.android.store_listing import StoreFiles
+
+Review = Literal["auto", "true", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What goes with every artifact of the run. An expansion file is a file, or the version whose file is used."""
+
+    mapping: Artifact | None = None
+    symbols: Artifact | None = None
+    expansions: tuple[tuple[ExpansionKind, Artifact | int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseJob:
+    """One release job. `artifacts` carry their manifests; `notes` are release notes by track,
+    under None those of every other track; `copy_notes` takes those of the release that is there instead.
+
+    Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
+    that is on the track already. `tries` is how often a conflict or a lost answer is waited for.
+    """
+
+    package: str
+    artifacts: tuple[Artifact, ...] = ()
+    tracks: tuple[str, ...] = ()
+    wish: ReleaseOptions = field(default_factory=ReleaseOptions)
+    default_name: str = ""
+    notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    copy_notes: bool = False
+    retained: tuple[str, ...] = ()
+    extras: Extras = Extras()
+    listing: StoreFiles | None = None
+    prune_images: bool = False
+    promote_from: str = ""
+    replace_rollout: bool = False
+    reuse: bool = True
+    existing_edit: str = ""
+    commit: bool = True
+    dry_run: bool = False
+    not_sent_for_review: Review = "auto"
+    cancel_review: bool = False
+    tries: int = 5
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The version codes of the artifacts, in the order of `files`."""
+        return tuple(str(artifact.manifest.version_code) for artifact in self.artifacts if artifact.manifest)
+
+    @property
+    def tense(self) -> str:
+        """What to call the state that this run makes: what would be, what is in the edit, or what is from now on."""
+        return "would be" if self.dry_run else "after" if self.commit else "in the edit"
+
+    @property
+    def memory(self) -> str:
+        """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
+        return f"{'rehearsal' if self.dry_run else 'edit'}:{self.package}"

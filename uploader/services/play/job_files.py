@@ -1,0 +1,119 @@
+"""The files beside the artifacts: mapping, symbols, expansion files, release notes, listing; checked offline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from uploader.errors import InputError, Problem
+from uploader.files.android import companion_files, release_notes, store_listing
+from uploader.files.artifacts import Artifact
+from uploader.inputs import Inputs
+from uploader.services.play.edit_api import ExpansionKind
+from uploader.services.play.job import Extras
+from uploader.services.play.tracks import Notes
+
+T = TypeVar("T")
+
+LAST_RELEASE = "last-release"  # instead of a folder: the notes of the release that is on the track now
+
+
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """Everything beside the artifacts. `notes` are release notes by track, under None those of every other track."""
+
+    extras: Extras = field(default_factory=Extras)
+    notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    listing: store_listing.StoreFiles | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def attachments(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> Attachments:
+    """Reads them all; what is wrong with any of them is added to the problems."""
+    return _Reader(inputs, artifacts, problems).read()
+
+
+class _Reader:
+    """Reads one file or folder after the other, and goes on after a mistake."""
+
+    def __init__(self, inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> None:
+        self._inputs = inputs
+        self._workspace = inputs.platform.workspace
+        self._within = None if inputs.allow_outside_workspace else self._workspace
+        own = [artifact.manifest.version_code for artifact in artifacts if artifact.manifest]
+        self._codes = own or [int(code) for code in inputs.version_codes_to_retain]
+        self._problems = problems
+        self._warnings: list[str] = []
+
+    def read(self) -> Attachments:
+        extras = Extras(self._mapping(), self._symbols(), tuple(self._expansions()))
+        return Attachments(extras, self._notes(), self._listing(), tuple(self._warnings))
+
+    def _try(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except InputError as error:
+            self._problems += error.problems
+            return None
+
+    def _warned(self, read: Callable[[], tuple[T, tuple[str, ...]]]) -> T | None:
+        found = self._try(read)
+        if found is None:
+            return None
+        self._warnings += found[1]
+        return found[0]
+
+    def _mapping(self) -> Artifact | None:
+        name = self._inputs.mapping_file
+        if not name:
+            return None
+        return self._try(lambda: companion_files.mapping_file(self._workspace / name, name=name, within=self._within))
+
+    def _symbols(self) -> Artifact | None:
+        name = self._inputs.debug_symbols
+        if not name:
+            return None
+        from uploader.files.android import native_symbols  # few releases bring any, and zipfile is slow to import
+
+        temp = _temporary(self._inputs.platform.temp)
+        path = self._workspace / name
+        return self._warned(lambda: native_symbols.debug_symbols(path, temp, name=name, within=self._within))
+
+    def _expansions(self) -> list[tuple[ExpansionKind, Artifact | int]]:
+        given: tuple[tuple[ExpansionKind, str], ...] = (
+            ("main", self._inputs.expansion_file_main),
+            ("patch", self._inputs.expansion_file_patch),
+        )
+        found = [(kind, self._expansion(kind, value)) for kind, value in given if value]
+        return [(kind, file) for kind, file in found if file is not None]
+
+    def _expansion(self, kind: ExpansionKind, value: str) -> Artifact | int | None:
+        name = f"expansion-file-{kind}"
+        return self._try(lambda: companion_files.expansion_file(value, self._workspace, name, within=self._within))
+
+    def _notes(self) -> Mapping[str | None, Notes]:
+        name, tracks = self._inputs.whats_new_directory, self._inputs.tracks
+        if name in ("", LAST_RELEASE):
+            return {}
+        path = self._workspace / name
+        read = self._warned(lambda: release_notes.notes(path, self._codes, tracks, name=name, within=self._within))
+        return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
+
+    def _listing(self) -> store_listing.StoreFiles | None:
+        name = self._inputs.images_directory
+        if not name:
+            return None
+        return self._warned(lambda: store_listing.listing(self._workspace / name, name=name, within=self._within))
+
+
+def _temporary(folder: Path | None) -> Path:
+    """A folder of this process's own, made when something is packed into it and gone when the process ends."""
+    import atexit  # only native symbols are ever packed, and start-up counts
+    import shutil
+    import tempfile
+
+    path = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder if folder and folder.is_dir() else None))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path

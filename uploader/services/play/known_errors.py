@@ -1,0 +1,302 @@
+"""Google Play's known refusals, each with its likely cause and its cure: one table, for the log and for the documents.
+
+An entry is recognised by words of Google's message or by its reason code. Google's own words always stay in the error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from uploader.errors import CredentialsError, Refused, ServiceError
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """One refusal: Google's words as people search for them, how to recognise them, the cause and the cure.
+
+    `pattern` is searched in the message, without regard to case; `reasons` are Google's codes for it. `permission`
+    marks those that no change of the release can cure: the account may not do it (exit code 3).
+    """
+
+    words: str
+    pattern: str
+    cause: str
+    cure: str
+    reasons: tuple[str, ...] = ()
+    permission: bool = False
+
+    def fits(self, error: Refused) -> bool:
+        """Whether Google's message has the words of this entry."""
+        return re.search(self.pattern, error.message or error.what, re.IGNORECASE) is not None
+
+
+VERSION_TAKEN = KnownError(
+    "Version code 42 has already been used.",
+    r"version code .*already been used|specifies a version code that has already been used",
+    "An artifact with this version code was uploaded before, perhaps by a run that failed later.",
+    "Raise the version code, or run again with the very same file: it is reused when Google Play still lists it.",
+    ("apkUpgradeVersionConflict",),
+)
+EDIT_GONE = KnownError(
+    "This Edit has been deleted.",
+    r"\bedit (is |was |has )?(already )?(been )?(successfully )?(deleted|expired|not found|invalidated|committed)"
+    r"|\bedit is no longer|change was made to the application outside of this edit",
+    "Another edit was opened or committed by the same account, the app was changed in the Play Console, "
+    "or the edit is older than its lifetime.",
+    "Run again, and keep releases of one app from running at the same time (GitHub: `concurrency:`, GitLab: "
+    "`resource_group:`).",
+    ("editExpired", "editDeleted", "editNotFound", "editAlreadyCommitted"),
+)
+REVIEW_BY_HAND = KnownError(
+    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true.",
+    r"changes cannot be sent for review automatically",
+    "The last review rejected the app, or something in the Play Console waits for a decision.",
+    "Leave `changes-not-sent-for-review` at `auto`, or set `true`; then send the changes in the Play Console.",
+)
+REVIEW_AUTOMATIC = KnownError(
+    "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set.",
+    r"changes are sent for review automatically",
+    "This app's changes always go to review by themselves.",
+    "Leave `changes-not-sent-for-review` at `auto`, or set `false`.",
+)
+IN_REVIEW = KnownError(
+    "Changes are already in review.",
+    r"changes (are )?(already|currently) in review",
+    "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
+    "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
+    ("CHANGES_ALREADY_IN_REVIEW",),
+)
+TRACK_MISSING = KnownError(
+    "Track not found: testers.",
+    r"track\b.*(not found|could not be found|does not exist)",
+    "The app has no track of this name.",
+    "Create the closed track in the Play Console, or correct `tracks`; a form factor's internal track is called "
+    "`wear:qa`, `tv:qa`, and so on.",
+    ("trackNotFound",),
+)
+
+KNOWN_ERRORS: tuple[KnownError, ...] = (
+    VERSION_TAKEN,
+    EDIT_GONE,
+    REVIEW_BY_HAND,
+    REVIEW_AUTOMATIC,
+    IN_REVIEW,
+    KnownError(
+        "Package not found: com.example.app.",
+        r"package not found|no application was found for the given package name",
+        "Google Play does not know this package name (the first artifact of an app has to be uploaded by hand), or the "
+        "account has no access to the app.",
+        "Check `package-name`, upload the first artifact in the Play Console, and invite the service account there.",
+        ("applicationNotFound",),
+    ),
+    KnownError(
+        "Google Play Android Developer API has not been used in project 123 before or it is disabled.",
+        r"api has not been used in project|api .*is disabled",
+        "The API is switched off in the Google Cloud project that the service account belongs to.",
+        "Enable the Google Play Android Developer API in that project, wait a few minutes, run again.",
+        ("accessNotConfigured", "SERVICE_DISABLED"),
+        permission=True,
+    ),
+    KnownError(
+        "The project id used to call the Google Play Developer API has not been linked in the Google Play Developer "
+        "Console.",
+        r"has not been linked in the google play",
+        "The service account's project is not known to the Play Console.",
+        "Invite the service account under Users and permissions in the Play Console.",
+        ("projectNotLinked",),
+        permission=True,
+    ),
+    KnownError(
+        "The caller does not have permission",
+        r"caller does not have permission|insufficient permissions?|not have sufficient permission",
+        "The account is known, but not allowed to do this with this app; new rights may take a day to work.",
+        "In the Play Console, under Users and permissions, give the account the release rights for this app and track.",
+        ("userInsufficientPermission", "permissionDenied", "PERMISSION_DENIED", "insufficientPermissions", "forbidden"),
+        permission=True,
+    ),
+    KnownError(
+        "Only releases with status draft may be created on draft app.",
+        r"only releases with status draft",
+        "The app has never been published: until its set-up is finished in the Play Console it takes drafts alone.",
+        "Set `status: draft`, or finish the set-up and the first release in the Play Console.",
+        ("rolloutNotPermittedOnDraftApp",),
+    ),
+    KnownError(
+        "Cannot halt release, no matching in progress release found.",
+        r"no matching in progress release",
+        "Only a rollout in progress can be halted, or a release that everybody has, where an earlier one of its track "
+        "can take its place (never on the internal track).",
+        "Check the track in the Play Console; a new artifact can't be released as halted.",
+        ("releaseToHaltNotFound",),
+    ),
+    KnownError(
+        "Too many staged releases specified.",
+        r"too many staged releases",
+        "A track takes one staged rollout at a time.",
+        "Complete the rollout first, or set `replace-rollout: true`.",
+    ),
+    KnownError(
+        "Only one completed release is allowed.",
+        r"only one completed release|too many completed releases",
+        "The track would hold two completed releases.",
+        "Name the versions that should stay beside the new one in `version-codes-to-retain`.",
+        ("releasesTooManyCompletedReleases",),
+    ),
+    KnownError(
+        "Cannot update the APK configuration of the track when the track has a draft release.",
+        r"track has a draft release",
+        "A draft on this track, made in the Play Console, is in the way.",
+        "Roll the draft out or discard it in the Play Console.",
+        ("cannotUpdateApksOnTrackWithDraftRelease",),
+    ),
+    TRACK_MISSING,
+    KnownError(
+        "You cannot rollout this release because it does not allow any existing users to upgrade to the newly added "
+        "APKs.",
+        r"does not allow any existing users to upgrade|completely shadowed|higher version codes?",
+        "Versions with higher codes, on this or another track, already reach the same devices.",
+        "Release a higher version code, or keep the older one with `version-codes-to-retain` only where it is needed.",
+    ),
+    KnownError(
+        "Your Android App Bundle is signed with the wrong key.",
+        r"signed with (the wrong|a different) (key|certificate)|not signed with the upload certificate",
+        "The artifact was signed with another key than the upload key that the Play Console expects.",
+        "Sign with the upload key (the Play Console shows its fingerprint), or have the upload key reset.",
+    ),
+    KnownError(
+        "All uploaded bundles must be signed.",
+        r"(bundles?|apks?) must be signed|(is|was) not signed|apk is unsigned|no signature",
+        "The build left the artifact unsigned.",
+        "Sign the release build: add a signing configuration, or a step that signs the artifact before this one.",
+        ("apkNotSigned", "apkNoCertificates"),
+    ),
+    KnownError(
+        "You uploaded a debuggable APK or Android App Bundle.",
+        r"debuggable",
+        "The artifact is a debug build.",
+        "Build the release variant.",
+    ),
+    KnownError(
+        "Your app currently targets API level 33 and must target at least API level 34.",
+        r"must target at least api level",
+        "Google Play raised the lowest target API level.",
+        "Raise `targetSdkVersion` and build again.",
+    ),
+    KnownError(
+        "APKs are not allowed for this application.",
+        r"apks are not allowed",
+        "The app takes Android App Bundles only.",
+        "Build an `.aab` and name it in `files`.",
+    ),
+    KnownError(
+        "This release includes the com.google.android.gms.permission.AD_ID permission but your declaration on Play "
+        "Console says your app doesn't use advertising ID.",
+        r"advertising id|AD_ID permission",
+        "The advertising ID declaration in the Play Console and the artifact contradict each other.",
+        "Correct the declaration (App content), or remove the permission from the manifest; then run again.",
+    ),
+    KnownError(
+        "You must let us know whether your app uses any Foreground Service permissions.",
+        r"you must let us know whether|must complete the .*declaration|declaration .*(missing|incomplete|required)",
+        "A declaration that this release needs is missing.",
+        "Fill in the declaration under App content in the Play Console; then run again, nothing is uploaded twice.",
+    ),
+    KnownError(
+        "Your APK or Android App Bundle is using permissions that require a privacy policy: "
+        "(android.permission.CAMERA).",
+        r"require a privacy policy",
+        "The app has no privacy policy, and the artifact asks for permissions that need one.",
+        "Enter the policy's address under App content in the Play Console; then run again.",
+    ),
+    KnownError(
+        "The release notes in language en-US are too long.",
+        r"release ?notes?.*(too long|maximum|length|500)",
+        "Release notes may have 500 characters in each language.",
+        "Shorten the text in `whats-new-directory`.",
+    ),
+    KnownError(
+        "Country targeting is only allowed for in progress releases in the production track.",
+        r"country ?targeting",
+        "Countries can be chosen only for a staged rollout on production.",
+        "Use `countries` with `tracks: production` and `user-fraction`, or choose the countries in the Play Console.",
+    ),
+    KnownError(
+        "Precondition check failed.",
+        r"precondition check failed",
+        "Something about the app has to be settled first: a missing declaration or agreement, a first release by hand, "
+        "a draft or a review in the way.",
+        "Open the app in the Play Console, settle what its dashboard and the Publishing overview show, then run again.",
+        ("FAILED_PRECONDITION", "failedPrecondition"),
+    ),
+    KnownError(
+        "Unknown error.",
+        r"^unknown error\.?$",
+        "Google gives no reason; it is mostly a missing role of the account, or a state of the app that the API can't "
+        "describe.",
+        "Try the same release by hand in the Play Console, which names the reason; check the account's rights there.",
+    ),
+)
+
+OTHER = KnownError(
+    "Anything else",
+    "",
+    "Google Play did not accept the request.",
+    "Google's words above say why; the same release made by hand in the Play Console often explains more.",
+)
+
+_COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
+
+
+def find(error: Refused) -> KnownError:
+    """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
+    by_words = (trouble for trouble in KNOWN_ERRORS if trouble.fits(error))
+    by_reason = (trouble for trouble in KNOWN_ERRORS if error.reason and error.reason in trouble.reasons)
+    return next(by_words, None) or next(by_reason, None) or OTHER
+
+
+def explained(error: Refused) -> ServiceError | CredentialsError:
+    """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
+    trouble = find(error)
+    what = error.what if error.message in error.what else f"{error.what} {error.message}"
+    cause, cure = error.cause or trouble.cause, error.cure or trouble.cure
+    if trouble.permission:
+        return CredentialsError(what, cause=cause, cure=cure)
+    return Refused(
+        what,
+        status=error.status,
+        reason=error.reason,
+        message=error.message,
+        body=error.body,
+        cause=cause,
+        cure=cure,
+    )
+
+
+def conflict(error: Refused) -> str:
+    """Why a refusal passes by itself: somebody else is changing the same app at this moment. Empty for every other.
+
+    Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST resource: edits).
+    """
+    if error.status != 409 or find(error) is EDIT_GONE:
+        return ""
+    return "Another program, or somebody in the Play Console, is changing the same app."
+
+
+def already_committed(error: Refused) -> bool:
+    """Whether Google says that this very edit has been committed."""
+    return error.reason == "editAlreadyCommitted" or bool(_COMMITTED.search(error.message))
+
+
+def markdown() -> str:
+    """The table of docs/TROUBLESHOOTING.md."""
+    rows = [f"| {_cell(one.words)} | {_cell(one.cause)} | {_cell(one.cure)} | {_exit(one)} |" for one in KNOWN_ERRORS]
+    return "\n".join(["| Google's words | likely cause | what to do | exit |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _exit(trouble: KnownError) -> int:
+    return CredentialsError.exit_code if trouble.permission else Refused.exit_code

@@ -1,0 +1,84 @@
+"""Sends one image to Play Games: the icon of an achievement or a leaderboard.
+
+Google marks the method deprecated and is removing it, so it is in no current discovery document; the source is
+developer.android.com/games/services/publishing/upload.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from uploader.errors import InputError, Problem, Refused
+from uploader.files.artifacts import Artifact
+from uploader.inputs import Inputs
+from uploader.results import FileResult
+from uploader.services import batch_upload, media_types, paths
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Upload
+
+_PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
+_DEPRECATED = (
+    "Google has deprecated image uploads to Play Games and is removing them; the Play Console stays as the way."
+)
+_GONE = {404, 405, 410, 501}
+
+
+def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    """Checks that there is one image, and what it is for. Raises InputError with every problem."""
+    problems = batch_upload.missing(resource_id=inputs.resource_id, image_type=inputs.image_type)
+    problems += batch_upload.exactly_one(files, "Play Games")
+    why = paths.objection(_PATH, "resourceId", inputs.resource_id) if inputs.resource_id else ""
+    problems += (Problem("resource-id", why),) if why else ()
+    endpoint = _endpoint(inputs)
+    uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types)) for file in files)
+    problems += tuple(
+        one for upload in uploads for one in (*_stream_problems(upload), *batch_upload.check(upload, inputs))
+    )
+    if problems:
+        raise InputError(*problems)
+    made = batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(endpoint, results))
+    flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
+    return made._replace(warnings=(_DEPRECATED,), flow=flow)
+
+
+def _stream_problems(upload: Upload) -> tuple[Problem, ...]:
+    if upload.artifact.size is not None:
+        return ()
+    what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
+    return (Problem("files", what, "an image file"),)
+
+
+def _endpoint(inputs: Inputs) -> Endpoint:
+    path = paths.expand(_PATH, {"resourceId": inputs.resource_id, "imageType": inputs.image_type})
+    return Endpoint(
+        id="gamesConfiguration.imageConfigurations.upload",
+        root="https://www.googleapis.com",
+        path=path,
+        upload_path="/upload" + path,
+        media_types=("image/*",),
+        scopes=("https://www.googleapis.com/auth/androidpublisher",),
+        max_size=15 << 20,
+        session_lifetime=timedelta(days=1),
+        id_fields=("resourceId",),
+    )
+
+
+def _flow(upload: Upload) -> Flow:
+    try:
+        result: FileResult = yield upload
+    except Refused as error:
+        _explain(error)
+        raise
+    values = batch_upload.ids(upload.endpoint, (result,))
+    yield Publish(values)
+    url = result.resource.get("url")
+    links = (("Image", url),) if isinstance(url, str) else ()
+    return Outcome(
+        f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", values, links
+    )
+
+
+def _explain(error: Refused) -> None:
+    """Adds to the refusal what is known of it: a missing method and a missing resource look alike."""
+    if error.status in _GONE:
+        error.cause = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
+        error.cure = "Check the id in the Play Console; when it is right, upload the image there by hand."

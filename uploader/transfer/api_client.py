@@ -1,0 +1,189 @@
+"""One request of a run, with what every request needs: the token ahead of time, limits, and the right host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
+from uploader.http.client import Limits, Transport
+from uploader.http.hosts import trusted
+from uploader.http.messages import Block, Broken, ConnectionBroke, Request, Response
+from uploader.protocol import google_error
+from uploader.protocol.retry import Verdict, verdict
+from uploader.retrier import Retrier, RetryPolicy
+from uploader.transfer.token_prefetch import Login
+
+# Headers that say how far an upload is, and hold no secret.
+_TELLING = (
+    "content-range",
+    "range",
+    "retry-after",
+    "x-goog-upload-command",
+    "x-goog-upload-offset",
+    "x-goog-upload-size-received",
+    "x-goog-upload-status",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSettings:
+    """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
+
+    `quota_project` is the project that a person's login names to be charged for the requests.
+    """
+
+    root: str = ""
+    protocol: str = "auto"
+    chunk_size: int | None = None
+    concurrency: int = 4
+    stall_timeout: float = 60.0
+    finalize_timeout: float = 600.0
+    quota_project: str = ""
+
+    def limits(self, *, final: bool) -> Limits:
+        """The limits of one request; the answer to the last byte may take longer than any other."""
+        answer = self.finalize_timeout if final else self.stall_timeout
+        return Limits(min(self.stall_timeout, 30.0), self.stall_timeout, answer)
+
+
+class ApiClient:
+    """Sends requests for a whole run; may be used from several threads. `debug` hears of each, where it is wanted."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        login: Login,
+        policy: RetryPolicy,
+        settings: TransferSettings,
+        debug: Callable[[str], None] | None = None,
+    ) -> None:
+        self._debug = debug
+        self._transport = transport
+        self._login = login
+        self._settings = settings
+        self.policy = policy
+
+    def url(self, root: str, path: str) -> str:
+        """The address of a path of an API, or of the same path under the endpoint that was given."""
+        return (self._settings.root or root).rstrip("/") + path
+
+    def check(self, uri: str, endpoint: str) -> None:
+        """Raises `ForeignHost` for a session URI to which the bearer token must not travel."""
+        if not trusted(uri, endpoint):
+            raise ForeignHost(
+                "The server named a session URI on a host that is neither its own nor a Google API host over https.",
+                cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
+                cure="Nothing was sent there. Look at `api-endpoint` and at the proxy settings of this machine.",
+            )
+
+    def exchange(
+        self, request: Request, blocks: Iterable[Block], *, final: bool = False, path: str = ""
+    ) -> Response | Broken:
+        """One request and what came of it. `path` is its path where that is no secret, as a session URI's is."""
+        self.policy.cancellation.check()
+        if self._settings.quota_project:
+            header = ("X-Goog-User-Project", self._settings.quota_project)
+            request = request._replace(headers=(*request.headers, header))
+        token = self._login.token()
+        self.policy.cancellation.check()
+        self.policy.begin()
+        began = self.policy.clock.monotonic()
+        try:
+            answer: Response | Broken = self._transport.send(request, blocks, token, self._settings.limits(final=final))
+        except ConnectionBroke as error:
+            answer = error.broken
+        if self._debug:
+            self._debug(f"{_exchange(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
+        self.policy.cancellation.check()
+        return answer
+
+    def renew(self, retrier: Retrier, answer: Response) -> None:
+        """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""
+        if not retrier.may_renew():
+            raise refusal(answer, "the request")
+        self._login.renew()
+
+    def answer(
+        self,
+        attempt: Callable[[], Response | Broken],
+        retrier: Retrier,
+        what: str,
+        *,
+        may_repeat: Callable[[Response | Broken], bool],
+        lost: Callable[[Response | Broken], UploaderError],
+        retry_on: Callable[[Refused], str] | None = None,
+    ) -> Response:
+        """The success that one request ends with, attempted again where that does no harm.
+
+        `may_repeat` says whether an answer allows another attempt, `lost` makes the error where it does not; `retry_on`
+        gives the cause of a refusal that passes by itself. Raises `Refused` in the service's own words,
+        `CredentialsError` after a second 401, `TemporaryError` when the retries are spent.
+        """
+        while True:
+            answer = attempt()
+            decided = verdict(answer)
+            if isinstance(answer, Response) and decided is Verdict.SUCCESS:
+                return answer
+            if isinstance(answer, Response) and decided in (Verdict.REFUSED, Verdict.GONE):
+                error = refusal(answer, what)
+                cause = retry_on(error) if retry_on and isinstance(error, Refused) else ""
+                if not cause:
+                    raise error
+                retrier.wait(words(error), cause=cause)
+            elif not may_repeat(answer):
+                raise lost(answer)
+            elif isinstance(answer, Response) and decided is Verdict.RENEW:
+                self.renew(retrier, answer)
+            else:
+                retrier.wait(why(answer), answer)
+
+
+def words(error: UploaderError) -> str:
+    """A refusal as the middle of a sentence, in the service's own words."""
+    return error.what[:1].lower() + error.what[1:].rstrip(".")
+
+
+def why(answer: Response | Broken) -> str:
+    """What went wrong, as the middle of a sentence."""
+    return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
+
+
+def _exchange(request: Request, path: str, answer: Response | Broken) -> str:
+    """One request and its answer, for who looks for a fault."""
+    asked = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _TELLING)
+    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {len(request.body)} bytes{asked}"
+    if isinstance(answer, Broken):
+        return f"{sent} -> {answer.why}"
+    found = ((name, answer.headers.get(name)) for name in _TELLING)
+    told = "".join(f", {name}: {value[:100]}" for name, value in found if value)
+    return f"{sent} -> {answer.status}, {len(answer.body)} bytes{told}"
+
+
+def refusal(answer: Response, what: str) -> UploaderError:
+    """The error for an answer that stays a no: a 401 is about credentials, the rest is the service's refusal."""
+    said = google_error.read(answer)
+    if answer.status == 401:
+        return CredentialsError(
+            f"The service did not accept the credentials for {what}: {said.message}",
+            cause="The token is not valid for this API, or the account was disabled.",
+            cure="Check that the API is enabled in the credentials' project and that the key still exists.",
+        )
+    if 300 <= answer.status < 400:
+        return ServiceError(
+            f"The service answered {what} with a redirect ({answer.status}), which is never followed.",
+            cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
+            cure="Check `api-endpoint` and the proxy settings.",
+        )
+    return Refused(
+        f"The service refused {what} ({answer.status}{_reason(said.reason)}): {said.message}",
+        status=answer.status,
+        reason=said.reason,
+        message=said.message,
+        body=said.body,
+    )
+
+
+def _reason(reason: str) -> str:
+    return f", {reason}" if reason else ""

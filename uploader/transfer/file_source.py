@@ -1,0 +1,228 @@
+"""The bytes of one artifact: read span by span, watched for changes, digested once each while they are sent."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import os
+import queue
+import threading
+from collections.abc import Iterator
+
+from uploader.errors import IntegrityError
+from uploader.files.artifacts import Artifact, difference
+from uploader.http.messages import Block, Span
+
+BLOCK = 256 * 1024  # bytes read and handed on at once
+_BEHIND = 5  # blocks that may wait for their digest, or be in the middle of it; fewer make the threads take turns
+_BUFFERS = _BEHIND + 2  # those, one that is sent and one that is read; fresh memory each time would cost as much again
+_SAMPLE = 512 * 1024  # bytes
+_OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
+
+
+class Digester:
+    """Digests on a second core while the first one sends: hashlib releases the interpreter's lock."""
+
+    def __init__(self, algorithms: tuple[str, ...], *, overlap: bool) -> None:
+        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self._blocks: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+        self._places: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        if overlap:
+            for _ in range(_BEHIND):
+                self._places.put(None)
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def so_far(self) -> str:
+        """The sha256 of everything that was taken until now, in hex."""
+        if self._thread:
+            for _ in range(_BEHIND):  # with every place in hand, nothing waits and nothing is being digested
+                self._places.get()
+            for _ in range(_BEHIND):
+                self._places.put(None)
+        return self._hashes["sha256"].hexdigest()
+
+    def update(self, block: Block) -> None:
+        """Takes the next bytes; waits when the digest is too far behind, so that no buffer is needed twice."""
+        if self._thread:
+            self._places.get()
+            self._blocks.put(block)
+        else:
+            self._update(block)
+
+    def finish(self) -> dict[str, str]:
+        """The digests in hex, by algorithm. No update may follow."""
+        self.close()
+        return {name: digest.hexdigest() for name, digest in self._hashes.items()}
+
+    def close(self) -> None:
+        """Ends the second thread, if there is one."""
+        if self._thread:
+            self._blocks.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _work(self) -> None:
+        while (block := self._blocks.get()) is not None:
+            self._update(block)
+            self._places.put(None)
+
+    def _update(self, block: Block) -> None:
+        for digest in self._hashes.values():
+            digest.update(block)
+
+
+class Source:
+    """A file, or content held in memory, from which any span can be read again.
+
+    Digests follow what is really sent: each byte goes into them the first time it is read. Use as a context manager.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        assert artifact.size is not None
+        self.size: int | None = artifact.size
+        self._artifact = artifact
+        self._path = artifact.path
+        self._digested = 0
+        self._digester = Digester(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
+        self._file = self._open()
+        self._opened = self._ctime()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._digester.close()
+        self._file.close()
+
+    def sample(self) -> str:
+        """The sha256 of the first and the last 512 KiB, to tell another build of the same size from this one.
+
+        An archive keeps the checksum of every member at its end.
+        """
+        assert self.size is not None
+        digest = hashlib.sha256()
+        for span in (Span(0, min(_SAMPLE, self.size)), Span(max(self.size - _SAMPLE, 0), self.size)):
+            for block in self._read(span):
+                digest.update(block)
+        return digest.hexdigest()
+
+    def prefix(self) -> tuple[int, str]:
+        """How many bytes were read for sending so far, and their sha256."""
+        return self._digested, self._digester.so_far()
+
+    def begins_with(self, length: int, sha256: str) -> bool:
+        """Whether the first `length` bytes are those that an earlier run sent."""
+        self._catch_up(length)
+        return self.prefix() == (length, sha256)
+
+    def settle(self, span: Span) -> tuple[Span, bool]:
+        """The part of `span` that exists, and whether the content ends with it."""
+        assert self.size is not None
+        return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
+
+    def blocks(self, span: Span) -> Iterator[Block]:
+        """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one that was found."""
+        self._catch_up(span.start)
+        position = span.start
+        for block in self._read(span):
+            fresh = block[self._digested - position :] if position < self._digested else block
+            if fresh:
+                self._digester.update(fresh)
+                self._digested += len(fresh)
+            position += len(block)
+            if position == self.size:
+                self._confirm()
+            yield block
+
+    def _confirm(self) -> None:
+        """Before the last block leaves: a file that was touched without a trace in its mtime is read once more.
+
+        Rewriting in place and setting mtime back still moves ctime, which nobody can set; so do harmless things (chmod,
+        a new link), and only the content tells them apart.
+        """
+        if self._ctime() == self._opened:
+            return
+        if self.digest("sha256") != self._digester.finish()["sha256"]:
+            raise _changed(self._artifact, "it was rewritten in place")
+        self._opened = self._ctime()
+
+    def _ctime(self) -> int:
+        return 0 if self._artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
+
+    def digests(self) -> dict[str, str]:
+        """The sha256 of the whole content, of which the last bytes have just been sent."""
+        assert self.size is not None
+        self._catch_up(self.size)
+        return self._digester.finish()
+
+    def digest(self, algorithm: str) -> str:
+        """Another digest of the whole content, for services that state no sha256; reads it once more."""
+        assert self.size is not None
+        extra = hashlib.new(algorithm, usedforsecurity=False)
+        for block in self._read(Span(0, self.size)):
+            extra.update(block)
+        return extra.hexdigest()
+
+    def _catch_up(self, offset: int) -> None:
+        """Digests what an earlier run sent, so that the digest is that of the whole content."""
+        if self._digested < offset:
+            for block in self._read(Span(self._digested, offset)):
+                self._digester.update(block)
+            self._digested = offset
+
+    def _read(self, span: Span) -> Iterator[memoryview]:
+        buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, len(span)))) for _ in range(_BUFFERS))
+        self._file.seek(span.start)
+        left = len(span)
+        while left:
+            block = self._next(next(buffers)[:left])
+            left -= len(block)
+            self._check(complete=bool(block))
+            yield block
+        self._check(complete=True)
+
+    def _next(self, buffer: memoryview) -> memoryview:
+        try:
+            return buffer[: self._file.readinto(buffer)]
+        except OSError as error:
+            raise _changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
+
+    def _open(self) -> io.FileIO | io.BytesIO:
+        if self._artifact.data is not None:
+            return io.BytesIO(self._artifact.data)
+        try:
+            return self._path.open("rb", buffering=0)
+        except OSError as error:
+            raise _changed(self._artifact, f"it can't be opened any more ({error.strerror})") from None
+
+    def _check(self, *, complete: bool) -> None:
+        if not complete:
+            raise _changed(self._artifact, "it is shorter than it was")
+        if self._artifact.data is not None:
+            return
+        # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
+        try:
+            found = self._path.stat()
+        except OSError:
+            raise _changed(self._artifact, "it is gone") from None
+        opened = os.fstat(self._file.fileno())
+        for status in (found, opened):
+            if how := difference(self._artifact, status):
+                raise _changed(self._artifact, how)
+
+
+def sha256(artifact: Artifact) -> str:
+    """The sha256 of a file, read once. Raises `IntegrityError` when it changes meanwhile."""
+    with Source(artifact) as source:
+        return source.digests()["sha256"]
+
+
+def _changed(artifact: Artifact, how: str) -> IntegrityError:
+    return IntegrityError(
+        f"{artifact.name} changed during the upload: {how}.",
+        cause="Something else still writes to it, often a build step or a second job in the same workspace.",
+        cure="Let the build finish before this step. Nothing was published from the mixture.",
+    )

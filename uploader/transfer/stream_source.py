@@ -1,0 +1,102 @@
+"""A pipe as a source: read once, ahead of what is sent, and held in memory only until the server has confirmed it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from uploader.errors import IntegrityError, TemporaryError
+from uploader.files.artifacts import STREAM, Artifact
+from uploader.http.messages import Block, Span
+from uploader.transfer.file_source import BLOCK, Digester
+
+
+class Stream:
+    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.size: int | None = None
+        self._digester = Digester(("sha256", "sha1", "md5"), overlap=False)
+        self._base = 0
+        self._window = bytearray()
+        self._digests: dict[str, str] = {}
+        self._name = artifact.name
+        self._file = self._opened(artifact)
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def sample(self) -> str:
+        """Nothing: a stream has no next run."""
+        return ""
+
+    def prefix(self) -> tuple[int, str]:
+        """Nothing either."""
+        return 0, ""
+
+    def begins_with(self, length: int, sha256: str) -> bool:
+        """Never what an earlier run sent: nobody can tell."""
+        del length, sha256
+        return False
+
+    def settle(self, span: Span) -> tuple[Span, bool]:
+        """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
+
+        Raises `TemporaryError` when the server went back behind what is still held.
+        """
+        if span.start < self._base:
+            raise TemporaryError(
+                "The server lost bytes of a stream, which can't be read a second time.",
+                cure="Run the job again, or give a file instead of a stream: a file can be resumed.",
+            )
+        # A new buffer each time: views of the old one may still be on their way to the socket.
+        window = self._window[span.start - self._base :]
+        while len(window) <= len(span) and (block := self._next(len(span) + 1 - len(window))):
+            window += block
+        self._window, self._base = window, span.start
+        ended = len(self._window) <= len(span)
+        if ended:
+            self.size = self._base + len(self._window)
+        return Span(span.start, min(span.stop, self._base + len(self._window))), ended
+
+    def blocks(self, span: Span) -> Iterator[Block]:
+        """The bytes of `span`, which `settle` has read."""
+        held = memoryview(self._window)[span.start - self._base : span.stop - self._base]
+        for start in range(0, len(held), BLOCK):
+            yield held[start : start + BLOCK]
+
+    def digests(self) -> dict[str, str]:
+        """The digests of everything that came out of the pipe."""
+        self._digests = self._digests or self._digester.finish()
+        return self._digests
+
+    def digest(self, algorithm: str) -> str:
+        """One of them; a stream can't be read again, so all that services use were made on the way."""
+        return self.digests().get(algorithm, "")
+
+    def _next(self, most: int) -> bytes:
+        try:
+            block = self._file.read(min(BLOCK, most))
+        except OSError as error:
+            raise self._broken(error.strerror) from None
+        self._digester.update(block)
+        return block
+
+    def _opened(self, artifact: Artifact) -> BinaryIO:
+        try:
+            if artifact.location != STREAM:
+                return artifact.path.open("rb")
+            return open(os.dup(0), "rb")  # the process's own standard input stays open for whoever else wants it
+        except OSError as error:
+            raise self._broken(error.strerror) from None
+
+    def _broken(self, reason: str | None) -> IntegrityError:
+        return IntegrityError(
+            f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
+            cause="Whatever should write into it is not there, or ended badly.",
+            cure="Look at the command that makes the stream. Nothing was finished from a part of it.",
+        )
