@@ -6,6 +6,6 @@ It is a second reading of Google's documents, not the client's mirror: nothing o
 
 from __future__ import annotations
 
-from google_emulator.app import Emulator
+from google_emulator.emulator import Emulator
 
 __all__ = ["Emulator"]

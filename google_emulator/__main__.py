@@ -12,8 +12,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from google_emulator.app import Emulator
-from google_emulator.faults import read_plan
+from google_emulator.emulator import Emulator
+from google_emulator.faults.plan import read_plan
 
 
 def _parser() -> argparse.ArgumentParser:

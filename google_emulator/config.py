@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
-from google_emulator.answers import Json
+from google_emulator.http.response import Json
 
 Review = Literal["any", "automatic", "manual"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from google_emulator import uploads_a, uploads_b
-from google_emulator.router import names_of
-from google_emulator.routes import ROUTES, UPLOADS
+from collections.abc import Iterable
+
+from google_emulator.http.routing import operation_names
 
 WIDE = {
     "any": "every request",
@@ -28,9 +28,13 @@ STEPS = {
     "goog.query": "the command query",
     "goog.cancel": "the command cancel",
 }
-_IDS = [*(route.id for route in ROUTES), *(method.id for method in UPLOADS)]
-METHODS = sorted({name for method_id in _IDS for name in names_of(method_id)})
-OPERATIONS = frozenset({*WIDE, *STEPS, *METHODS})
 
-if set(STEPS) != {*uploads_a.STEPS, *uploads_b.STEPS}:  # pragma: no cover - a slip in this file, not in use
-    raise AssertionError("the table of steps differs from the dialects")
+
+def method_names(ids: Iterable[str]) -> list[str]:
+    """Every name of the methods with these ids, in order."""
+    return sorted({name for method_id in ids for name in operation_names(method_id)})
+
+
+def all_operations(ids: Iterable[str]) -> frozenset[str]:
+    """Every name that a fault's `on` may have where methods with these ids are served."""
+    return frozenset({*WIDE, *STEPS, *method_names(ids)})

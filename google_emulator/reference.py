@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from google_emulator.config import settings
-from google_emulator.fault_kinds import KINDS
-from google_emulator.operations import METHODS, STEPS, WIDE
-from google_emulator.routes import ROUTES, UPLOADS
+from google_emulator.backend import Backend
+from google_emulator.config import Config, settings
+from google_emulator.faults.kinds import KINDS
+from google_emulator.operations import STEPS, WIDE, method_names
+
+
+def _backend() -> Backend:
+    """The services as they are served; nothing is stored, so the folder is never made."""
+    return Backend(Config(), Path("unused"), time.time)
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -34,7 +40,7 @@ def _steps() -> str:
 
 
 def _methods() -> str:
-    return ", ".join(f"`{name}`" for name in METHODS)
+    return ", ".join(f"`{name}`" for name in method_names(_backend().method_ids))
 
 
 def _settings() -> str:
@@ -43,8 +49,9 @@ def _settings() -> str:
 
 
 def _paths() -> str:
-    calls = ((f"`{route.id}`", route.method, f"`{route.template}`") for route in ROUTES)
-    uploads = ((f"`{one.id}`", " ".join(one.methods), f"`{one.template}`") for one in UPLOADS)
+    backend = _backend()
+    calls = ((f"`{route.id}`", route.method, f"`{route.template}`") for route in backend.routes)
+    uploads = ((f"`{one.id}`", " ".join(one.methods), f"`{one.template}`") for one in backend.upload_methods)
     return _table(("method", "HTTP", "path"), [*calls, *uploads])
 
 

@@ -1,6 +1,6 @@
 """HTTP/1.1 over real sockets: one thread for each connection, connections kept open, bodies never read ahead.
 
-When an answer is given while the body is still on its way, it is sent at once and the rest is read and thrown away, as
+When a response is given while the body is still on its way, it is sent at once and the rest is read and thrown away, as
 Google's front ends do, so that a client that reads it can stop and one that does not is not reset.
 """
 
@@ -12,30 +12,40 @@ import socket
 import socketserver
 import struct
 import threading
+from collections.abc import Callable
 from email.message import Message
-from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
-from google_emulator import service
-from google_emulator.answers import Answer, Cut, Refusal, Vanished, phrase
-from google_emulator.body import BLOCK, LINE_LIMIT, Body, Source, chunked, sized, stream_of
-from google_emulator.exchange import Exchange
-from google_emulator.world import World
+from google_emulator.config import Config
+from google_emulator.http.body import BLOCK, Body
+from google_emulator.http.errors import ApiError, Disconnected, Interrupted
+from google_emulator.http.framing import LINE_LIMIT, Source, chunked, sized, stream_of
+from google_emulator.http.request import Request
+from google_emulator.http.response import Response, reason_phrase
+from google_emulator.traffic import Traffic
 
-LINGER = 5.0
+LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
 _FILLER = b"x" * BLOCK
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """The listening socket on loopback, and the connections that are open."""
+    """The listening socket on loopback, and the connections that are open.
+
+    `url` is the root that clients are given. `respond` answers a request, or raises `Interrupted` or `Disconnected`; it
+    is set before the server is started.
+    """
 
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, config: Config, traffic: Traffic) -> None:
         super().__init__(("127.0.0.1", port), Connection)
-        self.world: World
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.respond: Callable[[Request], Response]
+        self.traffic = traffic
+        self._config = config
+        self._stopping = threading.Event()
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
 
@@ -48,15 +58,25 @@ class Server(socketserver.ThreadingTCPServer):
         """Remembers a connection, so that the end of the server ends it."""
         with self._lock:
             self._open.add(connection)
-            self.world.connections += 1
+        self.traffic.connected()
 
     def closed(self, connection: socket.socket) -> None:
         """Forgets a connection."""
         with self._lock:
             self._open.discard(connection)
 
+    def sleep(self, seconds: float) -> None:
+        """Waits, but no longer than the server runs."""
+        self._stopping.wait(seconds)
+
+    def pace(self, count: int) -> None:
+        """Waits as long as so many bytes take at the configured rate."""
+        if self._config.read_rate > 0:
+            self.sleep(count / self._config.read_rate)
+
     def stop(self) -> None:
         """Stops listening and breaks every connection, without waiting for what is under way."""
+        self._stopping.set()
         self.shutdown()
         self.server_close()
         with self._lock:
@@ -77,52 +97,48 @@ class Connection(socketserver.StreamRequestHandler):
         """Serves the connection; a client that breaks it is no error here."""
         self.server.opened(self.connection)
         try:
-            with contextlib.suppress(OSError, Vanished):
-                while self._exchange():
+            with contextlib.suppress(OSError, Disconnected):
+                while self._serve_one():
                     pass
         finally:
             self.server.closed(self.connection)
 
-    def _exchange(self) -> bool:
-        """One request and its answer; whether the connection stays open."""
+    def _serve_one(self) -> bool:
+        """One request and its response; whether the connection stays open."""
         try:
             request = self._read_request()
-        except Refusal as refusal:
-            self._send(refusal.answer(), close=True)
+        except ApiError as error:
+            self._send(error.response(), close=True)
             return False
         if request is None:
             return False
         try:
-            answer: Answer | None = service.answer(request)
-        except Cut as cut:
-            answer = cut.answer
-            if answer is None:
-                self._abort(reset=cut.reset)
-                return False
-        return self._reply(request, cast("Answer", answer))
+            return self._reply(request, self.server.respond(request))
+        except Interrupted as interruption:
+            if interruption.response is not None:
+                return self._reply(request, interruption.response)
+            self._abort(reset=interruption.reset)
+            return False
 
-    def _reply(self, request: Exchange, answer: Answer) -> bool:
-        early = not request.body.ended and (request.body.length is None or self._left(request) > BLOCK)
+    def _reply(self, request: Request, response: Response) -> bool:
+        body = request.body
+        early = not body.ended and (body.length is None or body.length - body.received > BLOCK)
         close = early or request.header("Connection").lower() == "close"
         if not early:
-            with contextlib.suppress(Refusal):
-                request.body.drain()
-        self._send(answer, close=close)
+            with contextlib.suppress(ApiError):
+                body.drain()
+        self._send(response, close=close)
         if early:
             self._linger()
         return not close
 
-    @staticmethod
-    def _left(request: Exchange) -> int:
-        return (request.body.length or 0) - request.body.received
-
     def _linger(self) -> None:
-        """Reads what a client goes on sending behind an answer, until it stops."""
+        """Reads what a client goes on sending behind a response, until it stops."""
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(LINGER)
             while data := self.connection.recv(BLOCK):
-                self.server.world.discard(len(data))
+                self.server.traffic.discarded(len(data))
 
     def _abort(self, *, reset: bool) -> None:
         if reset:
@@ -131,27 +147,27 @@ class Connection(socketserver.StreamRequestHandler):
         self.rfile.close()
         self.connection.close()
 
-    def _read_request(self) -> Exchange | None:
+    def _read_request(self) -> Request | None:
         line = self.rfile.readline(LINE_LIMIT)
         if not line:
             return None
         words = line.decode("latin-1").split()
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            raise Refusal(400, "Your client has issued a malformed or illegal request.")
+            raise ApiError(400, "Your client has issued a malformed or illegal request.")
         method, target, _ = words
         try:
             headers = http.client.parse_headers(self.rfile)
         except http.client.HTTPException as error:
-            raise Refusal(431, f"Request header fields too large: {error}") from None
+            raise ApiError(431, f"Request header fields too large: {error}") from None
         url = urlsplit(target)
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        return Exchange(self.server.world, method, url.path, query, headers, self._body(headers))
+        return Request(self.server.url, method, url.path, query, headers, self._body(headers))
 
     def _body(self, headers: Message) -> Body:
         source, length = self._source(headers)
         if headers.get("Expect", "").lower() == "100-continue":
             source = self._continuing(source)
-        return Body(source, length, self._pace)
+        return Body(source, length, self.server.pace)
 
     def _source(self, headers: Message) -> tuple[Source, int | None]:
         stream = stream_of(self.rfile)
@@ -159,7 +175,7 @@ class Connection(socketserver.StreamRequestHandler):
             return chunked(stream), None
         text = str(headers.get("Content-Length", "0"))
         if not text.isdecimal():
-            raise Refusal(400, "Invalid Content-Length.")
+            raise ApiError(400, "Invalid Content-Length.")
         return sized(stream, int(text)), int(text)
 
     def _continuing(self, source: Source) -> Source:
@@ -175,24 +191,23 @@ class Connection(socketserver.StreamRequestHandler):
 
         return fill
 
-    def _pace(self, count: int) -> None:
-        rate = self.server.world.config.read_rate
-        if rate > 0:
-            self.server.world.sleep(count / rate)
-
-    def _send(self, answer: Answer, *, close: bool) -> None:
-        lines = [f"HTTP/1.1 {answer.status} {phrase(answer.status)}"]
-        lines += [f"{name}: {value}" for name, value in answer.headers]
-        if answer.status != 204:
-            lines.append(f"Content-Length: {len(answer.body) + answer.filler}")
-        if close:
-            lines.append("Connection: close")
-        data = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + answer.body
-        if answer.drip:
+    def _send(self, response: Response, *, close: bool) -> None:
+        data = _head(response, close=close) + response.body
+        if response.drip:
             for byte in data:
                 self.connection.sendall(bytes([byte]))
-                self.server.world.sleep(answer.drip)
+                self.server.sleep(response.drip)
         else:
             self.connection.sendall(data)
-        for start in range(0, answer.filler, BLOCK):
-            self.connection.sendall(_FILLER[: min(BLOCK, answer.filler - start)])
+        for start in range(0, response.filler, BLOCK):
+            self.connection.sendall(_FILLER[: min(BLOCK, response.filler - start)])
+
+
+def _head(response: Response, *, close: bool) -> bytes:
+    lines = [f"HTTP/1.1 {response.status} {reason_phrase(response.status)}"]
+    lines += [f"{name}: {value}" for name, value in response.headers]
+    if response.status != 204:
+        lines.append(f"Content-Length: {len(response.body) + response.filler}")
+    if close:
+        lines.append("Connection: close")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -168,7 +168,7 @@ def test_a_cancelled_job_keeps_its_upload(machine: MakeRunner) -> None:
         step = runner.step(chunks, cancel=lambda: google.state()["bytes_received"] > 500_000)
         assert step.code == 130, step.log
         assert google.state()["edits"]["open"]
-        google.world.config.read_rate = 0
+        google.config.read_rate = 0
         again = runner.step(chunks)
     assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
 

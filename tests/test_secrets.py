@@ -52,7 +52,7 @@ def place(tmp_path: Path, emulator: Emulator) -> Iterator[Place]:
     filled(tmp_path / "workspace")
     middle = Middle(emulator)
     with serving(middle.serve) as middle.url:
-        emulator.world.base = middle.url
+        emulator.url = middle.url
         yield Place(tmp_path, middle, "")
 
 

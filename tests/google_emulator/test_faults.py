@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from google_emulator.fault_kinds import KINDS
+from google_emulator.faults.kinds import KINDS
 from tests.google_emulator.conftest import Begin
 from tests.support.emulator_client import APP, GRANULE, STORAGE, Talk, raw_request, read_reply
 

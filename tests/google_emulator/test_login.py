@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from google_emulator import jwt
-from google_emulator.crc32c import Crc32c
-from google_emulator.rsa import RsaKey, process_key
+from google_emulator.auth import jwt
+from google_emulator.auth.keys import SigningKey, process_key
+from google_emulator.protocol.crc32c import Crc32c
 from tests.google_emulator.conftest import Begin
 from tests.support.emulator_client import APP, Reply, Talk
 
@@ -44,8 +45,11 @@ def exchange(talk: Talk, assertion: str) -> Reply:
 
 
 def signed(talk: Talk, **changed: Any) -> str:
-    key = talk.emulator.key
-    return jwt.sign(process_key(), key["private_key_id"], claims(talk, **changed))
+    return jwt.sign(process_key(), claims(talk, **changed))
+
+
+def base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def test_the_key_is_one_that_others_read(talk: Talk) -> None:
@@ -112,11 +116,13 @@ def test_a_forged_assertion_is_refused(talk: Talk) -> None:
     """Another key, another message under the signature, another algorithm, another shape: no token."""
     true = signed(talk)
     head, body, signature = true.split(".")
-    other_key = process_key()
-    other = RsaKey(other_key.n, other_key.d - 2, other_key.p, other_key.q)
+    stolen_id, other = SigningKey(), SigningKey()
+    stolen_id.id = process_key().id
+    other_head = jwt.sign(other, claims(talk)).split(".")[0]
     forged = [
-        jwt.sign(other, talk.emulator.key["private_key_id"], claims(talk)),
-        jwt.sign(process_key(), "0" * 40, claims(talk)),
+        jwt.sign(stolen_id, claims(talk)),
+        jwt.sign(other, claims(talk)),
+        f"{other_head}.{body}.{base64url(process_key().sign(f'{other_head}.{body}'.encode()))}",
         f"{head}.{signed(talk, sub='boss@example.com').split('.')[1]}.{signature}",
         f"{head}.{body}",
         f"{head}.{body}.!",
@@ -129,7 +135,7 @@ def test_a_forged_assertion_is_refused(talk: Talk) -> None:
 
 def test_other_grants(talk: Talk) -> None:
     """A refresh token works with its client's secret; a grant that nobody knows is refused."""
-    authority = talk.emulator.world.authority
+    authority = talk.emulator.authority
     values = {
         "grant_type": "refresh_token",
         "refresh_token": authority.refresh_token,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from google_emulator.answers import Refusal
-from google_emulator.play.packages import Identity, identify
+from google_emulator.http.errors import ApiError
+from google_emulator.services.play.artifact_identity import ArtifactIdentity, read_identity
 from google_emulator.specimens import make_apk, make_bundle
 from tests.google_emulator.conftest import Begin
 from tests.support.emulator_client import APP, PACKAGE, Reply, Talk
@@ -71,9 +71,9 @@ def test_an_apk_shows_its_digests_as_a_binary(talk: Talk, apk: bytes) -> None:
 
 def test_a_real_apk_is_read() -> None:
     """An APK that nobody here built gives its package and version code; one without a version code is refused."""
-    assert identify(real_apk(LARGE), "apk") == Identity("io.appium.uiautomator2.server", 278)
-    with pytest.raises(Refusal, match="versionCode"):
-        identify(real_apk(SMALL), "apk")
+    assert read_identity(real_apk(LARGE), "apk") == ArtifactIdentity("io.appium.uiautomator2.server", 278)
+    with pytest.raises(ApiError, match="versionCode"):
+        read_identity(real_apk(SMALL), "apk")
 
 
 def test_an_edit_is_a_copy_of_what_is_live(begin: Begin) -> None:

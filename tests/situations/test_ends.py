@@ -331,7 +331,7 @@ def test_a_changed_file_is_not_continued(dialect: Dialect, tmp_path: Path) -> No
         kept = journal(tmp_path)
         first = Bench(emulator, chunk=GRANULE, journal=kept, max_retries=1)
         assert isinstance(first.send(job(on_disk(tmp_path, DATA), dialect)).failure, TemporaryError)
-        emulator.world.faults = type(emulator.world.faults)()
+        emulator.faults.clear()
         other = data_of(len(DATA), seed=9)
         second = Bench(emulator, journal=kept)
         result = second.send(job(on_disk(tmp_path, other), dialect))

@@ -89,7 +89,7 @@ class Chaos:
             faults = [fault for fault in faults if "retry_after" not in fault]
         with Emulator(faults, config={"read_rate": rate}) as emulator:
             if self._chance.random() < 0.1:
-                emulator.world.faults.add([self._chance.choice(troubles.HARD)])
+                emulator.faults.add([self._chance.choice(troubles.HARD)])
             job = Job(workspace, emulator)
             most = self._children(job, one) if children else self._runs(job, one)
             self._settle(one, job, most)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from google_emulator.answers import Json
+from google_emulator.http.response import Json
 from uploader.clock import Clock
 from uploader.http.client import HttpClient, Limits
 from uploader.http.messages import Block, Request, Response

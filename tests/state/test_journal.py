@@ -469,7 +469,7 @@ def rewrite(job: Job, seed: int) -> None:
 
 
 def expire(job: Job) -> None:
-    for session in job.emulator.world.sessions.values():
+    for session in job.emulator.uploads.sessions.values():
         session.expires = 0
 
 
@@ -528,7 +528,6 @@ def test_another_endpoint_begins_anew(job: Job) -> None:
     with Emulator() as second:
         there = replace(job, emulator=second)
         key = json.dumps(job.emulator.key | {"token_uri": second.key["token_uri"]})
-        second.world.authority = job.emulator.world.authority
         ended = there.run({**DRIVE, "credentials": key})
         assert ended.code == 0, ended.log
         assert "another account, credential or endpoint" in ended.log

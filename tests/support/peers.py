@@ -66,7 +66,7 @@ class Counter:
 def credentials(emulator: Emulator) -> Any:
     """A user's login: renewed by the emulator, and without the look-ups elsewhere that a service account's makes."""
     kind: Any = Credentials  # published without annotations
-    authority = emulator.world.authority
+    authority = emulator.authority
     where = {"token_uri": f"{emulator.url}/token", "client_id": "client", "client_secret": authority.client_secret}
     return kind(None, refresh_token=authority.refresh_token, scopes=[SCOPE], **where)
 

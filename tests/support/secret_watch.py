@@ -24,12 +24,11 @@ SHAPES = {
 
 def secrets(emulator: Emulator) -> dict[str, bytes]:
     """Everything secret that the emulator knows of, with a name that may be shown."""
-    world = emulator.world
     lines = emulator.key["private_key"].splitlines()[1:-1]
     found = {f"line {number} of the private key": line for number, line in enumerate(lines) if len(line) > 20}
-    found |= {f"access token {number}": token for number, token in enumerate(tuple(world.authority.tokens))}
-    found |= {f"session {number}": session for number, session in enumerate(tuple(world.sessions))}
-    found["the runner's request token"] = world.authority.request_token
+    found |= {f"access token {number}": token for number, token in enumerate(tuple(emulator.authority.tokens))}
+    found |= {f"session {number}": session for number, session in enumerate(tuple(emulator.uploads.sessions))}
+    found["the runner's request token"] = emulator.authority.request_token
     return {name: value.encode() for name, value in found.items() if value}
 
 

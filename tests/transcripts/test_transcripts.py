@@ -154,7 +154,7 @@ class Stage:
         """The documented request, sent to the emulator; None when no answer comes."""
         method, target = exchange.request.line.replace("DRAFT", self._draft).split(" ", 1)
         if exchange.fault:
-            self._talk.emulator.world.faults.add([exchange.fault])
+            self._talk.emulator.faults.add([exchange.fault])
         headers = {key: value for key, value in exchange.request.headers if key != "Content-Length"}
         body = exchange.request.body.replace(b"DRAFT", self._draft.encode())
         try:

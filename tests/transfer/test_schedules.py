@@ -99,7 +99,7 @@ def test_any_schedule_of_faults_ends_whole_or_in_an_honest_failure(dialect: Dial
                 bench, data, result.failure, result.bytes_resent, max(chunk or 8 << 20, smallest) // smallest * smallest
             )
             if isinstance(result.failure, TemporaryError):
-                emulator.world.faults = type(emulator.world.faults)()
+                emulator.faults.clear()
                 again = Bench(emulator, chunk=chunk, journal=journal)
                 assert (again.send(job(data, dialect)).error, again.stored()) == ("", [data])
 

@@ -1,0 +1,46 @@
+"""From a request to its response: which operation it is, whether a fault is due, who asks, and what is done.
+
+The order is that of a real front end: faults stand for the network and the load balancer, so they come before the token
+is looked at; then authentication, then the service's own rules.
+"""
+
+from __future__ import annotations
+
+from google_emulator.admin import ADMIN_PATH, Admin
+from google_emulator.faults.injector import FaultInjector
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Response
+from google_emulator.http.routing import Handler
+from google_emulator.router import Router
+from google_emulator.traffic import Traffic
+
+
+class Dispatcher:
+    """Answers requests, whatever they are."""
+
+    def __init__(self, router: Router, faults: FaultInjector, admin: Admin, traffic: Traffic) -> None:
+        self._router = router
+        self._faults = faults
+        self._admin = admin
+        self._traffic = traffic
+
+    def respond(self, request: Request) -> Response:
+        """The response to one request.
+
+        Raises `Interrupted` when a fault ends it otherwise, `Disconnected` when the client goes away.
+        """
+        if request.path.startswith(ADMIN_PATH):
+            return _respond(self._admin.respond, request)
+        handler = self._router.resolve(request)
+        try:
+            return self._faults.respond(request, lambda request: _respond(handler, request))
+        finally:
+            self._traffic.finished(request.operations, request.body.received)
+
+
+def _respond(handler: Handler, request: Request) -> Response:
+    try:
+        return handler(request)
+    except ApiError as error:
+        return error.response()

@@ -1,0 +1,174 @@
+"""The emulator as something to start and stop: Google's services behind a server on loopback, and the key for them."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from google_emulator.admin import Admin
+from google_emulator.auth.authority import SERVICE_ACCOUNT, Authority
+from google_emulator.auth.sts import PROVIDER
+from google_emulator.backend import Backend
+from google_emulator.config import Config
+from google_emulator.dispatcher import Dispatcher
+from google_emulator.faults.injection import FaultTargets
+from google_emulator.faults.injector import FaultInjector
+from google_emulator.http.response import Json
+from google_emulator.operations import all_operations
+from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.router import Router
+from google_emulator.server import Server
+from google_emulator.services.play.store import PlayStore
+from google_emulator.state_report import describe
+from google_emulator.traffic import Traffic
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+POLL_INTERVAL = 0.02  # seconds between two looks whether the server is to stop
+
+
+class Emulator:
+    """Google's servers on 127.0.0.1, in threads of this process, from `start` (or `with`) to `stop`.
+
+    `faults` and `config` are described in docs/EMULATOR.md; a wrong name in either raises `ValueError` here. `root` is
+    where uploaded bytes are kept, a temporary folder (removed at the end) unless given. `port` 0 takes a free one; a
+    port that can't be had raises `OSError` or `OverflowError`. `clock` tells seconds since the epoch; tokens, edits and
+    sessions age by it.
+
+    `config` are the settings, most of which may be changed while it runs; `faults` are those that wait, and the
+    receipts of those that fired.
+    """
+
+    def __init__(
+        self,
+        faults: Sequence[Mapping[str, Json]] = (),
+        *,
+        config: Mapping[str, Json] | None = None,
+        root: Path | str | None = None,
+        port: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.config = Config.read(config or {})
+        self._traffic = Traffic()
+        with contextlib.ExitStack() as stack:
+            root = root or stack.enter_context(tempfile.TemporaryDirectory(prefix="uploader-emulator-"))
+            self._backend = Backend(self.config, Path(root), clock)
+            self._server = Server(port, self.config, self._traffic)
+            stack.callback(self._server.server_close)
+            self.faults = self._injector()
+            self.faults.add(faults)
+            self._cleanup = stack.pop_all()
+        admin = Admin(self.state, self.faults)
+        self._server.respond = Dispatcher(Router(self._backend), self.faults, admin, self._traffic).respond
+        run, options = self._server.serve_forever, {"poll_interval": POLL_INTERVAL}
+        self._thread = threading.Thread(target=run, kwargs=options, name="emulator", daemon=True)
+
+    def _injector(self) -> FaultInjector:
+        backend = self._backend
+        targets = FaultTargets(
+            sessions=backend.uploads.sessions,
+            sleep=self._server.sleep,
+            expire_token=backend.authority.expire,
+            invalidate_edit=backend.play.invalidate_edit,
+        )
+        return FaultInjector(targets, all_operations(backend.method_ids))
+
+    @property
+    def url(self) -> str:
+        """The root URL, `http://127.0.0.1:PORT` unless it was set: what `api-endpoint` is set to.
+
+        Whoever puts a proxy in front sets it to the proxy's, so that the URLs in responses lead there.
+        """
+        return self._server.url
+
+    @url.setter
+    def url(self, url: str) -> None:
+        self._server.url = url
+
+    @property
+    def port(self) -> int:
+        """The port on 127.0.0.1."""
+        return self._server.port
+
+    @property
+    def key(self) -> dict[str, str]:
+        """A service-account key, as its JSON file would hold it, whose `token_uri` is this emulator's."""
+        return self.authority.service_account_key(self.url)
+
+    @property
+    def authority(self) -> Authority:
+        """The secrets that exist here: the refresh token, the request token, the access tokens given out."""
+        return self._backend.authority
+
+    @property
+    def uploads(self) -> UploadStore:
+        """The upload sessions and completed uploads."""
+        return self._backend.uploads
+
+    @property
+    def play(self) -> PlayStore:
+        """The apps and edits of Play."""
+        return self._backend.play
+
+    @property
+    def oidc_url(self) -> str:
+        """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_URL."""
+        return f"{self.url}/oidc/token?api-version=2.0"
+
+    @property
+    def oidc_request_token(self) -> str:
+        """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_TOKEN."""
+        return self.authority.request_token
+
+    @property
+    def provider(self) -> str:
+        """A workload identity provider that exists here; any other of the same form does, too."""
+        return PROVIDER
+
+    @property
+    def service_account(self) -> str:
+        """The service account's address."""
+        return SERVICE_ACCOUNT
+
+    def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
+        """An identity token as GitLab puts it into a job's variable."""
+        return self._backend.identity_tokens.issue(audience)
+
+    def token(self, *scopes: str, user: str = "") -> str:
+        """A bearer token with these scopes (short names of Google's), without the way over the token endpoint."""
+        full = tuple(one if "://" in one else f"https://www.googleapis.com/auth/{one}" for one in scopes)
+        return self.authority.issue(SERVICE_ACCOUNT, full, subject=user)
+
+    def add_fault(self, on: str, do: str, **options: Json) -> None:
+        """Queues one more fault. Raises `ValueError` for a name that does not exist."""
+        self.faults.add([{"on": on, "do": do, **options}])
+
+    def state(self) -> dict[str, Json]:
+        """What `GET /__emulator/state` would answer."""
+        return describe(self._backend, self.faults.queue, self._traffic)
+
+    def start(self) -> Self:
+        """Begins to serve; the socket listens from the constructor on, so no request is lost."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Ends at once: waits in faults are cut short, connections broken, a temporary root removed."""
+        self._server.stop()
+        self._thread.join()
+        self._cleanup.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -1,0 +1,1 @@
+"""HTTP as the emulator's other parts see it: a request, its body, the response, and the errors that replace one."""

@@ -1,0 +1,84 @@
+"""What ends a request in another way than by an ordinary response.
+
+The error bodies have the shape that Google's APIs share: `{"error": {"code", "message", "status", "errors": [...]}}`.
+"""
+
+from __future__ import annotations
+
+from google_emulator.http.response import Response, json_response
+
+STATUS_NAMES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    410: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+REASONS = {
+    400: "badRequest",
+    401: "authError",
+    403: "forbidden",
+    404: "notFound",
+    409: "conflict",
+    429: "rateLimitExceeded",
+    500: "backendError",
+    503: "backendError",
+}
+
+
+class ApiError(Exception):
+    """The service refuses, in Google's words; it becomes a response with an error body.
+
+    `reason` and `domain` are those of the older `errors` list, `status_name` the canonical name beside the code; the
+    ones usual for the status unless given.
+    """
+
+    def __init__(
+        self, status: int, message: str, reason: str = "", *, status_name: str = "", domain: str = "global"
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.reason = reason or REASONS.get(status, "unknown")
+        self.status_name = status_name or STATUS_NAMES.get(status, "UNKNOWN")
+        self.domain = domain
+
+    def response(self) -> Response:
+        """The error as it is sent."""
+        detail = {"message": self.message, "domain": self.domain, "reason": self.reason}
+        error = {"code": self.status, "message": self.message, "status": self.status_name, "errors": [detail]}
+        return json_response({"error": error}, self.status)
+
+
+class Interrupted(Exception):
+    """A fault ends the request here: with this response, or without one by closing (or resetting) the connection."""
+
+    def __init__(self, response: Response | None = None, *, reset: bool = False) -> None:
+        super().__init__("interrupted by a fault")
+        self.response = response
+        self.reset = reset
+
+
+class Disconnected(ConnectionError):
+    """The client broke the connection in the middle of a request."""
+
+
+def unauthenticated() -> ApiError:
+    """Google's words for a missing or expired token."""
+    return ApiError(
+        401,
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other "
+        "valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
+    )
+
+
+def failed_precondition(message: str, reason: str = "failedPrecondition") -> ApiError:
+    """A request that the resource's state does not allow: 400 with the status FAILED_PRECONDITION."""
+    return ApiError(400, message, reason, status_name="FAILED_PRECONDITION")

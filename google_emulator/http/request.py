@@ -1,0 +1,82 @@
+"""One request on its way through the emulator: what was asked, by whom, and under which names faults find it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.message import Message
+
+from google_emulator.http.body import Body
+from google_emulator.http.errors import ApiError
+from google_emulator.http.response import Json
+
+PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
+
+
+@dataclass(slots=True)
+class Request:
+    """A request and what is found out about it on the way.
+
+    `server_url` is the root that the client was given, `query` has the last value of each name. The router sets
+    `operations` (the names by which faults select it) and `params` (of the path, decoded); the check of the token sets
+    `account` and `subject`, the user it acts for; `payload` is the body of a request that is no upload.
+    """
+
+    server_url: str
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Message
+    body: Body
+    operations: frozenset[str] = frozenset()
+    params: dict[str, str] = field(default_factory=dict)
+    account: str = ""
+    subject: str = ""
+    payload: bytes = b""
+
+    @property
+    def upload_id(self) -> str:
+        """The upload session that the query names; empty outside a session."""
+        return self.query.get("upload_id", "")
+
+    def header(self, name: str) -> str:
+        """A request header, stripped; an empty string when there is none."""
+        return str(self.headers.get(name, "")).strip()
+
+    def number(self, name: str) -> int | None:
+        """A header that is a whole number; None when there is none. Raises `ApiError` 400 for anything else."""
+        text = self.header(name)
+        if not text:
+            return None
+        if not text.isdecimal():
+            raise ApiError(400, f"Invalid {name}: {text!r}.")
+        return int(text)
+
+    def read_payload(self) -> None:
+        """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may be."""
+        self.payload = self.body.read_all(PAYLOAD_LIMIT)
+
+    def json(self) -> dict[str, Json]:
+        """The payload as a JSON object; {} when it is empty. Raises `ApiError` 400 for anything else."""
+        return json_object(self.payload)
+
+    def flag(self, name: str) -> bool:
+        """A boolean query parameter; absent is false. Raises `ApiError` 400 for anything but true and false."""
+        value = self.query.get(name, "false").lower()
+        if value not in ("true", "false"):
+            raise ApiError(400, f"Invalid value at '{name}' (TYPE_BOOL), \"{value}\"")
+        return value == "true"
+
+
+def json_object(text: bytes) -> dict[str, Json]:
+    """A JSON object from a request. Raises `ApiError` 400, worded as Google does, when it is none."""
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise ApiError(400, "Invalid JSON payload received. Unexpected token.", "parseError") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "Invalid JSON payload received. An object is expected.", "parseError")
+    return value

@@ -1,0 +1,168 @@
+"""Uploads in the dialect of `uploadType`: media, multipart, resumable with Content-Range and 308.
+
+Strict where Google's documents are: granularity, gaps, lengths that contradict each other, exactly two parts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Response
+from google_emulator.protocol.blobs import GRANULE
+from google_emulator.protocol.sessions import Session
+from google_emulator.protocol.single_request import multipart_upload, read_metadata, require_length, simple_upload
+from google_emulator.protocol.upload_method import UploadMethod
+from google_emulator.protocol.upload_store import UploadStore
+
+STEPS = (
+    "simple",
+    "multipart",
+    *(f"resumable.{step}" for step in ("start", "put", "final", "query", "cancel")),
+)
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRange:
+    """A request's Content-Range: the offsets of its first and past its last byte (None: a query), and the total."""
+
+    start: int | None
+    end: int | None
+    total: int | None
+
+
+def parse_content_range(text: str) -> ContentRange:
+    """Reads a Content-Range header. Raises `ApiError` 400 when it is malformed or contradicts itself."""
+    match = _CONTENT_RANGE.fullmatch(text)
+    if match is None:
+        raise ApiError(400, f"Failed to parse Content-Range header: {text!r}.")
+    start, last, total = (None if part in (None, "*") else int(part) for part in match.groups())
+    end = None if last is None else last + 1
+    if start is not None and end is not None and (end <= start or (total is not None and end > total)):
+        raise ApiError(400, f"Invalid Content-Range header: {text!r}.")
+    return ContentRange(start, end, total)
+
+
+def protocol_steps(request: Request) -> set[str]:
+    """The protocol step of a request, by its query and headers alone."""
+    if "upload_id" not in request.query:
+        upload_type = request.query.get("uploadType", "")
+        return {{"media": "simple", "resumable": "resumable.start"}.get(upload_type, upload_type)} & set(STEPS)
+    if request.method == "DELETE":
+        return {"resumable.cancel"}
+    text = request.header("Content-Range")
+    if text.startswith("bytes */"):
+        return {"resumable.query"} | ({"resumable.final"} if text == "bytes */0" else set())
+    match = _CONTENT_RANGE.fullmatch(text)
+    last = text == "" or (match is not None and match[2] is not None and match[3] == str(int(match[2]) + 1))
+    return {"resumable.put"} | ({"resumable.final"} if last else set())
+
+
+class ContentRangeDialect:
+    """Carries out upload requests of this dialect."""
+
+    def __init__(self, uploads: UploadStore) -> None:
+        self._uploads = uploads
+
+    def upload(self, request: Request, method: UploadMethod) -> Response:
+        """The response to one upload request. Raises `ApiError`, `Disconnected`."""
+        if "upload_id" in request.query:
+            return self._session_request(request, self._uploads.continue_session(request))
+        upload_type = request.query.get("uploadType", "")
+        if upload_type == "resumable":
+            return self._start(request, method)
+        if upload_type == "media":
+            return simple_upload(self._uploads, request, method)
+        if upload_type == "multipart":
+            return multipart_upload(self._uploads, request, method)
+        raise ApiError(400, "uploadType must be media, multipart or resumable.", "invalidParameter")
+
+    def _start(self, request: Request, method: UploadMethod) -> Response:
+        require_length(request)
+        read_metadata(request)
+        content_type = request.header("X-Upload-Content-Type") or "application/octet-stream"
+        total = request.number("X-Upload-Content-Length")
+        session = self._uploads.open_session(
+            request, method, dialect="resumable", content_type=content_type, total=total
+        )
+        location = f"{request.server_url}{request.path}?uploadType=resumable&upload_id={session.id}"
+        return Response(200, b"", [("Location", location), ("X-GUploader-UploadID", session.id)])
+
+    def _session_request(self, request: Request, session: Session) -> Response:
+        if session.dialect != "resumable":
+            raise ApiError(400, "The session speaks the other protocol.")
+        if request.method == "DELETE":
+            session.cancel(ApiError(499, "The upload was cancelled.").response())
+            return Response(499)
+        if request.method != "PUT":
+            raise ApiError(405, "Bytes are sent to a session with PUT.", "httpMethodNotAllowed")
+        text = request.header("Content-Range")
+        span = parse_content_range(text) if text else ContentRange(0, request.body.length, request.body.length)
+        return self._query(request, session, span) if span.start is None else self._put(request, session, span)
+
+    def _query(self, request: Request, session: Session, span: ContentRange) -> Response:
+        """How much is stored; with the total known and everything there, the upload is complete."""
+        if request.body.length != 0:
+            raise ApiError(400, "A request for the offset has no body.")
+        with session.lock:
+            if session.result is not None:
+                return self._uploads.finish_session(session, request)
+            _check_total(session, span.total)
+            total = session.total if span.total is None else span.total
+            if total is not None and session.blob.size > total:
+                raise ApiError(400, f"{session.blob.size} bytes are stored, more than the total of {total}.")
+            return self._progress(session, request, total)
+
+    def _put(self, request: Request, session: Session, span: ContentRange) -> Response:
+        if session.result is not None:
+            return self._uploads.finish_session(session, request)
+        _check_chunk(request, session, span)
+        start = span.start or 0
+        session.store(request.body, skip=session.blob.size - start)
+        with session.lock:
+            total = span.total if span.total is not None else _end_of_file(request, span, start)
+            session.total = total if total is not None else session.total
+            return self._progress(session, request, session.total)
+
+    def _progress(self, session: Session, request: Request, total: int | None) -> Response:
+        """The resource once everything is stored, until then how much is."""
+        if session.blob.size == total:
+            return self._uploads.finish_session(session, request)
+        response = Response(308, b"", [("X-GUploader-UploadID", session.id)])
+        if session.blob.size:
+            response.set_header("Range", f"bytes=0-{session.blob.size - 1}")
+        return response
+
+
+def _check_total(session: Session, total: int | None) -> None:
+    if total is not None and session.total is not None and total != session.total:
+        raise ApiError(400, f"The total size {total} differs from {session.total}, which was said before.")
+
+
+def _end_of_file(request: Request, span: ContentRange, start: int) -> int | None:
+    """A body of unknown length and without a range is the whole file: its end is the file's."""
+    return start + request.body.received if span.end is None else None
+
+
+def _check_chunk(request: Request, session: Session, span: ContentRange) -> None:
+    """Refuses a chunk that contradicts its headers, leaves a gap or breaks the granularity."""
+    require_length(request)
+    start, end = span.start or 0, span.end
+    if end is not None and request.body.length is not None and end - start != request.body.length:
+        raise ApiError(400, f"Content-Range has {end - start} bytes, Content-Length is {request.body.length}.")
+    _check_total(session, span.total)
+    if start > session.blob.size:
+        raise ApiError(
+            503,
+            f"Invalid request.  According to the Content-Range header, the upload offset is {start} byte(s), "
+            f"which exceeds already uploaded size of {session.blob.size} byte(s).",
+        )
+    if end is not None and end != span.total and (end - start) % GRANULE:
+        raise ApiError(
+            400,
+            f"Invalid request.  The number of bytes uploaded is required to be a multiple of {GRANULE}, except for "
+            f"the final request.  The received request contained {end - start} bytes.",
+        )

@@ -1,0 +1,147 @@
+"""Uploads in the dialect of the `X-Goog-Upload-*` headers: multipart, and start, upload, finalize, query, cancel.
+
+Every request is a POST, every response says in X-Goog-Upload-Status whether the session is active, final or cancelled.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from google_emulator.config import Config
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Response
+from google_emulator.protocol.sessions import Session
+from google_emulator.protocol.single_request import multipart_upload, read_metadata
+from google_emulator.protocol.upload_method import UploadMethod
+from google_emulator.protocol.upload_store import UploadStore
+
+STEPS = ("goog.multipart", "goog.start", "goog.upload", "goog.finalize", "goog.query", "goog.cancel")
+PREFIX = "X-Goog-Upload-"
+_STATUS_WORDS = {"open": "active", "cancelled": "cancelled"}
+
+
+def is_goog_upload(request: Request) -> bool:
+    """Whether a request is of this dialect."""
+    return bool(request.header(PREFIX + "Protocol") or request.header(PREFIX + "Command"))
+
+
+def _commands(request: Request) -> list[str]:
+    return [word.strip().lower() for word in request.header(PREFIX + "Command").split(",") if word.strip()]
+
+
+def protocol_steps(request: Request) -> set[str]:
+    """The protocol step of a request, by its headers alone; `upload, finalize` is both."""
+    if request.header(PREFIX + "Protocol").lower() == "multipart":
+        return {"goog.multipart"}
+    return {f"goog.{command}" for command in _commands(request)} & set(STEPS)
+
+
+class GoogUploadDialect:
+    """Carries out upload requests of this dialect."""
+
+    def __init__(self, uploads: UploadStore, config: Config) -> None:
+        self._uploads = uploads
+        self._config = config
+
+    def upload(self, request: Request, method: UploadMethod) -> Response:
+        """The response to one upload request. Raises `ApiError`, `Disconnected`."""
+        if request.method != "POST":
+            raise ApiError(405, "Every command is a POST.", "httpMethodNotAllowed")
+        if "upload_id" in request.query:
+            return self._command(request, self._uploads.continue_session(request))
+        protocol = request.header(PREFIX + "Protocol").lower()
+        if protocol == "multipart":
+            response = multipart_upload(self._uploads, request, method)
+            response.set_header(PREFIX + "Status", "final")
+            return response
+        if protocol == "resumable" and _commands(request) == ["start"]:
+            return self._start(request, method)
+        raise ApiError(400, "X-Goog-Upload-Protocol must be multipart, or resumable with the command start.")
+
+    def _start(self, request: Request, method: UploadMethod) -> Response:
+        read_metadata(request)
+        content_type = request.header(PREFIX + "Header-Content-Type") or "application/octet-stream"
+        total = request.number(PREFIX + "Header-Content-Length")
+        try:
+            session = self._uploads.open_session(
+                request, method, dialect="goog", content_type=content_type, total=total
+            )
+        except ApiError as error:
+            response = error.response()
+            response.set_header(PREFIX + "Status", "final")
+            return response
+        return self._started(request, session)
+
+    def _started(self, request: Request, session: Session) -> Response:
+        root = request.server_url if self._config.upload_url_scheme else request.server_url.partition("://")[2]
+        url = f"{root}{request.path}?" + urlencode({"upload_id": session.id, "upload_protocol": "resumable"})
+        response = self._with_status(session, Response())
+        response.remove_header(PREFIX + "Size-Received")
+        response.set_header(PREFIX + "URL", url)
+        response.set_header(PREFIX + "Control-URL", url)
+        return response
+
+    def _with_status(self, session: Session, response: Response) -> Response:
+        """The response with the session's state in its headers."""
+        response.set_header(PREFIX + "Status", _STATUS_WORDS.get(session.state, "final"))
+        if session.state == "open":
+            response.set_header(PREFIX + "Size-Received", str(session.blob.size))
+            response.set_header(PREFIX + "Chunk-Granularity", str(self._config.granularity))
+        return response
+
+    def _command(self, request: Request, session: Session) -> Response:
+        if session.dialect != "goog":
+            raise ApiError(400, "The session speaks the other protocol.")
+        try:
+            response = self._execute(request, session, _commands(request))
+        except ApiError as error:
+            response = error.response()
+        return self._with_status(session, response)
+
+    def _execute(self, request: Request, session: Session, commands: list[str]) -> Response:
+        if commands == ["query"]:
+            return self._query(request, session)
+        if commands == ["cancel"]:
+            session.cancel()
+            return Response()
+        if commands not in (["upload"], ["finalize"], ["upload", "finalize"]):
+            raise ApiError(400, f"Unknown X-Goog-Upload-Command: {request.header(PREFIX + 'Command')!r}.")
+        if session.state == "cancelled":
+            raise ApiError(400, "The upload was cancelled.")
+        if session.result is not None:
+            return self._uploads.finish_session(session, request)
+        self._check_chunk(request, session, commands)
+        session.store(request.body)
+        return self._finalize(request, session) if "finalize" in commands else Response()
+
+    def _query(self, request: Request, session: Session) -> Response:
+        with session.lock:
+            if session.state in ("open", "cancelled"):
+                return Response()
+            return self._uploads.finish_session(session, request)
+
+    def _check_chunk(self, request: Request, session: Session, commands: list[str]) -> None:
+        """The offset is exactly the number of bytes stored; every chunk but the last is whole granules."""
+        length = request.body.length
+        if length is None:
+            raise ApiError(411, "A Content-Length is required.", "lengthRequired")
+        if "upload" not in commands:
+            if length:
+                raise ApiError(400, "A finalize without upload has no body.")
+            return
+        offset, granularity = request.number(PREFIX + "Offset"), self._config.granularity
+        if offset is None or offset != session.blob.size:
+            raise ApiError(400, f"X-Goog-Upload-Offset is {offset}, but {session.blob.size} bytes were received.")
+        if "finalize" not in commands and (length == 0 or length % granularity):
+            raise ApiError(400, f"A chunk of {length} bytes is no multiple of {granularity}.")
+        if session.total is not None and offset + length > session.total:
+            raise ApiError(400, f"More bytes than the {session.total} that were announced.")
+
+    def _finalize(self, request: Request, session: Session) -> Response:
+        """Ends the upload; bytes that a fault swallowed leave it active, so that the client may send them again."""
+        if request.body.dropped:
+            return Response()
+        if session.total is not None and session.blob.size != session.total:
+            raise ApiError(400, f"{session.total} bytes were announced, {session.blob.size} received.")
+        return self._uploads.finish_session(session, request)

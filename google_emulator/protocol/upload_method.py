@@ -1,0 +1,65 @@
+"""A method that takes media, as the dialects see it: its conditions, its limits, and how it makes the resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json
+from google_emulator.http.routing import PLAY_SCOPE
+from google_emulator.protocol.blobs import Blob
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """What an upload has brought: its bytes, their declared type, and the metadata sent with them."""
+
+    blob: Blob
+    content_type: str
+    metadata: dict[str, Json]
+
+
+Check: TypeAlias = Callable[[Request, "dict[str, Json]"], object]
+Finish: TypeAlias = Callable[[Request, Media], "dict[str, Json]"]
+
+
+def no_check(request: Request, metadata: dict[str, Json]) -> None:
+    """For methods without conditions of their own before the bytes arrive."""
+    del request, metadata
+
+
+@dataclass(frozen=True, slots=True)
+class UploadMethod:
+    """A method that takes media.
+
+    `check` is given the request and its metadata before bytes are taken and raises `ApiError`; what it returns is
+    ignored. `finish` turns complete media into the resource. `accept` are media types (with `*`), `limit` is in bytes,
+    `algorithms` the digests that its resource shows. `created` is the status of success; `empty` says that success has
+    no body. `upload_type` is false where only the X-Goog-Upload headers are understood.
+    """
+
+    id: str
+    template: str
+    finish: Finish
+    check: Check = no_check
+    methods: tuple[str, ...] = ("POST",)
+    accept: tuple[str, ...] = ("*/*",)
+    limit: int | None = None
+    scopes: tuple[str, ...] = (PLAY_SCOPE,)
+    algorithms: tuple[str, ...] = ()
+    created: int = 201
+    empty: bool = False
+    upload_type: bool = True
+
+    def check_media(self, content_type: str, size: int | None) -> None:
+        """Refuses a media type that the method does not take (400) and a size in bytes above its limit (413)."""
+        kind = content_type.partition(";")[0].strip().lower()
+        if not any(fnmatchcase(kind, pattern) for pattern in self.accept):
+            accepted = ", ".join(self.accept)
+            raise ApiError(400, f"Media type '{kind}' is not supported. Valid media types: [{accepted}]", "badContent")
+        if self.limit is not None and size is not None and size > self.limit:
+            raise ApiError(413, f"Media size {size} exceeds the limit of {self.limit} bytes.", "uploadTooLarge")

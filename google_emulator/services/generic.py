@@ -1,0 +1,37 @@
+"""Every upload path without rules of its own: it takes any bytes and answers with a plausible resource."""
+
+from __future__ import annotations
+
+import itertools
+
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json
+from google_emulator.protocol.upload_method import Media, UploadMethod
+
+
+class GenericUpload:
+    """An API that is known to take media, and nothing else."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def uploads(self) -> list[UploadMethod]:
+        """One method for every path and every HTTP method that uploads come with."""
+        methods = ("POST", "PUT", "PATCH")
+        return [
+            UploadMethod("anything.upload", "{path+}", self._resource, methods=methods, scopes=(), algorithms=("md5",))
+        ]
+
+    def _resource(self, request: Request, media: Media) -> dict[str, Json]:
+        """A resource as most APIs would give it: the metadata, an id, and what is known of the bytes."""
+        del request
+        number = str(next(self._numbers))
+        return {
+            "id": number,
+            "name": f"media/{number}",
+            **media.metadata,
+            "contentType": media.content_type,
+            "size": str(media.blob.size),
+            "md5Hash": media.blob.base64("md5"),
+            "sha256": media.blob.hex("sha256"),
+        }

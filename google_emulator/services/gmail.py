@@ -1,0 +1,198 @@
+"""Gmail: messages are sent, inserted and imported, drafts created, replaced and sent.
+
+A service account has no mailbox: it must act for a user, by domain-wide delegation.
+Reference: developers.google.com/gmail/api/reference/rest/v1/users.messages, users.drafts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+
+from google_emulator.auth.authority import SERVICE_ACCOUNT
+from google_emulator.http.errors import ApiError, failed_precondition
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.routing import Route
+from google_emulator.protocol.blobs import BlobStore
+from google_emulator.protocol.upload_method import Check, Finish, Media, UploadMethod
+from google_emulator.services.mailbox import Mailbox, read_headers, recipients
+
+_AUTH = "https://www.googleapis.com/auth/gmail."
+MODIFY = ("https://mail.google.com/", _AUTH + "modify")
+SEND = (*MODIFY, _AUTH + "send", _AUTH + "compose")
+INSERT = (*MODIFY, _AUTH + "insert")
+COMPOSE = (*MODIFY, _AUTH + "compose")
+SEND_LIMIT, INSERT_LIMIT = 36_700_160, 157_286_400  # bytes
+USERS = "/gmail/v1/users/{user}"
+
+
+class Gmail:
+    """The methods of one mailbox."""
+
+    def __init__(self, mailbox: Mailbox, blobs: BlobStore) -> None:
+        self._mailbox = mailbox
+        self._blobs = blobs
+        self._numbers = itertools.count(1)
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._send_raw, SEND),
+            Route("gmail.users.messages.get", "GET", USERS + "/messages/{message}", self._get_message, MODIFY),
+            Route("gmail.users.drafts.send", "POST", USERS + "/drafts/send", self._send_draft, COMPOSE),
+            Route("gmail.users.drafts.get", "GET", USERS + "/drafts/{draft}", self._get_draft, COMPOSE),
+        ]
+
+    def uploads(self) -> list[UploadMethod]:
+        """The upload methods of this API."""
+        checked = self._check_user
+        return [
+            _upload("messages.send", "/messages/send", self._send, checked, SEND),
+            _upload("messages.import", "/messages/import", self._import, checked, INSERT, limit=INSERT_LIMIT),
+            _upload("messages.insert", "/messages", self._insert, checked, INSERT, limit=INSERT_LIMIT),
+            _upload("drafts.send", "/drafts/send", self._send_replaced_draft, checked, COMPOSE),
+            _upload("drafts.create", "/drafts", self._create_draft, checked, COMPOSE),
+            _upload(
+                "drafts.update", "/drafts/{draft}", self._update_draft, self._check_draft, COMPOSE, methods=("PUT",)
+            ),
+        ]
+
+    def _check_user(self, request: Request, metadata: dict[str, Json]) -> None:
+        del metadata
+        _user(request)
+
+    def _check_draft(self, request: Request, metadata: dict[str, Json]) -> None:
+        del metadata
+        self._draft(request, request.params["draft"])
+
+    def _message(self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]) -> dict[str, Json]:
+        """A new message of these bytes, not yet anywhere."""
+        headers = read_headers(media.blob)
+        number = f"{next(self._numbers):016x}"
+        return {
+            "id": number,
+            "threadId": metadata.get("threadId", number),
+            "labelIds": metadata.get("labelIds", labels),
+            "user": _user(request),
+            "from": str(headers.get("From", "")),
+            "to": recipients(headers),
+            "subject": str(headers.get("Subject", "")),
+            "size": media.blob.size,
+            "sha256": media.blob.hex("sha256"),
+            "file": str(media.blob.path),
+        }
+
+    def _deliver(self, message: dict[str, Json], action: str) -> dict[str, Json]:
+        if action in ("send", "draft-send") and not message["to"]:
+            raise ApiError(400, "Recipient address required", "invalidArgument")
+        self._mailbox.messages.append({**message, "action": action})
+        self._mailbox.effects[action] += 1
+        return _shown(message)
+
+    def _send(self, request: Request, media: Media) -> dict[str, Json]:
+        return self._deliver(self._message(request, media, media.metadata, ["SENT"]), "send")
+
+    def _insert(self, request: Request, media: Media) -> dict[str, Json]:
+        return self._deliver(self._message(request, media, media.metadata, []), "insert")
+
+    def _import(self, request: Request, media: Media) -> dict[str, Json]:
+        return self._deliver(self._message(request, media, media.metadata, ["INBOX", "UNREAD"]), "import")
+
+    def _send_raw(self, request: Request) -> Response:
+        """A message inside JSON, `raw` in base64url."""
+        _user(request)
+        wanted = request.json()
+        try:
+            raw = base64.urlsafe_b64decode(str(wanted.get("raw", "")) + "==")
+        except (binascii.Error, ValueError):
+            raise ApiError(
+                400, "'raw' RFC822 payload message string or uploading message via /upload/* URL required"
+            ) from None
+        blob = self._blobs.new(())
+        blob.write(raw)
+        return json_response(self._send(request, Media(blob, "message/rfc822", wanted)))
+
+    def _get_message(self, request: Request) -> Response:
+        _user(request)
+        for message in self._mailbox.messages:
+            if message["id"] == request.params["message"]:
+                return json_response(_shown(message))
+        raise ApiError(404, "Requested entity was not found.")
+
+    def _draft(self, request: Request, draft_id: str) -> dict[str, Json]:
+        _user(request)
+        draft = self._mailbox.drafts.get(draft_id)
+        if draft is None:
+            raise ApiError(404, "Requested entity was not found.")
+        return draft
+
+    def _set_draft(self, request: Request, draft_id: str, media: Media, action: str) -> dict[str, Json]:
+        message = self._message(request, media, media.metadata.get("message", {}), ["DRAFT"])
+        self._mailbox.drafts[draft_id] = {"id": draft_id, "message": message}
+        self._mailbox.effects[action] += 1
+        return {"id": draft_id, "message": _shown(message)}
+
+    def _create_draft(self, request: Request, media: Media) -> dict[str, Json]:
+        return self._set_draft(request, f"r{next(self._numbers)}", media, "draft")
+
+    def _update_draft(self, request: Request, media: Media) -> dict[str, Json]:
+        draft = self._draft(request, request.params["draft"])
+        return self._set_draft(request, draft["id"], media, "draft-update")
+
+    def _send_replaced_draft(self, request: Request, media: Media) -> dict[str, Json]:
+        """Sends a draft with these bytes in place of its own."""
+        draft = self._draft(request, str(media.metadata.get("id", "")))
+        message = self._message(request, media, media.metadata.get("message", {}), ["SENT"])
+        return self._deliver_draft(draft, message)
+
+    def _send_draft(self, request: Request) -> Response:
+        """Sends a draft as it is; no media travels."""
+        draft = self._draft(request, str(request.json().get("id", "")))
+        return json_response(self._deliver_draft(draft, {**draft["message"], "labelIds": ["SENT"]}))
+
+    def _deliver_draft(self, draft: dict[str, Json], message: dict[str, Json]) -> dict[str, Json]:
+        sent = self._deliver(message, "draft-send")
+        del self._mailbox.drafts[draft["id"]]
+        return sent
+
+    def _get_draft(self, request: Request) -> Response:
+        draft = self._draft(request, request.params["draft"])
+        return json_response({"id": draft["id"], "message": _shown(draft["message"])})
+
+
+def _user(request: Request) -> str:
+    """Whose mailbox it is. Raises `ApiError` as Gmail does for an account without one, or for another's."""
+    if request.account == SERVICE_ACCOUNT and not request.subject:
+        raise failed_precondition("Precondition check failed.")
+    owner = request.subject or request.account
+    if request.params["user"] not in ("me", owner):
+        raise ApiError(403, f"Delegation denied for {owner}", "forbidden")
+    return owner
+
+
+def _shown(message: dict[str, Json]) -> dict[str, Json]:
+    return {name: message[name] for name in ("id", "threadId", "labelIds")}
+
+
+def _upload(
+    name: str,
+    path: str,
+    finish: Finish,
+    check: Check,
+    scopes: tuple[str, ...],
+    *,
+    limit: int = SEND_LIMIT,
+    methods: tuple[str, ...] = ("POST",),
+) -> UploadMethod:
+    return UploadMethod(
+        f"gmail.users.{name}",
+        f"/upload{USERS}{path}",
+        finish,
+        check,
+        methods=methods,
+        accept=("message/*",),
+        limit=limit,
+        scopes=scopes,
+    )

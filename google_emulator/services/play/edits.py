@@ -1,0 +1,93 @@
+"""edits: insert, get, delete, validate, commit; with the review rules that make Google refuse a commit.
+
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/edits.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from google_emulator.config import Config
+from google_emulator.http.errors import ApiError, failed_precondition
+from google_emulator.http.request import Request
+from google_emulator.http.response import Response, json_response
+from google_emulator.http.routing import Route
+from google_emulator.services.play.model import Edit
+from google_emulator.services.play.paths import EDIT, EDITS
+from google_emulator.services.play.store import PlayStore
+
+MUST_BE_SET = (
+    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
+    "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
+)
+MUST_NOT_BE_SET = (
+    "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
+)
+BEHAVIORS = ("", "CHANGES_IN_REVIEW_BEHAVIOR_TYPE_UNSPECIFIED", "CANCEL_IN_REVIEW_AND_SUBMIT", "ERROR_IF_IN_REVIEW")
+
+
+class EditsApi:
+    """The life of an edit."""
+
+    def __init__(self, store: PlayStore, config: Config) -> None:
+        self._store = store
+        self._config = config
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            Route("androidpublisher.edits.insert", "POST", EDITS, self._insert),
+            Route("androidpublisher.edits.commit", "POST", EDIT + ":commit", self._commit),
+            Route("androidpublisher.edits.validate", "POST", EDIT + ":validate", self._validate),
+            Route("androidpublisher.edits.get", "GET", EDIT, self._get),
+            Route("androidpublisher.edits.delete", "DELETE", EDIT, self._delete),
+        ]
+
+    def _insert(self, request: Request) -> Response:
+        request.json()
+        return json_response(self._store.insert_edit(request.params["package"]).resource())
+
+    def _get(self, request: Request) -> Response:
+        return json_response(self._store.open_edit(request).resource())
+
+    def _delete(self, request: Request) -> Response:
+        self._store.open_edit(request).state = "deleted"
+        return Response(204)
+
+    def _check_drafts(self, edit: Edit) -> None:
+        """What validation and commit have in common."""
+        statuses = {release["status"] for releases in edit.content.tracks.values() for release in releases}
+        if self._config.draft_app and statuses - {"draft"}:
+            raise ApiError(400, "Only releases with status draft may be created on draft app.")
+
+    def _validate(self, request: Request) -> Response:
+        edit = self._store.open_edit(request)
+        self._check_drafts(edit)
+        return json_response(edit.resource())
+
+    def _check_review(self, request: Request) -> None:
+        """Refuses a commit whose parameters don't fit how this app's changes get into review."""
+        behavior = request.query.get("changesInReviewBehavior", "")
+        if behavior not in BEHAVIORS:
+            raise ApiError(400, f"Invalid value at 'changes_in_review_behavior' (TYPE_ENUM), \"{behavior}\"")
+        not_sent = request.flag("changesNotSentForReview")
+        if self._config.review == "manual" and not not_sent:
+            raise ApiError(400, MUST_BE_SET)
+        if self._config.review == "automatic" and not_sent:
+            raise ApiError(400, MUST_NOT_BE_SET)
+        if self._config.in_review and behavior == "ERROR_IF_IN_REVIEW":
+            raise failed_precondition("Changes are already in review.")
+
+    def _commit(self, request: Request) -> Response:
+        edit = self._store.open_edit(request)
+        if request.payload.strip():
+            raise ApiError(400, "The request body must be empty.")
+        self._check_drafts(edit)
+        self._check_review(request)
+        app = self._store.app(edit.package)
+        app.live = copy.deepcopy(edit.content)
+        app.used.update(edit.content.artifacts)
+        app.revision += 1
+        edit.state = "committed"
+        edit.commit_query = dict(request.query)
+        return json_response(edit.resource())

@@ -1,0 +1,94 @@
+"""edits.images: the store's pictures, by language and type."""
+
+from __future__ import annotations
+
+import itertools
+
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.routing import Route
+from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.services.play.listings import LISTING, language_of
+from google_emulator.services.play.store import PlayStore
+
+SCREENSHOTS = ("phoneScreenshots", "sevenInchScreenshots", "tenInchScreenshots", "tvScreenshots", "wearScreenshots")
+SINGLE = ("icon", "featureGraphic", "tvBanner")
+MOST_SCREENSHOTS = 8
+IMAGE_LIMIT = 15 << 20  # bytes
+_IMAGES = LISTING + "/{type}"
+
+
+class ImagesApi:
+    """The pictures of an edit."""
+
+    def __init__(self, store: PlayStore) -> None:
+        self._store = store
+        self._numbers = itertools.count(1)
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            Route("androidpublisher.edits.images.list", "GET", _IMAGES, self._list),
+            Route("androidpublisher.edits.images.deleteall", "DELETE", _IMAGES, self._delete_all),
+            Route("androidpublisher.edits.images.delete", "DELETE", _IMAGES + "/{image}", self._delete),
+        ]
+
+    def uploads(self) -> list[UploadMethod]:
+        """The upload methods of this API."""
+        return [
+            UploadMethod(
+                "androidpublisher.edits.images.upload",
+                "/upload" + _IMAGES,
+                self._add,
+                self._check_room,
+                accept=("image/*",),
+                limit=IMAGE_LIMIT,
+                algorithms=("sha1",),
+            )
+        ]
+
+    def _images(self, request: Request) -> list[dict[str, Json]]:
+        """The images of one language and type in the edit, as a list that may be changed."""
+        if request.params["type"] not in (*SCREENSHOTS, *SINGLE):
+            raise ApiError(400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"")
+        images = self._store.open_edit(request).content.images
+        return images.setdefault((language_of(request), request.params["type"]), [])
+
+    def _list(self, request: Request) -> Response:
+        found = self._images(request)
+        return json_response({"images": found} if found else {})
+
+    def _check_room(self, request: Request, metadata: dict[str, Json]) -> None:
+        del metadata
+        if len(self._images(request)) >= MOST_SCREENSHOTS and request.params["type"] in SCREENSHOTS:
+            raise ApiError(403, f"At most {MOST_SCREENSHOTS} images of this type are allowed.", "tooManyImages")
+
+    def _add(self, request: Request, media: Media) -> dict[str, Json]:
+        self._check_room(request, media.metadata)
+        images = self._images(request)
+        number = str(next(self._numbers))
+        image = {
+            "id": number,
+            "url": f"https://play-lh.googleusercontent.com/{number}",
+            "sha1": media.blob.hex("sha1"),
+            "sha256": media.blob.hex("sha256"),
+        }
+        if request.params["type"] in SINGLE:
+            images.clear()
+        images.append(image)
+        return {"image": image}
+
+    def _delete(self, request: Request) -> Response:
+        images = self._images(request)
+        kept = [image for image in images if image["id"] != request.params["image"]]
+        if len(kept) == len(images):
+            raise ApiError(404, "No such image.", "imageNotFound", domain="androidpublisher")
+        images[:] = kept
+        return Response(204)
+
+    def _delete_all(self, request: Request) -> Response:
+        images = self._images(request)
+        deleted = list(images)
+        images.clear()
+        return json_response({"deleted": deleted} if deleted else {})

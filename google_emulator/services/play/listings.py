@@ -1,0 +1,94 @@
+"""edits.listings and edits.details: the store's texts, language by language, and the app's contact details."""
+
+from __future__ import annotations
+
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.routing import Route
+from google_emulator.services.play.languages import is_language
+from google_emulator.services.play.paths import EDIT
+from google_emulator.services.play.store import PlayStore
+
+TEXT_LIMITS = {"title": 30, "shortDescription": 80, "fullDescription": 4000}  # characters
+_LISTINGS = EDIT + "/listings"
+LISTING = _LISTINGS + "/{language}"
+_DETAILS = EDIT + "/details"
+
+
+class ListingsApi:
+    """The texts of an edit."""
+
+    def __init__(self, store: PlayStore) -> None:
+        self._store = store
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            Route("androidpublisher.edits.listings.list", "GET", _LISTINGS, self._list),
+            Route("androidpublisher.edits.listings.deleteall", "DELETE", _LISTINGS, self._delete_all),
+            Route("androidpublisher.edits.listings.get", "GET", LISTING, self._get),
+            Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._update),
+            Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch),
+            Route("androidpublisher.edits.listings.delete", "DELETE", LISTING, self._delete),
+            Route("androidpublisher.edits.details.get", "GET", _DETAILS, self._get_details),
+            Route("androidpublisher.edits.details.update", "PUT", _DETAILS, self._set_details),
+            Route("androidpublisher.edits.details.patch", "PATCH", _DETAILS, self._set_details),
+        ]
+
+    def _listings(self, request: Request) -> dict[str, dict[str, Json]]:
+        return self._store.open_edit(request).content.listings
+
+    def _list(self, request: Request) -> Response:
+        found = list(self._listings(request).values())
+        return json_response({"kind": "androidpublisher#listingsListResponse", "listings": found})
+
+    def _get(self, request: Request) -> Response:
+        listing = self._listings(request).get(language_of(request))
+        if listing is None:
+            raise ApiError(404, "No listing was found for this language.", "listingNotFound", domain="androidpublisher")
+        return json_response(listing)
+
+    def _set(self, request: Request, before: dict[str, Json]) -> Response:
+        language = language_of(request)
+        listing = {**before, **request.json(), "language": language}
+        unknown = sorted(set(listing) - {*TEXT_LIMITS, "video", "language"})
+        if unknown:
+            raise ApiError(400, f'Invalid JSON payload received. Unknown name "{unknown[0]}": Cannot find field.')
+        for name, limit in TEXT_LIMITS.items():
+            if len(str(listing.get(name, ""))) > limit:
+                raise ApiError(400, f"The {name} is too long; the limit is {limit} characters.", "listingTextTooLong")
+        self._listings(request)[language] = listing
+        return json_response(listing)
+
+    def _update(self, request: Request) -> Response:
+        return self._set(request, {})
+
+    def _patch(self, request: Request) -> Response:
+        return self._set(request, self._listings(request).get(language_of(request), {}))
+
+    def _delete(self, request: Request) -> Response:
+        self._listings(request).pop(language_of(request), None)
+        return Response(204)
+
+    def _delete_all(self, request: Request) -> Response:
+        self._listings(request).clear()
+        return Response(204)
+
+    def _get_details(self, request: Request) -> Response:
+        return json_response(self._store.open_edit(request).content.details)
+
+    def _set_details(self, request: Request) -> Response:
+        details = self._store.open_edit(request).content.details
+        if request.method == "PUT":
+            details.clear()
+        details.update(request.json())
+        return json_response(details)
+
+
+def language_of(request: Request) -> str:
+    """The language of the path. Raises `ApiError` 400 when it is none."""
+    language = request.params["language"]
+    if not is_language(language):
+        raise ApiError(400, f"Invalid language: {language!r}.", "invalidLanguage", domain="androidpublisher")
+    return language

@@ -1,0 +1,54 @@
+"""The Android Publisher API: all of its parts over one store.
+
+Reference: developers.google.com/android-publisher/api-ref/rest.
+"""
+
+from __future__ import annotations
+
+from google_emulator.config import Config
+from google_emulator.http.routing import Route
+from google_emulator.protocol.upload_method import UploadMethod
+from google_emulator.services.play.artifacts import ArtifactsApi
+from google_emulator.services.play.deobfuscation_files import DeobfuscationFilesApi
+from google_emulator.services.play.edits import EditsApi
+from google_emulator.services.play.expansion_files import ExpansionFilesApi
+from google_emulator.services.play.images import ImagesApi
+from google_emulator.services.play.internal_sharing import InternalSharingApi
+from google_emulator.services.play.listings import ListingsApi
+from google_emulator.services.play.store import PlayStore
+from google_emulator.services.play.tracks import TracksApi
+
+
+class AndroidPublisher:
+    """Play's apps and edits as an API."""
+
+    def __init__(self, store: PlayStore, config: Config) -> None:
+        self._edits = EditsApi(store, config)
+        self._artifacts = ArtifactsApi(store, config)
+        self._tracks = TracksApi(store, config)
+        self._expansion_files = ExpansionFilesApi(store)
+        self._deobfuscation_files = DeobfuscationFilesApi(store)
+        self._listings = ListingsApi(store)
+        self._images = ImagesApi(store)
+        self._internal_sharing = InternalSharingApi(store)
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            *self._edits.routes(),
+            *self._artifacts.routes(),
+            *self._tracks.routes(),
+            *self._expansion_files.routes(),
+            *self._listings.routes(),
+            *self._images.routes(),
+        ]
+
+    def uploads(self) -> list[UploadMethod]:
+        """The upload methods of this API."""
+        return [
+            *self._artifacts.uploads(),
+            *self._internal_sharing.uploads(),
+            *self._expansion_files.uploads(),
+            *self._deobfuscation_files.uploads(),
+            *self._images.uploads(),
+        ]

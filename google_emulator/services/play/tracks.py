@@ -1,0 +1,81 @@
+"""edits.tracks: list, get, create, update, patch; an update replaces the releases of a track."""
+
+from __future__ import annotations
+
+from google_emulator.config import Config
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.routing import Route
+from google_emulator.services.play.model import STANDARD_TRACKS, Edit
+from google_emulator.services.play.paths import EDIT
+from google_emulator.services.play.release_rules import check_halts, checked_releases
+from google_emulator.services.play.store import PlayStore
+
+_TRACKS = EDIT + "/tracks"
+_TRACK = _TRACKS + "/{track}"
+
+
+class TracksApi:
+    """The tracks of an edit."""
+
+    def __init__(self, store: PlayStore, config: Config) -> None:
+        self._store = store
+        self._config = config
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            Route("androidpublisher.edits.tracks.list", "GET", _TRACKS, self._list),
+            Route("androidpublisher.edits.tracks.create", "POST", _TRACKS, self._create),
+            Route("androidpublisher.edits.tracks.get", "GET", _TRACK, self._get),
+            Route("androidpublisher.edits.tracks.update", "PUT", _TRACK, self._update),
+            Route("androidpublisher.edits.tracks.patch", "PATCH", _TRACK, self._patch),
+        ]
+
+    def _list(self, request: Request) -> Response:
+        tracks = self._store.open_edit(request).content.tracks
+        names = dict.fromkeys((*STANDARD_TRACKS, *tracks))
+        found = [_resource(name, tracks.get(name)) for name in names]
+        return json_response({"kind": "androidpublisher#tracksListResponse", "tracks": found})
+
+    def _find(self, request: Request) -> tuple[Edit, str]:
+        """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that does not exist."""
+        edit, name = self._store.open_edit(request), request.params["track"]
+        standard = name.rpartition(":")[2] in STANDARD_TRACKS  # `wear:production` has a form factor before it
+        if name not in edit.content.tracks and not standard and not self._config.any_track:
+            raise ApiError(404, f"Track not found: {name}.", "trackNotFound", domain="androidpublisher")
+        return edit, name
+
+    def _get(self, request: Request) -> Response:
+        edit, name = self._find(request)
+        return json_response(_resource(name, edit.content.tracks.get(name)))
+
+    def _create(self, request: Request) -> Response:
+        edit = self._store.open_edit(request)
+        name = str(request.json().get("track", ""))
+        if not name or name in edit.content.tracks or name in STANDARD_TRACKS:
+            raise ApiError(400, f"Track {name!r} can't be created.")
+        edit.content.tracks[name] = []
+        return json_response(_resource(name, None))
+
+    def _replace(self, request: Request, *, keep_absent: bool) -> Response:
+        edit, name = self._find(request)
+        wanted = request.json()
+        if wanted.get("track", name) != name:
+            raise ApiError(400, f"The track in the body is {wanted['track']!r}, the one in the path {name!r}.")
+        if "releases" in wanted or not keep_absent:
+            releases = checked_releases(edit, name, wanted.get("releases", []))
+            check_halts(name, edit.content.tracks.get(name, []), releases)
+            edit.content.tracks[name] = releases
+        return json_response(_resource(name, edit.content.tracks.get(name)))
+
+    def _update(self, request: Request) -> Response:
+        return self._replace(request, keep_absent=False)
+
+    def _patch(self, request: Request) -> Response:
+        return self._replace(request, keep_absent=True)
+
+
+def _resource(name: str, releases: list[dict[str, Json]] | None) -> dict[str, Json]:
+    return {"track": name, "releases": releases} if releases else {"track": name}
