@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -34,9 +35,23 @@ from tests.support.token_server import (
     service_account,
     signed,
 )
-from uploader import credentials, inputs
-from uploader.credentials.login import Login
-from uploader.errors import CredentialsError, ForeignHost, InputError, ProtocolError, TemporaryError, UploaderError
+from tests.support.transfer_harness import FakeTime
+from uploader import inputs
+from uploader.cancellation import Cancellation
+from uploader.credentials import credential_source
+from uploader.credentials.login import Login, load
+from uploader.errors import (
+    CredentialsError,
+    ForeignHost,
+    InputError,
+    Interrupted,
+    ProtocolError,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
+from uploader.http.client import HttpClient
+from uploader.retrier import RetryPolicy
 
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 ROOT = Path(__file__).parents[2]
@@ -77,26 +92,21 @@ def asked(given: object = "", environ: dict[str, str] | None = None, /, **wanted
     return read
 
 
-class Clock:
-    """A clock that only sleeping and `jump` move."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 def login(
-    read: inputs.Inputs, clock: Clock | None = None, on_secret: Callable[[str], object] = lambda _: None
+    read: inputs.Inputs,
+    clock: FakeTime | None = None,
+    *,
+    on_secret: Callable[[str], object] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
+    cancellation: Cancellation | None = None,
 ) -> Login:
-    clock = clock or Clock()
-    return credentials.load(read, [PLAY], sleep=clock.sleep, on_secret=on_secret, random=lambda: 0.25, clock=clock)
+    """A login on real sockets whose waits only move the clock; the jitter is a quarter of a second."""
+    clock = clock or FakeTime()
+    clock.fraction = 0.25
+    client, cancellation = HttpClient(), cancellation or Cancellation()
+    cancellation.on_cancel(client.abort)
+    policy = RetryPolicy(clock.clock(), cancellation, read.max_retries, read.retry_deadline)
+    return load(read, [PLAY], client, policy, report=lambda wait: report(str(wait)), on_secret=on_secret)
 
 
 def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
 def wrong(given: object, **wanted: str) -> str:
     """The complaint about malformed credentials."""
     with pytest.raises(InputError) as caught:
-        credentials.parse(asked(given, **wanted))
+        credential_source.parse(asked(given, **wanted))
     return str(caught.value)
 
 
@@ -117,8 +127,8 @@ def wrong(given: object, **wanted: str) -> str:
 def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -> None:
     """Standard, URL-safe and wrapped base64 all mean the JSON inside."""
     text = json.dumps(service_account(), indent=2)
-    plain = credentials.parse(asked(text))
-    encoded = credentials.parse(asked(encode(text.encode()).decode()))
+    plain = credential_source.parse(asked(text))
+    encoded = credential_source.parse(asked(encode(text.encode()).decode()))
     assert plain.account == encoded.account == ACCOUNT
     assert plain.info == encoded.info
 
@@ -128,9 +138,9 @@ def test_a_key_may_be_a_path(tmp_path: Path) -> None:
     text = json.dumps(service_account())
     for content in (text.encode(), b"\xef\xbb\xbf" + text.encode(), base64.b64encode(text.encode())):
         (tmp_path / "key.json").write_bytes(content)
-        absolute = credentials.parse(asked(str(tmp_path / "key.json")))
+        absolute = credential_source.parse(asked(str(tmp_path / "key.json")))
         environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
-        relative = credentials.parse(asked("key.json", environ))
+        relative = credential_source.parse(asked("key.json", environ))
         assert absolute.info == relative.info == service_account()
 
 
@@ -139,10 +149,10 @@ def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> N
     path = tmp_path / "key.json"
     environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
     with pytest.raises(InputError, match=r"GOOGLE_APPLICATION_CREDENTIALS: .*nor a file that exists"):
-        credentials.parse(asked("", environ))
+        credential_source.parse(asked("", environ))
     path.write_text(json.dumps(service_account()))
-    assert credentials.parse(asked("", environ)).account == ACCOUNT
-    assert credentials.parse(asked(USER, environ)).kind == "authorized_user"
+    assert credential_source.parse(asked("", environ)).account == ACCOUNT
+    assert credential_source.parse(asked(USER, environ)).kind == "authorized_user"
 
 
 def test_the_login_of_gcloud_is_found(home: Path) -> None:
@@ -150,10 +160,10 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
     folder = home / ".config" / "gcloud"
     folder.mkdir(parents=True)
     (folder / "application_default_credentials.json").write_text(json.dumps(USER))
-    assert credentials.parse(asked()).kind == "authorized_user"
+    assert credential_source.parse(asked()).kind == "authorized_user"
     (folder / "application_default_credentials.json").write_text("{")
     with pytest.raises(InputError, match="application default credentials: JSON that is cut off"):
-        credentials.parse(asked())
+        credential_source.parse(asked())
 
 
 @pytest.mark.parametrize(
@@ -169,13 +179,13 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
 def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]) -> None:
     """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave no doubt."""
     mangled = service_account(private_key=damage(pem()))
-    assert credentials.parse(asked(mangled)).info == service_account()
+    assert credential_source.parse(asked(mangled)).info == service_account()
 
 
 def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
     r"""`echo -e` turns the key's \\n into real line breaks, which strict JSON forbids."""
     text = json.dumps(service_account()).replace("\\n", "\n")
-    assert credentials.parse(asked(text)).info == service_account()
+    assert credential_source.parse(asked(text)).info == service_account()
 
 
 def other_key(curve: bool = False, password: bytes = b"") -> str:
@@ -287,7 +297,7 @@ def test_inputs_that_contradict_one_another_are_refused(given: object, wanted: d
 
 def test_a_pool_may_act_by_itself_where_no_console_is_involved() -> None:
     """Cloud APIs know the identities of a pool, so `service-account` may be left out for any method's id."""
-    source = credentials.parse(asked(target="storage.objects.insert", **{"workload-identity-provider": PROVIDER}))
+    source = credential_source.parse(asked(target="storage.objects.insert", **{"workload-identity-provider": PROVIDER}))
     assert source.account == PROVIDER
 
 
@@ -298,7 +308,7 @@ def test_no_complaint_repeats_a_part_of_the_key(cut: int, flip: int) -> None:
     damaged = text[: cut % len(text)] + chr(flip + 32) + text[cut % len(text) + 9 :]
     secret = pem().replace("\n", "")[27:-25]
     try:
-        said = repr(credentials.parse(asked(damaged if damaged.strip().startswith("{") else "{" + damaged)))
+        said = repr(credential_source.parse(asked(damaged if damaged.strip().startswith("{") else "{" + damaged)))
     except InputError as error:
         said = str(error) + repr(error) + repr(error.problems) + repr(error.__context__)
     assert not any(secret[at : at + 8] in said for at in range(len(secret) - 8))
@@ -326,9 +336,10 @@ def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
 def test_a_refusal_does_not_load_google_auth() -> None:
     """Malformed credentials are refused before anything heavy is imported."""
     program = (
-        "import sys\nfrom uploader import credentials, inputs\nfrom uploader.errors import InputError\n"
+        "import sys\nfrom uploader import inputs\nfrom uploader.credentials import credential_source\n"
+        "from uploader.errors import InputError\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play', 'UPLOADER_CREDENTIALS': '{'}, [])\n"
-        "try:\n    credentials.parse(read)\nexcept InputError:\n"
+        "try:\n    credential_source.parse(read)\nexcept InputError:\n"
         "    print(sorted({'google.auth', 'requests', 'cryptography', 'ssl'} & set(sys.modules)))\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -379,7 +390,7 @@ def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> 
 
 def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
     """Fetched once, handed out while enough of it is left, fetched anew when less than `min_seconds` remain."""
-    clock = Clock()
+    clock = FakeTime()
     made = login(asked(key_of(server)), clock)
     assert made.token() == made.token() == "ya29.access-1-secret"
     clock.now += 3200
@@ -393,7 +404,7 @@ def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
 def test_a_short_lived_token_is_not_fetched_for_each_request(server: TokenServer) -> None:
     """Where no token lives as long as wanted, half its life is the measure."""
     server.lifetime = 60
-    clock = Clock()
+    clock = FakeTime()
     made = login(asked(key_of(server)), clock)
     assert [made.token() for _ in range(3)] == ["ya29.access-1-secret"] * 3
     clock.now += 31
@@ -434,36 +445,74 @@ def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(server: To
     """5xx, 429, a broken connection and OAuth's own "try again" are waited out: 2^n s and up to 1000 ms."""
     later = Ordered(400, b'{"error": "temporarily_unavailable"}')
     server.order(Ordered(503), Ordered(0), Ordered(429, headers={"Retry-After": "7"}), later)
-    clock = Clock()
+    clock = FakeTime()
     assert login(asked(key_of(server)), clock).token() == "ya29.access-1-secret"
-    assert clock.slept == [1.25, 2.25, 7.0, 8.25]
+    assert clock.naps == [1.25, 2.25, 7.0, 8.25]
 
 
 def test_retries_are_spent_as_the_input_says(server: TokenServer) -> None:
     """`max-retries` waits, then exit 75; the next call starts a budget of its own."""
     server.order(*[Ordered(500)] * 3)
-    clock = Clock()
+    clock = FakeTime()
     made = login(asked(key_of(server), **{"max-retries": "2"}), clock)
-    with pytest.raises(TemporaryError, match=r"127.0.0.1 did not give one \(HTTP 500\), after 2 waits"):
+    with pytest.raises(
+        TemporaryError, match=r"No progress after 2 waits; last: no access token from 127.0.0.1 \(HTTP 500\)"
+    ):
         made.token()
-    assert clock.slept == [1.25, 2.25]
+    assert clock.naps == [1.25, 2.25]
     assert made.token() == "ya29.access-1-secret"
 
 
 def test_no_wait_passes_the_deadline(server: TokenServer) -> None:
     """`retry-deadline` counts from the run's first request, which is the first one for a token."""
     server.order(*[Ordered(500)] * 9)
-    clock = Clock()
+    clock = FakeTime()
     made = login(asked(key_of(server), **{"retry-deadline": "4s"}), clock)
     with pytest.raises(TemporaryError):
         made.token()
-    assert clock.slept == [1.25, 2.25]
+    assert clock.naps == [1.25, 2.25]
+
+
+def test_every_wait_of_a_login_is_told(server: TokenServer) -> None:
+    """A wait says before it begins which host gave no token, why, and how long it lasts, as all others do."""
+    server.order(Ordered(503), Ordered(0))
+    lines: list[str] = []
+    login(asked(key_of(server)), report=lines.append).token()
+    closed = "the connection was closed before an answer"
+    assert lines == [
+        "No access token from 127.0.0.1 (HTTP 503); trying again in 1.2 s (wait 1 of 5).",
+        f"No access token from 127.0.0.1 ({closed}); trying again in 2.2 s (wait 2 of 5).",
+    ]
+
+
+def test_the_time_of_a_run_begins_with_its_login(server: TokenServer) -> None:
+    """A renewal an hour later has no time of its own: what `retry-deadline` left is the run's."""
+    clock = FakeTime()
+    made = login(asked(key_of(server), **{"retry-deadline": "30m"}), clock)
+    made.token()
+    clock.now += 1799.0
+    server.order(Ordered(500))
+    with pytest.raises(TemporaryError, match="retry deadline of 1800 s would have passed"):
+        made.renew()
+    assert clock.naps == []
+
+
+def test_a_run_that_is_asked_to_end_ends_its_login(server: TokenServer) -> None:
+    """The request that is under way is broken off, and no other follows."""
+    cancellation = Cancellation()
+    made = login(asked(key_of(server)), cancellation=cancellation)
+    server.before_answer = lambda: cancellation.cancel(signal.SIGTERM)
+    with pytest.raises(Interrupted):
+        made.token()
+    with pytest.raises(Interrupted):
+        made.renew()
+    assert server.paths() == ["/token"]
 
 
 def test_nobody_listens() -> None:
     """A refused connection is a temporary failure."""
     made = login(asked(service_account("http://127.0.0.1:9/token"), **{"max-retries": "0"}))
-    with pytest.raises(TemporaryError, match="the connection broke"):
+    with pytest.raises(TemporaryError, match="the connection was refused"):
         made.token()
 
 
@@ -503,7 +552,7 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
 ) -> None:
     """Exit 3, asked once: what Google said, the likely cause, the cure."""
     server.order(Ordered(status, json.dumps(body).encode()))
-    clock = Clock()
+    clock = FakeTime()
     with pytest.raises(CredentialsError) as caught:
         login(asked(key_of(server)), clock).token()
     error = body.get("error", "")
@@ -511,7 +560,7 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
     assert words.rstrip(".") in caught.value.what
     assert cause in caught.value.cause
     assert caught.value.cure
-    assert clock.slept == []
+    assert clock.naps == []
 
 
 @pytest.mark.parametrize(
@@ -659,10 +708,10 @@ def test_a_machine_without_any_login_is_told_how_to_give_one(
 ) -> None:
     """The last resort asks a metadata server once and briefly; where none is Google's, exit 3 with the cure."""
     monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
-    clock = Clock()
+    clock = FakeTime()
     with pytest.raises(CredentialsError, match="There are no credentials"):
         login(asked(), clock).token()
-    assert clock.slept == []
+    assert clock.naps == []
 
 
 def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer) -> None:
@@ -673,10 +722,11 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     )
     host = server.url.removeprefix("http://")
     program = (
-        "import random, time\nfrom uploader import credentials, inputs\n"
+        "import time\nfrom uploader import cancellation, clock, inputs, retrier\n"
+        "from uploader.credentials.login import load\nfrom uploader.http.client import HttpClient\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
-        "given = {'sleep': time.sleep, 'random': random.random, 'clock': time.monotonic}\n"
-        "login = credentials.load(read, ['scope'], **given)\n"
+        "policy = retrier.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
+        "login = load(read, ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
     environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
@@ -731,10 +781,10 @@ def test_a_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.Monke
     """An unknown authority is no passing failure; REQUESTS_CA_BUNDLE makes it known."""
     path = self_signed(tmp_path)
     with running(path) as server:
-        clock = Clock()
-        with pytest.raises(CredentialsError, match=r"is not trusted.*REQUESTS_CA_BUNDLE"):
+        clock = FakeTime()
+        with pytest.raises(ServiceError, match=r"The certificate of 127.0.0.1 is not trusted.*REQUESTS_CA_BUNDLE"):
             login(asked(key_of(server)), clock).token()
-        assert clock.slept == []
+        assert clock.naps == []
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
         assert login(asked(key_of(server))).token() == "ya29.access-1-secret"
 
@@ -773,14 +823,14 @@ def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> Non
 
 def test_single_braces_are_never_masked() -> None:
     """A pretty-printed key must not make `{` a secret, which would blank half of the outputs."""
-    source = credentials.parse(asked(json.dumps(service_account(), indent=2)))
+    source = credential_source.parse(asked(json.dumps(service_account(), indent=2)))
     assert not {"{", "}"} & {line.strip() for secret in source.secrets for line in secret.splitlines()}
 
 
 def test_nothing_shows_a_secret(server: TokenServer) -> None:
     """Neither the representations nor an error whose server repeats what it was sent."""
     read = asked({**USER, "token_uri": f"{server.url}/token"})
-    source, made = credentials.parse(read), login(read)
+    source, made = credential_source.parse(read), login(read)
     echo = {"error": "invalid_grant", "error_description": "bad 1//refresh-secret-token and client-secret-1"}
     server.order(Ordered(400, json.dumps(echo).encode()))
     with pytest.raises(CredentialsError) as caught:

@@ -1,4 +1,4 @@
-"""The CI system's own OIDC token, fetched anew for each exchange: GitHub's lives five minutes only."""
+"""The CI system's own OIDC token for a keyless login, fetched anew for each exchange: GitHub's lives five minutes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from google.auth.identity_pool import SubjectTokenSupplier
 
-from uploader.credentials import checks
+from uploader.credentials.token_request import TokenRequest
 from uploader.errors import CredentialsError, ProtocolError
+from uploader.http.hosts import is_secure
 from uploader.http.messages import Response
 
 if TYPE_CHECKING:
-    from uploader.credentials.exchange import Exchange
     from uploader.inputs import Inputs
     from uploader.inputs.platform import Platform
 
@@ -32,7 +32,7 @@ class GitHubToken(SubjectTokenSupplier):
         self._url = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
         self._bearer = bearer
 
-    def get_subject_token(self, context: object, request: Exchange) -> str:  # noqa: ARG002  # google-auth's signature
+    def get_subject_token(self, context: object, request: TokenRequest) -> str:  # noqa: ARG002  # google-auth's signature
         """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its answer holds none."""
         headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
         try:
@@ -52,7 +52,7 @@ class GivenToken(SubjectTokenSupplier):
     def __init__(self, token: str) -> None:
         self._token = token
 
-    def get_subject_token(self, context: Any, request: Exchange) -> str:  # noqa: ARG002  # google-auth calls it so
+    def get_subject_token(self, context: Any, request: TokenRequest) -> str:  # noqa: ARG002  # google-auth calls it so
         """The token as it was given."""
         return self._token
 
@@ -61,7 +61,7 @@ def supplier(inputs: Inputs) -> SubjectTokenSupplier:
     """Where this job's OIDC token comes from. Raises CredentialsError, before anything is sent, when there is none."""
     platform = inputs.platform
     if platform.oidc_request_url and platform.oidc_request_token:
-        if not checks.secure(platform.oidc_request_url):
+        if not is_secure(platform.oidc_request_url):
             raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", cure=GITHUB_CURE)
         # The full name with https:, one of the two audiences that a provider accepts unless it is told otherwise.
         audience = f"https://iam.googleapis.com/{inputs.workload_identity_provider}"
