@@ -435,6 +435,15 @@ def test_abort_breaks_a_request_at_once(transport: HttpClient) -> None:
     assert time.monotonic() - began < 5
 
 
+def test_nothing_is_sent_after_an_abort(transport: HttpClient) -> None:
+    """A request that was about to begin when the run was asked to end ends before its first byte."""
+    heads: list[bytes] = []
+    transport.abort()
+    with serving(lambda connection: heads.append(connection.recv(1))) as url, pytest.raises(ConnectionBroke):
+        transport.send(put(url), (), "token", Limits())
+    assert heads in ([], [b""])
+
+
 def test_a_proxy_from_the_environment_is_used(transport: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """With HTTP_PROXY the request goes to the proxy, and NO_PROXY takes it back."""
     heads: list[bytes] = []

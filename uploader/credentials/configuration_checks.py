@@ -60,7 +60,7 @@ def check(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, Any]
         info = {**info, "private_key": key}
         problems += [complaint] if complaint else []
     if kind == SERVICE_ACCOUNT and not ADDRESS.fullmatch(str(info.get("client_email") or "absent@told.above")):
-        problems.append("`client_email` is no address.")
+        problems.append("`client_email` is not an e-mail address.")
     if kind == EXTERNAL:
         problems += _token_source(info.get("credential_source"))
     if kind == IMPERSONATED:
@@ -111,14 +111,14 @@ def _unknown(info: Mapping[str, Any]) -> str:
     if isinstance(info.get("installed"), dict) or isinstance(info.get("web"), dict):
         return "an OAuth client, which is no credential by itself; what is needed is a service-account key."
     known = ", ".join(f"`{kind}`" for kind in REQUIRED)
-    return f"the field `type` is missing or none of {known}."
+    return f"the field `type` is missing, or is not one of {known}."
 
 
 def _missing(info: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     absent = [f"`{name}`" for name in names if not is_text(info.get(name))]
     if absent:
         plural = "fields" if len(absent) > 1 else "field"
-        yield f"the {plural} {', '.join(absent)} of this `{info['type']}` configuration must be there as text."
+        yield f"the {plural} {', '.join(absent)} of this `{info['type']}` configuration must be present, as text."
 
 
 def _urls(info: Mapping[str, Any]) -> Iterator[str]:

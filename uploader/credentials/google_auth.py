@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from google.auth.identity_pool import SubjectTokenSupplier
 
 # All that google-auth is known to raise on a damaged configuration, an unreadable file or an answer of another shape.
-FOREIGN = (
+GOOGLE_AUTH_RAISES = (
     exceptions.GoogleAuthError,
     UnsupportedAlgorithm,
     ValueError,
@@ -53,7 +53,7 @@ def credentials(
     """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
     try:
         return _built(source.kind, source.info, list(scopes), subject or None, supplier)
-    except FOREIGN:
+    except GOOGLE_AUTH_RAISES:
         what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
     raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
 
@@ -129,19 +129,17 @@ def _google(module: str) -> Any:
     return import_module(f"google.{module}")
 
 
-def ambient(scopes: Sequence[str], request: TokenRequest) -> Any:
+def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
     """What google-auth finds on this machine: gcloud's login elsewhere than usual, or a metadata server.
 
     One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
     """
-    import google.auth
-
     logging.getLogger("google.auth").addHandler(logging.NullHandler())  # its advice is not for our log
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return google.auth.default(scopes=list(scopes), request=request)[0]
-    except (Unavailable, UploaderError, *FOREIGN):
+            return _google("auth").default(scopes=list(scopes), request=request)[0]
+    except (Unavailable, UploaderError, *GOOGLE_AUTH_RAISES):
         pass
     raise CredentialsError(
         "There are no credentials.",
@@ -159,7 +157,7 @@ def fetch(credential: Any, request: TokenRequest) -> Token:
         return _token(credential.token, credential.expiry)
     except exceptions.GoogleAuthError as caught:
         words = str(caught.args[0]) if caught.args else ""
-    except FOREIGN as caught:
+    except GOOGLE_AUTH_RAISES as caught:
         words = caught.strerror or "" if isinstance(caught, OSError) else ""
     raise _explained(words, request)
 
@@ -179,7 +177,7 @@ def _token(value: object, expiry: datetime | None) -> Token:
 def _explained(words: str, request: TokenRequest) -> UploaderError:
     """A failure after an answer is the answer's; one before any is this machine's, told in google-auth's words."""
     if request.answered:
-        return ProtocolError(f"{request.answered} was asked for a token and answered something else.", cure=CURE)
+        return ProtocolError(f"{request.answered} answered a token request with something else.", cure=CURE)
     said = words.strip().rstrip(".") or "the configured source of the token can't be read"
     return CredentialsError(
         f"There is no token to log in with: {said}.",

@@ -6,7 +6,8 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 from uploader.credentials import configuration_checks as checks
 from uploader.credentials import google_auth
@@ -20,8 +21,8 @@ from uploader.retrier import Report, RetryPolicy
 if TYPE_CHECKING:
     from google.auth.identity_pool import SubjectTokenSupplier
 
-AHEAD = 300.0  # seconds
-SEAL = b"uploader journal, sealed\0"
+EARLY_RENEWAL = 300.0  # seconds before a token expires
+SEAL_CONTEXT = b"uploader journal, sealed\0"
 CAUSE = "The token endpoint is down, or this machine does not reach it."
 CURE = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
 
@@ -45,12 +46,12 @@ def load(
     source = source or parse(inputs)
     request = TokenRequest(client, on_secret, _root(source, inputs))
     if source.kind == DEFAULT:
-        fetch = _found_late(scopes, request)
+        # Looked for when the first token is needed: that may ask a metadata server.
+        credential = cache(lambda: google_auth.application_default(scopes, request))
     else:
-        fetch = _fetcher(
-            google_auth.credentials(source, scopes, inputs.impersonate_user, _supplier(source, inputs)), request
-        )
-    login = Login(source, inputs, fetch, policy, report)
+        made = google_auth.credentials(source, scopes, inputs.impersonate_user, _supplier(source, inputs))
+        credential = cache(lambda: made)
+    login = Login(source, inputs, lambda: google_auth.fetch(credential(), request), policy, report)
     for secret in login.secrets:
         on_secret(secret)
     return login
@@ -82,13 +83,13 @@ class Login:
         self._report = report
         self._lock = threading.Lock()
         self._token: google_auth.Token | None = None
-        self._ends = 0.0
+        self._expires = 0.0
         self._fetched = 0
 
     def __repr__(self) -> str:
         return f"Login({self.account!r})"
 
-    def token(self, min_seconds: float = AHEAD) -> str:
+    def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
         """A bearer token that stays valid for `min_seconds`, or for half its life where it never lives so long.
 
         Raises CredentialsError when the login is refused, ProtocolError for an answer that is no token, TemporaryError
@@ -96,12 +97,12 @@ class Login:
         """
         with self._lock:
             token = self._token
-            if token is None or self._ends - self._policy.clock.monotonic() < _enough(token, min_seconds):
+            if token is None or self._expires - self._policy.clock.monotonic() < _least_left(token, min_seconds):
                 token = self._renewed()
             return token.value
 
     def renew(self) -> None:
-        """Fetch a fresh token although the old one looked valid, after a 401. Calls at the same time share one."""
+        """Fetches a fresh token although the old one looked valid, after a 401. Calls at the same time share one."""
         seen = self._fetched
         with self._lock:
             if self._fetched == seen:
@@ -118,9 +119,11 @@ class Login:
             except Unavailable as caught:
                 failure = caught
             else:
-                self._ends = began + self._token.lifetime
+                self._expires = began + self._token.lifetime
                 self._fetched += 1
                 return self._token
+            finally:
+                self._policy.cancellation.check()  # a request that was broken off fails in one way or another
             why = f"no access token from {failure.host} ({failure.why})"
             retrier.wait(why, failure.answer, cause=CAUSE, cure=CURE)
 
@@ -133,35 +136,19 @@ def _supplier(source: CredentialSource, inputs: Inputs) -> SubjectTokenSupplier 
     return oidc_token.supplier(inputs)
 
 
-def _fetcher(credential: Any, request: TokenRequest) -> Callable[[], google_auth.Token]:
-    return lambda: google_auth.fetch(credential, request)
-
-
-def _found_late(scopes: Sequence[str], request: TokenRequest) -> Callable[[], google_auth.Token]:
-    """Looks for the machine's own credentials when the first token is needed: that may ask a metadata server."""
-    found: list[Any] = []
-
-    def fetch() -> google_auth.Token:
-        if not found:
-            found.append(google_auth.ambient(scopes, request))
-        return google_auth.fetch(found[0], request)
-
-    return fetch
-
-
 def _root(source: CredentialSource, inputs: Inputs) -> str:
     """On a loopback endpoint the token exchange and the impersonation of a federated login go there too."""
     federated = source.kind in (KEYLESS, checks.EXTERNAL)
     return inputs.api_endpoint if federated and on_loopback(inputs.api_endpoint) else ""
 
 
-def _enough(token: google_auth.Token, min_seconds: float) -> float:
+def _least_left(token: google_auth.Token, min_seconds: float) -> float:
     """Seconds that must be left. A token that never lives so long is renewed at half its life, not at each request."""
     return min_seconds if token.lifetime >= min_seconds else token.lifetime / 2
 
 
 def _seal_key(lasting: bytes | None) -> bytes | None:
-    return hashlib.sha256(SEAL + lasting).digest() if lasting else None
+    return hashlib.sha256(SEAL_CONTEXT + lasting).digest() if lasting else None
 
 
 def _project(value: object) -> str:

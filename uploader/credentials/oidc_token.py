@@ -38,7 +38,7 @@ class GitHubToken(SubjectTokenSupplier):
         try:
             answer = request(self._url, headers=headers)
         except CredentialsError as caught:
-            why = "GitHub takes the job's request for an OIDC token as not permitted, or the job has ended."
+            why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
             raise CredentialsError(caught.what, cause=why, cure=GITHUB_CURE) from None
         token = (Response(200, body=answer.data).json() or {}).get("value")
         if not isinstance(token, str) or not token:
@@ -68,10 +68,10 @@ def supplier(inputs: Inputs) -> SubjectTokenSupplier:
         return GitHubToken(platform.oidc_request_url, platform.oidc_request_token, audience)
     if platform.id_token:
         return GivenToken(platform.id_token)
-    raise _none(platform)
+    raise _no_token(platform)
 
 
-def _none(platform: Platform) -> CredentialsError:
+def _no_token(platform: Platform) -> CredentialsError:
     if platform.kind == "github":
         what = "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set."
         return CredentialsError(what, cause="The job has no permission `id-token: write`.", cure=GITHUB_CURE)

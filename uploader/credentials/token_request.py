@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
-
-from google.auth import transport
 
 from uploader.credentials.login_errors import refused
 from uploader.errors import CredentialsError, ForeignHost, ProtocolError
@@ -38,30 +37,16 @@ class Unavailable(Exception):
         super().__init__(f"{host}: {self.why}")
 
 
-class TokenResponse(transport.Response):
-    """A successful answer in the form that google-auth reads."""
+class TokenResponse(NamedTuple):
+    """A successful answer in the form that google-auth reads; the names of `headers` are in lower case."""
 
-    def __init__(self, response: Response) -> None:
-        self._response = response
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self._response.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers by lower-case names, which is how google-auth asks for them."""
-        return dict(self._response.headers.items)
-
-    @property
-    def data(self) -> bytes:
-        """The whole body."""
-        return self._response.body
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
 
 
-class TokenRequest(transport.Request):
-    """The request object for google-auth. Raises `Unavailable` and the errors of `uploader.errors`, nothing else.
+class TokenRequest:
+    """google-auth's `transport.Request`. Raises `Unavailable` and the errors of `uploader.errors`, nothing else.
 
     `root` replaces the hosts of googleapis.com: a keyless login with a loopback endpoint goes there as a whole.
     `answered` is the host of the last answer that was handed on, empty before the first one.
@@ -75,7 +60,7 @@ class TokenRequest(transport.Request):
         self._redactor = Redactor()
         self.answered = ""
 
-    def __call__(  # type: ignore[override]  # of google-auth's open options only `cert` is ever used
+    def __call__(
         self,
         url: str,
         method: str = "GET",
@@ -115,7 +100,7 @@ class TokenRequest(transport.Request):
             raise refused(host, error, self._redactor.one_line(error.message, limit=500))
         self._mask(*_secrets_received(answer))
         self.answered = host
-        return TokenResponse(answer)
+        return TokenResponse(answer.status, dict(answer.headers.items), answer.body)
 
     def _mask(self, *secrets: str) -> None:
         """Makes secrets known before anything can be said about them."""

@@ -52,7 +52,7 @@ class Transport(Protocol):
         """
 
     def abort(self) -> None:
-        """Breaks every connection at once, from any thread."""
+        """Breaks every connection at once, from any thread; a request that comes after it is not sent."""
 
 
 class HttpClient:
@@ -65,12 +65,15 @@ class HttpClient:
         """`connections` is how many are kept open for each host; `direct` leaves the system's proxies aside."""
         self._session = session(connections, direct=direct)
         self._under_way: set[Outgoing] = set()
+        self._aborted = False
         self._found: dict[str, dict[str, Any]] = {}
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
         outgoing = Outgoing(blocks, limits.stall, limits.size)
         self._under_way.add(outgoing)
+        if self._aborted:
+            outgoing.aborted = True
         try:
             return self._exchange(request, outgoing, token, limits)
         except (requests.RequestException, HTTPError, OSError, UnicodeError) as error:
@@ -81,8 +84,10 @@ class HttpClient:
 
     def _exchange(self, request: Request, outgoing: Outgoing, token: str, limits: Limits) -> Response:
         # Prepared without the session, which would add cookies and a login from a .netrc, and takes twice as long.
-        headers = {**_EVERY, **dict(request.headers)}
-        prepared = requests.Request(request.method, request.url, headers, auth=_Bearer(token)).prepare()
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {**_EVERY, **dict(request.headers), **bearer}
+        # An `auth` that does nothing, since requests would else make one of a user name in the URL.
+        prepared = requests.Request(request.method, request.url, headers, auth=lambda prepared: prepared).prepare()
         # Set by hand: requests would send an empty body of unknown length as chunked transfer coding.
         prepared.body = cast(Any, outgoing)
         prepared.headers["Content-Length"] = str(len(request.body))
@@ -105,20 +110,9 @@ class HttpClient:
 
     def abort(self) -> None:
         """See `Transport.abort`."""
+        self._aborted = True
         for outgoing in tuple(self._under_way):
             outgoing.abort()
-
-
-class _Bearer(requests.auth.AuthBase):
-    """The bearer token as requests' own kind of login, which leaves no room for one in the URL."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._token:
-            prepared.headers["Authorization"] = f"Bearer {self._token}"
-        return prepared
 
 
 def _read_capped(answer: requests.Response, size: int) -> bytes:

@@ -21,7 +21,7 @@ _WORDS: Mapping[type[BaseException], str] = {
     socket.gaierror: "the host name could not be resolved",
     TimeoutError: "no byte moved within the time limit",
     ssl.SSLError: "the TLS connection failed",
-    requests.exceptions.ProxyError: "the proxy did not connect us",
+    requests.exceptions.ProxyError: "the proxy refused to open a connection",
 }
 
 

@@ -1,6 +1,6 @@
 """Which hosts are trusted, decided in this one place: Google's own, this machine, and whoever answers at the endpoint.
 
-A URL about whose host parsers could disagree (a user name, a backslash, control characters, no ASCII) has no origin
+A URL about whose host parsers could disagree (a user name, a backslash, control characters, no ASCII) points nowhere
 here, and is trusted with nothing.
 """
 
@@ -25,17 +25,20 @@ class Origin(NamedTuple):
     port: int
 
 
-def origin(url: str) -> Origin | None:
-    """The origin of an http or https URL; None for anything else, and where parsers could disagree about the host."""
+NOWHERE = Origin("", "", 0)
+
+
+def origin(url: str) -> Origin:
+    """The origin of an http or https URL; `NOWHERE` for anything else, and where parsers could disagree about it."""
     if not url.isascii() or any(not character.isprintable() or character in " \\" for character in url):
-        return None
+        return NOWHERE
     try:
         parts = urlsplit(url)
         port = _DEFAULT_PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:
-        return None
+        return NOWHERE
     if "@" in parts.netloc or not parts.hostname or parts.scheme not in _DEFAULT_PORTS or not port:
-        return None
+        return NOWHERE
     return Origin(parts.scheme, parts.hostname, port)
 
 
@@ -49,32 +52,28 @@ def is_loopback(host: str) -> bool:
 
 def on_loopback(url: str) -> bool:
     """Whether the URL points to this machine."""
-    found = origin(url)
-    return found is not None and is_loopback(found.host)
+    return is_loopback(origin(url).host)
 
 
 def is_google(url: str) -> bool:
     """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
-    found = origin(url)
-    return found is not None and found == ("https", found.host, 443) and _GOOGLE.fullmatch(found.host) is not None
+    scheme, host, port = origin(url)
+    return (scheme, port) == ("https", 443) and _GOOGLE.fullmatch(host) is not None
 
 
 def is_secure(url: str) -> bool:
     """Whether the URL is https, or http on loopback: nobody on the way reads what is sent there."""
-    found = origin(url)
-    return found is not None and (found.scheme == "https" or is_loopback(found.host))
+    return origin(url).scheme == "https" or on_loopback(url)
 
 
 def is_metadata_server(url: str) -> bool:
     """Whether the URL points to the metadata server that a cloud machine asks about itself, on a link-local address."""
-    found = origin(url)
-    return found is not None and _METADATA.fullmatch(found.host) is not None
+    return _METADATA.fullmatch(origin(url).host) is not None
 
 
 def trusted(uri: str, endpoint: str) -> bool:
     """Whether the token may follow a session URI named by `endpoint`: its own origin, or Google's API hosts."""
-    found = origin(uri)
-    return found is not None and (found == origin(endpoint) or is_google(uri))
+    return is_google(uri) or origin(uri) == origin(endpoint) != NOWHERE
 
 
 def moved(url: str, root: str) -> str:
