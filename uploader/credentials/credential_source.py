@@ -12,13 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uploader.credentials import configuration_checks as checks
 from uploader.errors import InputError, Problem
-
-if TYPE_CHECKING:
-    from uploader.inputs import Inputs
+from uploader.inputs import Inputs
 
 LARGEST_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."

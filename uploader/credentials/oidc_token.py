@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from google.auth.identity_pool import SubjectTokenSupplier
@@ -11,10 +11,8 @@ from uploader.credentials.token_request import TokenRequest
 from uploader.errors import CredentialsError, ProtocolError
 from uploader.http.hosts import is_secure
 from uploader.http.messages import Response
-
-if TYPE_CHECKING:
-    from uploader.inputs import Inputs
-    from uploader.inputs.platform import Platform
+from uploader.inputs import Inputs
+from uploader.inputs.platform import Platform
 
 GITHUB_CURE = (
     "Give the job `permissions: id-token: write` (and `contents: read`, which it then no longer has by itself)."

@@ -7,8 +7,7 @@ the offset is known. Foreign exceptions end at this border.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -28,8 +27,7 @@ _EVERY: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole answer after the last byte.
 
     `size` is how many bytes of the answer's body are kept.
