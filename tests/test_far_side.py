@@ -240,7 +240,8 @@ def test_a_proxy_may_speak_tls_itself(behind: Behind, certificate: Path) -> None
         assert ended.code == 0, ended.log
         assert len(behind.proxy.asked) >= 2
         ended = behind.job.run(DRIVE, HTTPS_PROXY=address)
-        assert ended.code == 3, ended.log
+        assert ended.code == 4, ended.log
+        assert "The certificate of the proxy is not trusted" in ended.log
 
 
 def test_a_file_without_authorities_is_told_at_once(behind: Behind, tmp_path: Path) -> None:
@@ -271,7 +272,8 @@ def test_an_authority_that_is_not_trusted_is_named(behind: Behind) -> None:
     """Without REQUESTS_CA_BUNDLE nothing is sent to whoever answers, and the error line says what to set."""
     environment = {**behind.environment, "REQUESTS_CA_BUNDLE": ""}
     ended = behind.job.run({**DRIVE, "max-retries": "0"}, **environment)
-    assert ended.code == 3, ended.log
+    assert ended.code == 4, ended.log
+    assert "The certificate of localhost is not trusted" in ended.log
     assert "REQUESTS_CA_BUNDLE" in ended.log
     assert not behind.job.emulator.state()["requests"]
 

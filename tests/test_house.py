@@ -26,6 +26,7 @@ STREET = (
     "main",
     "run",
     "setup",
+    "authentication",
     "outputs",
     "transfer",
     "state",
@@ -156,7 +157,7 @@ def test_nothing_in_the_emulator_has_the_name_of_another_thing() -> None:
 def test_the_program_starts_the_emulator_in_one_place() -> None:
     """Only a rehearsal knows of the emulator, by one import that is carried out when one is asked for."""
     found = [short(file) for file in CLIENT for name in imports(file) if within(name, ("google_emulator",))]
-    assert found == ["uploader/setup.py"]
+    assert found == ["uploader/authentication.py"]
 
 
 def test_the_drawing_of_the_street_is_true() -> None:
@@ -175,8 +176,8 @@ def test_only_http_opens_sockets(file: Path) -> None:
 
 @pytest.mark.parametrize("file", CLIENT, ids=short)
 def test_only_transfer_sleeps_and_starts_threads(file: Path) -> None:
-    """One place works side by side, one beside the signals; every other takes its clock and its sleep from there."""
-    if house_of(file) not in {"transfer", "signals"}:
+    """Uploads run side by side, a run beside its signals, its first token ahead of it; all else is handed its clock."""
+    if house_of(file) not in {"transfer", "signals"} and short(file) != "uploader/credentials/token_prefetch.py":
         assert not {name for name in mentions(file) if within(name, WAITING)}
 
 

@@ -50,7 +50,7 @@ MUTATIONS = (
     ),
     Mutation(
         "308 is followed as a redirect",
-        "transport.py",
+        "http/client.py",
         "adapter.send(",
         "self._session.send(",
         ("tests/http/test_client.py", "-k", "no_redirect"),

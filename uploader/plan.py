@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import NamedTuple, TypeVar
 
-from uploader import credentials
+from uploader.credentials import credential_source
+from uploader.credentials.credential_source import CredentialSource
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, find, identity
 from uploader.inputs import Inputs, addressed
@@ -38,7 +39,7 @@ class Plan(NamedTuple):
     inputs: Inputs
     files: tuple[Artifact, ...]
     prepared: Prepared
-    source: credentials.Source | None
+    source: CredentialSource | None
 
     @property
     def rehearsal(self) -> bool:
@@ -54,7 +55,7 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = list(problems)
     files = _collect(found, lambda: _files(inputs)) or ()
-    source = None if inputs.api_endpoint == EMULATOR else _collect(found, lambda: credentials.parse(inputs))
+    source = None if inputs.api_endpoint == EMULATOR else _collect(found, lambda: credential_source.parse(inputs))
     found += _keys(files, source)
     shown = files or ((_NOT_FOUND,) if "files" in _names(found) else ())
     prepared = _collect(found, lambda: _prepare(inputs, shown)) if inputs.target else None
@@ -63,7 +64,7 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     return Plan(inputs, files, prepared, source)
 
 
-def _keys(files: Iterable[Artifact], source: credentials.Source | None) -> list[Problem]:
+def _keys(files: Iterable[Artifact], source: CredentialSource | None) -> list[Problem]:
     """A pattern that is too wide may match the very file that holds the secret."""
     if source is None or source.file is None or not source.file.exists():
         return []

@@ -91,20 +91,26 @@ class Retrier:
         return allowed
 
     def wait(
-        self, why: str, answer: Response | Broken | None = None, *, at_once: bool = False, cause: str = CAUSE
+        self,
+        why: str,
+        answer: Response | Broken | None = None,
+        *,
+        at_once: bool = False,
+        cause: str = CAUSE,
+        cure: str = CURE,
     ) -> None:
         """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though it counts as a wait.
 
-        `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause,
-        told when no wait is left. Raises `TemporaryError` when no further wait is allowed, and `Interrupted` when the
-        run is asked to end.
+        `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause
+        and `cure` what to do, told when no wait is left. Raises `TemporaryError` when no further wait is allowed, and
+        `Interrupted` when the run is asked to end.
         """
         policy, clock = self._policy, self._policy.clock
         policy.cancellation.check()
         skipped = at_once and not self._spent
         seconds = 0.0 if skipped else self._seconds(answer)
         if seconds is None:
-            raise self._exhausted(why, cause)
+            raise self._exhausted(why, cause, cure)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         began = clock.monotonic()
         if not skipped:
@@ -125,10 +131,10 @@ class Retrier:
             asked=asked,
         )
 
-    def _exhausted(self, why: str, cause: str) -> TemporaryError:
+    def _exhausted(self, why: str, cause: str, cure: str) -> TemporaryError:
         spent = self._spent
         if spent >= self._policy.max_retries:
             reason = f"No progress after {spent} {'wait' if spent == 1 else 'waits'}; last: {why}."
         else:
             reason = f"The retry deadline of {self._policy.retry_deadline:g} s would have passed; last: {why}."
-        return TemporaryError(reason, cause=cause, cure=CURE)
+        return TemporaryError(reason, cause=cause, cure=cure)

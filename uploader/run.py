@@ -53,11 +53,13 @@ class Run:
                 self._reporter.info(line)
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
             self._reporter.warning(warning)
-        from uploader import setup  # requests and google-auth, which a refusal does not wait for
+        from uploader import authentication  # requests and google-auth, which a refusal does not wait for
 
         with ExitStack() as stack:
-            parts = setup.login(plan, self._reporter, self._cancellation, stack)
-            self._engine = setup.engine(plan, parts, self._reporter, stack)  # while the token is on its way
+            parts = authentication.authenticate(plan, self._reporter, self._cancellation, stack)
+            from uploader import setup  # the engine, loaded while the token is on its way
+
+            self._engine = setup.engine(plan, parts, self._reporter, stack)
             with self._reporter.group("Upload"):
                 self._outcome = self._engine.run(plan.prepared.flow())
 

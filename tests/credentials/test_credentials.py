@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -34,9 +35,23 @@ from tests.support.token_server import (
     service_account,
     signed,
 )
-from uploader import credentials, inputs
-from uploader.credentials.login import Login
-from uploader.errors import CredentialsError, ForeignHost, InputError, ProtocolError, TemporaryError, UploaderError
+from tests.support.transfer_harness import FakeTime
+from uploader import inputs
+from uploader.cancellation import Cancellation
+from uploader.credentials import credential_source
+from uploader.credentials.login import Login, load
+from uploader.errors import (
+    CredentialsError,
+    ForeignHost,
+    InputError,
+    Interrupted,
+    ProtocolError,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
+from uploader.http.client import HttpClient
+from uploader.retrier import RetryPolicy
 
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 ROOT = Path(__file__).parents[2]
@@ -66,7 +81,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(given: object = "", environ: dict[str, str] | None = None, /, **wanted: str) -> inputs.Inputs:
+def read_inputs(given: object = "", environ: dict[str, str] | None = None, /, **wanted: str) -> inputs.Inputs:
     """Inputs as the program reads them; keywords in snake case, or a table by `**`."""
     wanted = {"target": "play", **wanted}
     if given:
@@ -77,26 +92,21 @@ def asked(given: object = "", environ: dict[str, str] | None = None, /, **wanted
     return read
 
 
-class Clock:
-    """A clock that only sleeping and `jump` move."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 def login(
-    read: inputs.Inputs, clock: Clock | None = None, on_secret: Callable[[str], object] = lambda _: None
+    read: inputs.Inputs,
+    clock: FakeTime | None = None,
+    *,
+    on_secret: Callable[[str], object] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
+    cancellation: Cancellation | None = None,
 ) -> Login:
-    clock = clock or Clock()
-    return credentials.load(read, [PLAY], sleep=clock.sleep, on_secret=on_secret, random=lambda: 0.25, clock=clock)
+    """A login on real sockets whose waits only move the clock; the jitter is a quarter of a second."""
+    clock = clock or FakeTime()
+    clock.fraction = 0.25
+    client, cancellation = HttpClient(), cancellation or Cancellation()
+    cancellation.on_cancel(client.abort)
+    policy = RetryPolicy(clock.clock(), cancellation, read.max_retries, read.retry_deadline)
+    return load(read, [PLAY], client, policy, report=lambda wait: report(str(wait)), on_secret=on_secret)
 
 
 def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
 def wrong(given: object, **wanted: str) -> str:
     """The complaint about malformed credentials."""
     with pytest.raises(InputError) as caught:
-        credentials.parse(asked(given, **wanted))
+        credential_source.parse(read_inputs(given, **wanted))
     return str(caught.value)
 
 
@@ -117,8 +127,8 @@ def wrong(given: object, **wanted: str) -> str:
 def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -> None:
     """Standard, URL-safe and wrapped base64 all mean the JSON inside."""
     text = json.dumps(service_account(), indent=2)
-    plain = credentials.parse(asked(text))
-    encoded = credentials.parse(asked(encode(text.encode()).decode()))
+    plain = credential_source.parse(read_inputs(text))
+    encoded = credential_source.parse(read_inputs(encode(text.encode()).decode()))
     assert plain.account == encoded.account == ACCOUNT
     assert plain.info == encoded.info
 
@@ -128,9 +138,9 @@ def test_a_key_may_be_a_path(tmp_path: Path) -> None:
     text = json.dumps(service_account())
     for content in (text.encode(), b"\xef\xbb\xbf" + text.encode(), base64.b64encode(text.encode())):
         (tmp_path / "key.json").write_bytes(content)
-        absolute = credentials.parse(asked(str(tmp_path / "key.json")))
+        absolute = credential_source.parse(read_inputs(str(tmp_path / "key.json")))
         environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
-        relative = credentials.parse(asked("key.json", environ))
+        relative = credential_source.parse(read_inputs("key.json", environ))
         assert absolute.info == relative.info == service_account()
 
 
@@ -139,10 +149,10 @@ def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> N
     path = tmp_path / "key.json"
     environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
     with pytest.raises(InputError, match=r"GOOGLE_APPLICATION_CREDENTIALS: .*nor a file that exists"):
-        credentials.parse(asked("", environ))
+        credential_source.parse(read_inputs("", environ))
     path.write_text(json.dumps(service_account()))
-    assert credentials.parse(asked("", environ)).account == ACCOUNT
-    assert credentials.parse(asked(USER, environ)).kind == "authorized_user"
+    assert credential_source.parse(read_inputs("", environ)).account == ACCOUNT
+    assert credential_source.parse(read_inputs(USER, environ)).kind == "authorized_user"
 
 
 def test_the_login_of_gcloud_is_found(home: Path) -> None:
@@ -150,10 +160,10 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
     folder = home / ".config" / "gcloud"
     folder.mkdir(parents=True)
     (folder / "application_default_credentials.json").write_text(json.dumps(USER))
-    assert credentials.parse(asked()).kind == "authorized_user"
+    assert credential_source.parse(read_inputs()).kind == "authorized_user"
     (folder / "application_default_credentials.json").write_text("{")
     with pytest.raises(InputError, match="application default credentials: JSON that is cut off"):
-        credentials.parse(asked())
+        credential_source.parse(read_inputs())
 
 
 @pytest.mark.parametrize(
@@ -169,13 +179,13 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
 def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]) -> None:
     """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave no doubt."""
     mangled = service_account(private_key=damage(pem()))
-    assert credentials.parse(asked(mangled)).info == service_account()
+    assert credential_source.parse(read_inputs(mangled)).info == service_account()
 
 
 def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
     r"""`echo -e` turns the key's \\n into real line breaks, which strict JSON forbids."""
     text = json.dumps(service_account()).replace("\\n", "\n")
-    assert credentials.parse(asked(text)).info == service_account()
+    assert credential_source.parse(read_inputs(text)).info == service_account()
 
 
 def other_key(curve: bool = False, password: bytes = b"") -> str:
@@ -197,11 +207,11 @@ def other_key(curve: bool = False, password: bytes = b"") -> str:
         (json.dumps(service_account())[:-40], "cut off or damaged"),
         (pem(), "a private key by itself"),
         ("{}", "`type` is missing"),
-        ({"type": "gdch_service_account"}, "none of `service_account`"),
+        ({"type": "gdch_service_account"}, "not one of `service_account`"),
         ({"installed": {"client_id": "x"}}, "an OAuth client"),
         ({"type": "service_account"}, "fields `client_email`, `private_key`, `token_uri`"),
         (service_account(client_email=5), "field `client_email`"),
-        (service_account(client_email="nobody"), "`client_email` is no address"),
+        (service_account(client_email="nobody"), "`client_email` is not an e-mail address"),
         (service_account(private_key="secret-part"), "BEGIN line"),
         (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
         (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is damaged"),
@@ -287,7 +297,9 @@ def test_inputs_that_contradict_one_another_are_refused(given: object, wanted: d
 
 def test_a_pool_may_act_by_itself_where_no_console_is_involved() -> None:
     """Cloud APIs know the identities of a pool, so `service-account` may be left out for any method's id."""
-    source = credentials.parse(asked(target="storage.objects.insert", **{"workload-identity-provider": PROVIDER}))
+    source = credential_source.parse(
+        read_inputs(target="storage.objects.insert", **{"workload-identity-provider": PROVIDER})
+    )
     assert source.account == PROVIDER
 
 
@@ -298,7 +310,7 @@ def test_no_complaint_repeats_a_part_of_the_key(cut: int, flip: int) -> None:
     damaged = text[: cut % len(text)] + chr(flip + 32) + text[cut % len(text) + 9 :]
     secret = pem().replace("\n", "")[27:-25]
     try:
-        said = repr(credentials.parse(asked(damaged if damaged.strip().startswith("{") else "{" + damaged)))
+        said = repr(credential_source.parse(read_inputs(damaged if damaged.strip().startswith("{") else "{" + damaged)))
     except InputError as error:
         said = str(error) + repr(error) + repr(error.problems) + repr(error.__context__)
     assert not any(secret[at : at + 8] in said for at in range(len(secret) - 8))
@@ -309,7 +321,7 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: 
     lines = pem().splitlines()
     lines[5:9] = ["A" * 64] * 4
     with pytest.raises(InputError, match="credentials: `private_key` can't be read"):
-        login(asked(key_of(server, private_key="\n".join(lines))))
+        login(read_inputs(key_of(server, private_key="\n".join(lines))))
     assert server.seen == []
 
 
@@ -320,15 +332,16 @@ def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
     der[at % len(der)] ^= 1 << bit
     lines = ["-----BEGIN PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END PRIVATE KEY-----"]
     with pytest.raises(InputError, match="credentials: `private_key`"):
-        login(asked(service_account(private_key="\n".join(lines))))
+        login(read_inputs(service_account(private_key="\n".join(lines))))
 
 
 def test_a_refusal_does_not_load_google_auth() -> None:
     """Malformed credentials are refused before anything heavy is imported."""
     program = (
-        "import sys\nfrom uploader import credentials, inputs\nfrom uploader.errors import InputError\n"
+        "import sys\nfrom uploader import inputs\nfrom uploader.credentials import credential_source\n"
+        "from uploader.errors import InputError\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play', 'UPLOADER_CREDENTIALS': '{'}, [])\n"
-        "try:\n    credentials.parse(read)\nexcept InputError:\n"
+        "try:\n    credential_source.parse(read)\nexcept InputError:\n"
         "    print(sorted({'google.auth', 'requests', 'cryptography', 'ssl'} & set(sys.modules)))\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -340,7 +353,7 @@ def test_a_refusal_does_not_load_google_auth() -> None:
 
 def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServer) -> None:
     """RS256 over issuer, audience, scope and an hour at most, checked by the endpoint; nothing is sent before that."""
-    made = login(asked(key_of(server)))
+    made = login(read_inputs(key_of(server)))
     assert (server.seen, made.account) == ([], ACCOUNT)
     assert made.token() == "ya29.access-1-secret"
     claims = claims_of(server.seen[0].fields["assertion"])
@@ -350,7 +363,7 @@ def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServ
 
 def test_a_user_is_named_in_the_assertion(server: TokenServer) -> None:
     """`impersonate-user` is the assertion's subject: domain-wide delegation."""
-    made = login(asked(key_of(server), **{"impersonate-user": "ann@example.com"}))
+    made = login(read_inputs(key_of(server), **{"impersonate-user": "ann@example.com"}))
     made.token()
     assert claims_of(server.seen[0].fields["assertion"])["sub"] == "ann@example.com"
     assert made.account == f"ann@example.com through {ACCOUNT}"
@@ -358,7 +371,7 @@ def test_a_user_is_named_in_the_assertion(server: TokenServer) -> None:
 
 def test_a_refresh_token_is_exchanged_at_its_own_endpoint(server: TokenServer) -> None:
     """An authorized_user configuration; the scopes are those that the user once granted."""
-    made = login(asked({**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"}))
+    made = login(read_inputs({**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"}))
     assert made.token() == "ya29.access-1-secret"
     assert "scope" not in server.seen[0].fields
     assert made.quota_project == "billed"
@@ -371,16 +384,16 @@ def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> 
         "service_account_impersonation_url": server.url + IMPERSONATION,
         "source_credentials": key_of(server),
     }
-    made = login(asked(outer))
+    made = login(read_inputs(outer))
     assert made.token() == "ya29.impersonated-2-secret"
     assert server.seen[1].fields["scope"] == [PLAY]
-    assert made.seal_key == login(asked(key_of(server))).seal_key
+    assert made.seal_key == login(read_inputs(key_of(server))).seal_key
 
 
 def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
     """Fetched once, handed out while enough of it is left, fetched anew when less than `min_seconds` remain."""
-    clock = Clock()
-    made = login(asked(key_of(server)), clock)
+    clock = FakeTime()
+    made = login(read_inputs(key_of(server)), clock)
     assert made.token() == made.token() == "ya29.access-1-secret"
     clock.now += 3200
     assert made.token() == "ya29.access-1-secret"
@@ -393,8 +406,8 @@ def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
 def test_a_short_lived_token_is_not_fetched_for_each_request(server: TokenServer) -> None:
     """Where no token lives as long as wanted, half its life is the measure."""
     server.lifetime = 60
-    clock = Clock()
-    made = login(asked(key_of(server)), clock)
+    clock = FakeTime()
+    made = login(read_inputs(key_of(server)), clock)
     assert [made.token() for _ in range(3)] == ["ya29.access-1-secret"] * 3
     clock.now += 31
     assert made.token() == "ya29.access-2-secret"
@@ -402,7 +415,7 @@ def test_a_short_lived_token_is_not_fetched_for_each_request(server: TokenServer
 
 def test_a_token_can_be_renewed_by_force(server: TokenServer) -> None:
     """After a 401 a fresh token is fetched although the old one looked valid."""
-    made = login(asked(key_of(server)))
+    made = login(read_inputs(key_of(server)))
     made.token()
     made.renew()
     assert made.token() == "ya29.access-2-secret"
@@ -410,7 +423,7 @@ def test_a_token_can_be_renewed_by_force(server: TokenServer) -> None:
 
 def test_many_threads_share_one_fetch(server: TokenServer) -> None:
     """Eight uploads that start together log in once."""
-    made = login(asked(key_of(server)))
+    made = login(read_inputs(key_of(server)))
     ready = threading.Barrier(8)
     got: list[str] = []
 
@@ -434,36 +447,84 @@ def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(server: To
     """5xx, 429, a broken connection and OAuth's own "try again" are waited out: 2^n s and up to 1000 ms."""
     later = Ordered(400, b'{"error": "temporarily_unavailable"}')
     server.order(Ordered(503), Ordered(0), Ordered(429, headers={"Retry-After": "7"}), later)
-    clock = Clock()
-    assert login(asked(key_of(server)), clock).token() == "ya29.access-1-secret"
-    assert clock.slept == [1.25, 2.25, 7.0, 8.25]
+    clock = FakeTime()
+    assert login(read_inputs(key_of(server)), clock).token() == "ya29.access-1-secret"
+    assert clock.naps == [1.25, 2.25, 7.0, 8.25]
 
 
 def test_retries_are_spent_as_the_input_says(server: TokenServer) -> None:
     """`max-retries` waits, then exit 75; the next call starts a budget of its own."""
     server.order(*[Ordered(500)] * 3)
-    clock = Clock()
-    made = login(asked(key_of(server), **{"max-retries": "2"}), clock)
-    with pytest.raises(TemporaryError, match=r"127.0.0.1 did not give one \(HTTP 500\), after 2 waits"):
+    clock = FakeTime()
+    made = login(read_inputs(key_of(server), **{"max-retries": "2"}), clock)
+    with pytest.raises(
+        TemporaryError, match=r"No progress after 2 waits; last: no access token from 127.0.0.1 \(HTTP 500\)"
+    ):
         made.token()
-    assert clock.slept == [1.25, 2.25]
+    assert clock.naps == [1.25, 2.25]
     assert made.token() == "ya29.access-1-secret"
 
 
 def test_no_wait_passes_the_deadline(server: TokenServer) -> None:
     """`retry-deadline` counts from the run's first request, which is the first one for a token."""
     server.order(*[Ordered(500)] * 9)
-    clock = Clock()
-    made = login(asked(key_of(server), **{"retry-deadline": "4s"}), clock)
+    clock = FakeTime()
+    made = login(read_inputs(key_of(server), **{"retry-deadline": "4s"}), clock)
     with pytest.raises(TemporaryError):
         made.token()
-    assert clock.slept == [1.25, 2.25]
+    assert clock.naps == [1.25, 2.25]
+
+
+def test_every_wait_of_a_login_is_told(server: TokenServer) -> None:
+    """A wait says before it begins which host gave no token, why, and how long it lasts, as all others do."""
+    server.order(Ordered(503), Ordered(0))
+    lines: list[str] = []
+    login(read_inputs(key_of(server)), report=lines.append).token()
+    closed = "the connection was closed before an answer"
+    assert lines == [
+        "No access token from 127.0.0.1 (HTTP 503); trying again in 1.2 s (wait 1 of 5).",
+        f"No access token from 127.0.0.1 ({closed}); trying again in 2.2 s (wait 2 of 5).",
+    ]
+
+
+def test_the_time_of_a_run_begins_with_its_login(server: TokenServer) -> None:
+    """A renewal an hour later has no time of its own: what `retry-deadline` left is the run's."""
+    clock = FakeTime()
+    made = login(read_inputs(key_of(server), **{"retry-deadline": "30m"}), clock)
+    made.token()
+    clock.now += 1799.0
+    server.order(Ordered(500))
+    with pytest.raises(TemporaryError, match="retry deadline of 1800 s would have passed"):
+        made.renew()
+    assert clock.naps == []
+
+
+def test_a_run_that_is_asked_to_end_ends_its_login(server: TokenServer) -> None:
+    """The request that is under way is broken off, and no other follows."""
+    cancellation = Cancellation()
+    made = login(read_inputs(key_of(server)), cancellation=cancellation)
+    server.before_answer = lambda: cancellation.cancel(signal.SIGTERM)
+    with pytest.raises(Interrupted):
+        made.token()
+    with pytest.raises(Interrupted):
+        made.renew()
+    assert server.paths() == ["/token"]
+
+
+def test_a_run_that_is_asked_to_end_misses_no_credentials(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question to the metadata server that is broken off does not mean that the machine has no login."""
+    monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
+    cancellation = Cancellation()
+    server.before_answer = lambda: cancellation.cancel(signal.SIGINT)
+    with pytest.raises(Interrupted):
+        login(read_inputs(), cancellation=cancellation).token()
+    assert len(server.seen) == 1
 
 
 def test_nobody_listens() -> None:
     """A refused connection is a temporary failure."""
-    made = login(asked(service_account("http://127.0.0.1:9/token"), **{"max-retries": "0"}))
-    with pytest.raises(TemporaryError, match="the connection broke"):
+    made = login(read_inputs(service_account("http://127.0.0.1:9/token"), **{"max-retries": "0"}))
+    with pytest.raises(TemporaryError, match="the connection was refused"):
         made.token()
 
 
@@ -503,15 +564,15 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
 ) -> None:
     """Exit 3, asked once: what Google said, the likely cause, the cure."""
     server.order(Ordered(status, json.dumps(body).encode()))
-    clock = Clock()
+    clock = FakeTime()
     with pytest.raises(CredentialsError) as caught:
-        login(asked(key_of(server)), clock).token()
+        login(read_inputs(key_of(server)), clock).token()
     error = body.get("error", "")
     words = error["message"] if isinstance(error, dict) else body.get("error_description", f"HTTP {status}")
     assert words.rstrip(".") in caught.value.what
     assert cause in caught.value.cause
     assert caught.value.cure
-    assert clock.slept == []
+    assert clock.naps == []
 
 
 @pytest.mark.parametrize(
@@ -543,7 +604,7 @@ def test_an_answer_that_is_no_token_ends_in_one_sentence(
     """HTML of a captive portal, other JSON, nonsense, megabytes, a redirect: an error of ours, none of it repeated."""
     server.order(answer)
     with pytest.raises(kind) as caught:
-        login(asked(key_of(server))).token()
+        login(read_inputs(key_of(server))).token()
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
     assert "hotel" not in str(caught.value)
@@ -555,7 +616,7 @@ def test_an_answer_that_is_no_token_ends_in_one_sentence(
 
 def keyless(server: TokenServer, **wanted: str) -> inputs.Inputs:
     environ = {**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server.url}/oidc?api-version=2.0"}
-    return asked("", environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
+    return read_inputs("", environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
 
 
 def test_github_is_asked_for_a_token_that_google_exchanges(server: TokenServer) -> None:
@@ -581,7 +642,7 @@ def test_gitlab_brings_its_token_in_the_environment(server: TokenServer) -> None
     """UPLOADER_ID_TOKEN is exchanged as it is."""
     token = signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"})
     environ = {"GITLAB_CI": "true", "UPLOADER_ID_TOKEN": token}
-    login(asked("", environ, **{**KEYLESS, "api-endpoint": server.url})).token()
+    login(read_inputs("", environ, **{**KEYLESS, "api-endpoint": server.url})).token()
     assert server.seen[0].fields["subject_token"] == token
 
 
@@ -612,7 +673,7 @@ def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
 def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, str], words: str) -> None:
     """Exit 3 before anything is sent, with the line that is missing in the workflow."""
     with pytest.raises(CredentialsError) as caught:
-        login(asked("", environ, **KEYLESS))
+        login(read_inputs("", environ, **KEYLESS))
     assert words in str(caught.value)
     assert ("id-token: write" in caught.value.cure) == ("GITHUB_ACTIONS" in environ)
 
@@ -640,7 +701,7 @@ def test_the_file_of_googles_auth_action_works_as_it_comes(server: TokenServer, 
     )
     path = tmp_path / "gha-creds-0123.json"
     path.write_text(json.dumps(config))
-    read = asked("", {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}, **{"api-endpoint": server.url})
+    read = read_inputs("", {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}, **{"api-endpoint": server.url})
     made = login(read)
     assert made.token() == "ya29.impersonated-2-secret"
     assert made.account == ACCOUNT
@@ -651,7 +712,7 @@ def test_a_token_file_that_is_not_there_is_named(server: TokenServer) -> None:
     """An external_account file whose token source is missing here: exit 3, in google-auth's words."""
     config = external(credential_source={"file": "/no/such/token"})
     with pytest.raises(CredentialsError, match=r"no token to log in with: File '/no/such/token' was not found\."):
-        login(asked(config, **{"api-endpoint": server.url})).token()
+        login(read_inputs(config, **{"api-endpoint": server.url})).token()
 
 
 def test_a_machine_without_any_login_is_told_how_to_give_one(
@@ -659,10 +720,10 @@ def test_a_machine_without_any_login_is_told_how_to_give_one(
 ) -> None:
     """The last resort asks a metadata server once and briefly; where none is Google's, exit 3 with the cure."""
     monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
-    clock = Clock()
+    clock = FakeTime()
     with pytest.raises(CredentialsError, match="There are no credentials"):
-        login(asked(), clock).token()
-    assert clock.slept == []
+        login(read_inputs(), clock).token()
+    assert clock.naps == []
 
 
 def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer) -> None:
@@ -673,10 +734,11 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     )
     host = server.url.removeprefix("http://")
     program = (
-        "import random, time\nfrom uploader import credentials, inputs\n"
+        "import time\nfrom uploader import cancellation, clock, inputs, retrier\n"
+        "from uploader.credentials.login import load\nfrom uploader.http.client import HttpClient\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
-        "given = {'sleep': time.sleep, 'random': random.random, 'clock': time.monotonic}\n"
-        "login = credentials.load(read, ['scope'], **given)\n"
+        "policy = retrier.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
+        "login = load(read, ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
     environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
@@ -700,7 +762,7 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
     }
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     command = {"command": f"cat {tmp_path / 'answer.json'}", "timeout_millis": 5000}
-    read = asked(external(credential_source={"executable": command}), **{"api-endpoint": server.url})
+    read = read_inputs(external(credential_source={"executable": command}), **{"api-endpoint": server.url})
     with pytest.raises(CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"):
         login(read).token()
     assert server.seen == []
@@ -715,10 +777,10 @@ def test_a_proxy_is_used(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -
     """HTTP_PROXY and NO_PROXY mean what they mean to everybody else."""
     key = service_account("http://127.0.0.2:9/token")
     monkeypatch.setenv("HTTP_PROXY", server.url)
-    assert login(asked(key)).token() == "ya29.access-1-secret"
+    assert login(read_inputs(key)).token() == "ya29.access-1-secret"
     monkeypatch.setenv("NO_PROXY", "127.0.0.2")
     with pytest.raises(TemporaryError):
-        login(asked(key, **{"max-retries": "0"})).token()
+        login(read_inputs(key, **{"max-retries": "0"})).token()
 
 
 def test_a_netrc_does_not_replace_the_authorization(server: TokenServer, home: Path) -> None:
@@ -731,12 +793,12 @@ def test_a_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.Monke
     """An unknown authority is no passing failure; REQUESTS_CA_BUNDLE makes it known."""
     path = self_signed(tmp_path)
     with running(path) as server:
-        clock = Clock()
-        with pytest.raises(CredentialsError, match=r"is not trusted.*REQUESTS_CA_BUNDLE"):
-            login(asked(key_of(server)), clock).token()
-        assert clock.slept == []
+        clock = FakeTime()
+        with pytest.raises(ServiceError, match=r"The certificate of 127.0.0.1 is not trusted.*REQUESTS_CA_BUNDLE"):
+            login(read_inputs(key_of(server)), clock).token()
+        assert clock.naps == []
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
-        assert login(asked(key_of(server))).token() == "ya29.access-1-secret"
+        assert login(read_inputs(key_of(server))).token() == "ya29.access-1-secret"
 
 
 def self_signed(folder: Path) -> Path:
@@ -762,7 +824,7 @@ def self_signed(folder: Path) -> Path:
 def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
     """The key, assertions and tokens as they come; the callback hears each one once."""
     heard: list[str] = []
-    made = login(asked(key_of(server), **{"state-key": "a-state-secret"}), on_secret=heard.append)
+    made = login(read_inputs(key_of(server), **{"state-key": "a-state-secret"}), on_secret=heard.append)
     assert pem() in heard
     assert "a-state-secret" in heard
     token = made.token()
@@ -773,14 +835,14 @@ def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> Non
 
 def test_single_braces_are_never_masked() -> None:
     """A pretty-printed key must not make `{` a secret, which would blank half of the outputs."""
-    source = credentials.parse(asked(json.dumps(service_account(), indent=2)))
+    source = credential_source.parse(read_inputs(json.dumps(service_account(), indent=2)))
     assert not {"{", "}"} & {line.strip() for secret in source.secrets for line in secret.splitlines()}
 
 
 def test_nothing_shows_a_secret(server: TokenServer) -> None:
     """Neither the representations nor an error whose server repeats what it was sent."""
-    read = asked({**USER, "token_uri": f"{server.url}/token"})
-    source, made = credentials.parse(read), login(read)
+    read = read_inputs({**USER, "token_uri": f"{server.url}/token"})
+    source, made = credential_source.parse(read), login(read)
     echo = {"error": "invalid_grant", "error_description": "bad 1//refresh-secret-token and client-secret-1"}
     server.order(Ordered(400, json.dumps(echo).encode()))
     with pytest.raises(CredentialsError) as caught:
@@ -795,10 +857,10 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
     """The same for the same key however it was given, another for another key, the user's own with `state-key`."""
     key = key_of(server)
     encoded = base64.b64encode(json.dumps(key).encode()).decode()
-    plain, same = login(asked(key)).seal_key, login(asked(encoded)).seal_key
-    other = login(asked(service_account(private_key=other_key()))).seal_key
+    plain, same = login(read_inputs(key)).seal_key, login(read_inputs(encoded)).seal_key
+    other = login(read_inputs(service_account(private_key=other_key()))).seal_key
     own = login(keyless(server, **{"state-key": "x" * 20})).seal_key
     assert plain == same
     assert plain is not None
     assert own is not None
-    assert len({plain, other, own, login(asked(USER)).seal_key}) == 4
+    assert len({plain, other, own, login(read_inputs(USER)).seal_key}) == 4

@@ -40,7 +40,7 @@ def given(google: Emulator, **changes: str) -> dict[str, str]:
     return inputs | {name.replace("_", "-"): value for name, value in changes.items()}
 
 
-def asked(google: Emulator, *names: str) -> list[int]:
+def request_counts(google: Emulator, *names: str) -> list[int]:
     """How often each operation was asked for."""
     return [google.state()["requests"].get(name, 0) for name in names]
 
@@ -55,7 +55,7 @@ def test_a_slow_upload_outlives_three_tokens(machine: MakeRunner) -> None:
         bundle(runner.workspace, size=7_000_000)
         step = runner.step(given(google, chunk_size="512KiB"))
         assert (step.code, step.outputs.get("committed")) == (0, "true"), step.log
-        rounds = asked(google, OIDC, STS, ACT_AS)
+        rounds = request_counts(google, OIDC, STS, ACT_AS)
         assert min(rounds) >= 1 + 3
         assert len(set(rounds)) == 1, "each access token takes a fresh token of GitHub's"
         assert step.outputs["bytes-resent"] == "0"
@@ -123,7 +123,7 @@ def test_acting_for_a_user_signs_through_iam(machine: MakeRunner, google: Emulat
     inputs = given(google, target="gmail", files="", tracks="", impersonate_user="release@example.com")
     step = runner.step({**inputs, **mail})
     assert step.code == 0, step.log
-    assert asked(google, SIGN, ACT_AS) == [1, 0]
+    assert request_counts(google, SIGN, ACT_AS) == [1, 0]
     assert len(google.state()["messages"]) == 1
     assert google.state()["tokens"][-1]["subject"] == "release@example.com"
     assert leaks(runner, google, step) == []
@@ -156,6 +156,6 @@ def test_the_file_of_the_auth_action_works_as_it_comes(machine: MakeRunner, goog
     runner.more = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
     step = runner.step({"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": google.url})
     assert (step.code, step.outputs.get("committed")) == (0, "true"), step.log
-    assert asked(google, OIDC, STS, ACT_AS) == [1, 1, 1]
+    assert request_counts(google, OIDC, STS, ACT_AS) == [1, 1, 1]
     path.unlink()
     assert leaks(runner, google, step) == []

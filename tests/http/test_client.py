@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.raw_server import answer, read_head, read_request, reset, serving
-from uploader.credentials.exchange import Exchange, Unavailable
-from uploader.errors import CredentialsError, InputError, ServiceError
-from uploader.http.client import LARGEST_ANSWER, HttpClient, Limits
-from uploader.http.connection import session
+from uploader.credentials.token_request import TokenRequest, Unavailable
+from uploader.errors import CredentialsError, InputError, ProtocolError, ServiceError
+from uploader.http.client import HttpClient, Limits
+from uploader.http.connection import LARGEST_ANSWER
 from uploader.http.messages import Body, ConnectionBroke, Request, Response, Span
 
 QUICK = Limits(connect=5, stall=0.3, answer=0.5)
@@ -38,6 +38,11 @@ def blocks(size: int) -> Iterator[bytes]:
 def transport() -> HttpClient:
     """A fresh transport."""
     return HttpClient()
+
+
+def token_request() -> TokenRequest:
+    """What a login sends its requests with."""
+    return TokenRequest(HttpClient(), on_secret=lambda _: None)
 
 
 @pytest.fixture(scope="session")
@@ -258,6 +263,48 @@ def test_a_huge_answer_is_cut(transport: HttpClient) -> None:
     assert got.json() is None
 
 
+# What http.client reads to the end of the connection, however far that is, and what it skips however often it comes.
+ENDLESS = {
+    "a negative chunk size": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 65536),
+    "a negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", b"x" * 65536),
+    "no length": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
+    "chunks without end": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"8000\r\n" + b"x" * 32768 + b"\r\n",
+    ),
+    "trailers without end": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"Name: value\r\n" * 5000),
+    "heads without end": (b"", b"HTTP/1.1 100 Continue\r\nName: value\r\n\r\n" * 2000),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("login", [False, True], ids=["api", "login"])
+def test_no_answer_is_read_without_end(name: str, login: bool) -> None:
+    """Whatever an answer says about its length, little more than the cap is taken off the socket: 4 MiB, a login 1."""
+    head, part = ENDLESS[name]
+    sent = 0
+
+    def serve(connection: socket.socket) -> None:
+        nonlocal sent
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        read_request(connection)
+        connection.sendall(head)
+        for _ in range((64 << 20) // len(part)):
+            connection.sendall(part)
+            sent += len(part)
+
+    with serving(serve) as url:
+        if login:
+            with pytest.raises((Unavailable, ProtocolError)):
+                token_request()(url, method="POST", body=b"grant_type=x")
+        else:
+            try:
+                assert len(HttpClient().send(put(url), (), "", Limits(answer=20)).body) == LARGEST_ANSWER
+            except ConnectionBroke as broke:
+                assert broke.broken.why == "the answer was too large"  # noqa: PT017  # both ends are right
+    assert sent < ((1 if login else 4) << 20) + (8 << 20)  # what the sockets' own buffers hold, as well
+
+
 @pytest.mark.parametrize(
     "nonsense",
     [
@@ -350,9 +397,9 @@ def test_a_client_certificate_is_shown_to_its_own_server_only(
         connection.sendall(answer(200, b"{}", "Connection: close"))
 
     with serving(serve, tls=context) as url:
-        for mine in (None, str(certificate), None):
-            with session() as once:
-                once.get(url, cert=mine, timeout=5)
+        client = HttpClient()
+        for mine in (None, (str(certificate), str(certificate)), None):
+            assert client.send(put(url)._replace(client_certificate=mine), (), "", QUICK).status == 200
     assert shown == [False, True, False]
 
 
@@ -388,6 +435,15 @@ def test_abort_breaks_a_request_at_once(transport: HttpClient) -> None:
     assert time.monotonic() - began < 5
 
 
+def test_nothing_is_sent_after_an_abort(transport: HttpClient) -> None:
+    """A request that was about to begin when the run was asked to end ends before its first byte."""
+    heads: list[bytes] = []
+    transport.abort()
+    with serving(lambda connection: heads.append(connection.recv(1))) as url, pytest.raises(ConnectionBroke):
+        transport.send(put(url), (), "token", Limits())
+    assert heads in ([], [b""])
+
+
 def test_a_proxy_from_the_environment_is_used(transport: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """With HTTP_PROXY the request goes to the proxy, and NO_PROXY takes it back."""
     heads: list[bytes] = []
@@ -409,10 +465,9 @@ def test_a_client_certificate_that_is_missing_is_named(certificate: Path, monkey
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
-    exchange = Exchange(on_secret=lambda _: None, clock=time.monotonic)
     gone = str(certificate.with_name("gone.pem"))
     with serving(lambda _: None, tls=context) as url, pytest.raises(CredentialsError, match="client certificate"):
-        exchange(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
+        token_request()(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
 
 
 @pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
@@ -426,8 +481,7 @@ def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
             time.sleep(0.05)
             connection.sendall(b"x")
 
-    exchange = Exchange(on_secret=lambda _: None, clock=time.monotonic)
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(Unavailable):
-        exchange(url, method="POST", body=b"grant_type=x", timeout=0.5)
+        token_request()(url, method="POST", body=b"grant_type=x", timeout=0.5)
     assert time.monotonic() - began < 1.5

@@ -18,7 +18,7 @@ from tests.soak import releases, troubles
 from tests.soak.releases import Release
 from tests.support import secret_watch
 from tests.support.job import Job
-from uploader import inputs, plan, setup
+from uploader import authentication, inputs, plan, setup
 from uploader.cancellation import Cancellation
 from uploader.errors import IntegrityError, Interrupted, UploaderError
 from uploader.outputs import make_reporter
@@ -153,8 +153,8 @@ class Chaos:
         try:
             with ExitStack() as stack, suppress(troubles.Killed):
                 planned = plan.make(asked, problems)
-                who = setup.login(planned, speak, stop, stack, clock.clock())
-                driver = setup.engine(planned, who, speak, stack, transport)
+                who = authentication.authenticate(planned, speak, stop, stack, clock=clock.clock(), client=transport)
+                driver = setup.engine(planned, who, speak, stack)
                 driver.run(planned.prepared.flow())
                 driver.settle(ok=True)
                 code = "0"

@@ -10,7 +10,7 @@ import base64
 import json
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -103,6 +103,7 @@ class TokenServer:
         self.seen: list[Seen] = []
         self.ordered: list[Ordered] = []
         self.lifetime: object = 3600
+        self.before_answer: Callable[[], None] = lambda: None
         self.issued: list[str] = []
         self._lock = threading.Lock()
         self.url = ""
@@ -116,9 +117,10 @@ class TokenServer:
         return [seen.path for seen in self.seen]
 
     def answer(self, seen: Seen) -> Ordered:
-        """The ordered answer, or the regular one."""
+        """The ordered answer, or the regular one, after `before_answer`."""
         with self._lock:
             self.seen.append(seen)
+            self.before_answer()
             if self.ordered:
                 return self.ordered.pop(0)
             try:

@@ -1,4 +1,4 @@
-"""Turns what was given into a checked `Source`, without network; no complaint repeats any part of a credential.
+"""Checks the credentials that were given, without network; no complaint repeats any part of a credential.
 
 Nothing heavy is imported here: a malformed credential is refused before google-auth would have been loaded.
 """
@@ -12,13 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uploader.credentials import checks
+from uploader.credentials import configuration_checks as checks
 from uploader.errors import InputError, Problem
-
-if TYPE_CHECKING:
-    from uploader.inputs import Inputs
+from uploader.inputs import Inputs
 
 LARGEST_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."
@@ -28,7 +26,7 @@ KEYLESS, DEFAULT = "keyless", "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CredentialSource:
     """Checked credentials. `kind` is google-auth's type, or `keyless`, or `default` (whatever google-auth finds).
 
     `account` is who acts, for people; `info` the configuration in google-auth's format, with a repaired private key;
@@ -45,7 +43,7 @@ class Source:
     file: Path | None = None
 
 
-def parse(inputs: Inputs) -> Source:
+def parse(inputs: Inputs) -> CredentialSource:
     """What the inputs say about credentials, in the contract's order: given, keyless, the environment's, the machine's.
 
     Reads at most one file. Raises InputError with every mistake found.
@@ -72,7 +70,7 @@ def _contradictions(inputs: Inputs) -> Iterator[Problem]:
         yield Problem("service-account", "not given.", "the e-mail address of the account to act as.")
 
 
-def _chosen(inputs: Inputs) -> Source:
+def _chosen(inputs: Inputs) -> CredentialSource:
     if inputs.workload_identity_provider:
         return _keyless(inputs)
     workspace = inputs.platform.workspace
@@ -83,7 +81,7 @@ def _chosen(inputs: Inputs) -> Source:
     return _machine()
 
 
-def _machine() -> Source:
+def _machine() -> CredentialSource:
     """The user's gcloud login, held to the same checks as any other; else what google-auth finds by itself."""
     name = "application default credentials"
     try:
@@ -91,10 +89,10 @@ def _machine() -> Source:
             return _configured(name, GCLOUD, Path())
     except (RuntimeError, OSError):  # a container's user may have no home
         pass
-    return Source(DEFAULT, name, "the machine")
+    return CredentialSource(DEFAULT, name, "the machine")
 
 
-def _keyless(inputs: Inputs) -> Source:
+def _keyless(inputs: Inputs) -> CredentialSource:
     """The configuration that google-github-actions/auth would write, without the place that the token comes from."""
     account = inputs.service_account or inputs.workload_identity_provider
     info = {
@@ -105,10 +103,10 @@ def _keyless(inputs: Inputs) -> Source:
     if inputs.service_account:
         info["service_account_impersonation_url"] = checks.impersonation_url(inputs.service_account)
     tokens = (inputs.platform.oidc_request_token, inputs.platform.id_token)
-    return Source(KEYLESS, account, "workload-identity-provider", info, tuple(filter(None, tokens)))
+    return CredentialSource(KEYLESS, account, "workload-identity-provider", info, tuple(filter(None, tokens)))
 
 
-def _configured(origin: str, given: str, workspace: Path) -> Source:
+def _configured(origin: str, given: str, workspace: Path) -> CredentialSource:
     """JSON, base64 of JSON, or the path of a file that holds one of the two."""
     text = _text(origin, given, workspace)
     info, problems = checks.check(_json(origin, text))
@@ -117,7 +115,7 @@ def _configured(origin: str, given: str, workspace: Path) -> Source:
     secrets = [*_named_secrets(info), *_whole(text, given), json.dumps(info, separators=(",", ":"))]
     file = workspace / Path(given).expanduser() if _unwrapped(given) is None else None
     known = tuple(dict.fromkeys(secrets))
-    return Source(info["type"], checks.account(info), origin, info, known, _lasting(info), file)
+    return CredentialSource(info["type"], checks.account(info), origin, info, known, _lasting(info), file)
 
 
 def _text(origin: str, given: str, workspace: Path) -> str:
@@ -202,5 +200,5 @@ def _lasting(info: Mapping[str, Any]) -> bytes | None:
     return _lasting(nested) if isinstance(nested, Mapping) else None
 
 
-def _may_delegate(source: Source) -> bool:
+def _may_delegate(source: CredentialSource) -> bool:
     return source.kind == "service_account" or bool(source.info.get("service_account_impersonation_url"))

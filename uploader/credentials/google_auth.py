@@ -1,4 +1,4 @@
-"""google-auth's credential objects for a checked `Source`, and the one place where its exceptions are translated."""
+"""google-auth's objects for checked credentials, and the one place where its exceptions are translated."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 from cryptography.exceptions import UnsupportedAlgorithm
 from google.auth import exceptions
 
-from uploader.credentials import checks
-from uploader.credentials.exchange import CURE, Exchange, Unavailable
+from uploader.credentials import configuration_checks as checks
+from uploader.credentials.credential_source import CredentialSource
+from uploader.credentials.token_request import CURE, TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UploaderError
 
 if TYPE_CHECKING:
     from google.auth.identity_pool import SubjectTokenSupplier
 
-    from uploader.credentials.credential_source import Source
-
 # All that google-auth is known to raise on a damaged configuration, an unreadable file or an answer of another shape.
-FOREIGN = (
+GOOGLE_AUTH_RAISES = (
     exceptions.GoogleAuthError,
     UnsupportedAlgorithm,
     ValueError,
@@ -48,11 +47,13 @@ class Token:
     lifetime: float
 
 
-def credentials(source: Source, scopes: Sequence[str], subject: str, supplier: SubjectTokenSupplier | None) -> Any:
+def credentials(
+    source: CredentialSource, scopes: Sequence[str], subject: str, supplier: SubjectTokenSupplier | None
+) -> Any:
     """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
     try:
         return _built(source.kind, source.info, list(scopes), subject or None, supplier)
-    except FOREIGN:
+    except GOOGLE_AUTH_RAISES:
         what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
     raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
 
@@ -76,11 +77,11 @@ def _built(
 
 
 def _service_account(info: Mapping[str, Any], scopes: list[str], subject: str | None) -> Any:
-    """Not by google-auth's own reader, which takes a sixth of the start to validate the key (see `signer`)."""
-    from uploader.credentials.signer import signer
+    """Not by google-auth's own reader, which takes a sixth of the start to validate the key (see `rsa_signer`)."""
+    from uploader.credentials.service_account_key import rsa_signer
 
     return _google("oauth2.service_account").Credentials(
-        signer(info["private_key"], info.get("private_key_id")),
+        rsa_signer(info["private_key"], info.get("private_key_id")),
         service_account_email=info["client_email"],
         token_uri=info["token_uri"],
         scopes=scopes,
@@ -128,19 +129,17 @@ def _google(module: str) -> Any:
     return import_module(f"google.{module}")
 
 
-def ambient(scopes: Sequence[str], exchange: Exchange) -> Any:
+def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
     """What google-auth finds on this machine: gcloud's login elsewhere than usual, or a metadata server.
 
     One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
     """
-    import google.auth
-
     logging.getLogger("google.auth").addHandler(logging.NullHandler())  # its advice is not for our log
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return google.auth.default(scopes=list(scopes), request=exchange)[0]
-    except (Unavailable, UploaderError, *FOREIGN):
+            return _google("auth").default(scopes=list(scopes), request=request)[0]
+    except (Unavailable, UploaderError, *GOOGLE_AUTH_RAISES):
         pass
     raise CredentialsError(
         "There are no credentials.",
@@ -149,18 +148,18 @@ def ambient(scopes: Sequence[str], exchange: Exchange) -> Any:
     )
 
 
-def fetch(credential: Any, exchange: Exchange) -> Token:
+def fetch(credential: Any, request: TokenRequest) -> Token:
     """A fresh access token. Raises Unavailable, CredentialsError, or ProtocolError for an answer that is no token."""
-    exchange.answered = ""
+    request.answered = ""
     words = ""
     try:
-        credential.refresh(exchange)
+        credential.refresh(request)
         return _token(credential.token, credential.expiry)
     except exceptions.GoogleAuthError as caught:
         words = str(caught.args[0]) if caught.args else ""
-    except FOREIGN as caught:
+    except GOOGLE_AUTH_RAISES as caught:
         words = caught.strerror or "" if isinstance(caught, OSError) else ""
-    raise _explained(words, exchange)
+    raise _explained(words, request)
 
 
 def _token(value: object, expiry: datetime | None) -> Token:
@@ -175,10 +174,10 @@ def _token(value: object, expiry: datetime | None) -> Token:
     return Token(value, lifetime)
 
 
-def _explained(words: str, exchange: Exchange) -> UploaderError:
+def _explained(words: str, request: TokenRequest) -> UploaderError:
     """A failure after an answer is the answer's; one before any is this machine's, told in google-auth's words."""
-    if exchange.answered:
-        return ProtocolError(f"{exchange.answered} was asked for a token and answered something else.", cure=CURE)
+    if request.answered:
+        return ProtocolError(f"{request.answered} answered a token request with something else.", cure=CURE)
     said = words.strip().rstrip(".") or "the configured source of the token can't be read"
     return CredentialsError(
         f"There is no token to log in with: {said}.",

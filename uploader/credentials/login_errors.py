@@ -10,7 +10,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         "invalid jwt signature",
         "The key was deleted or disabled, or it belongs to another account.",
-        "Make a new key for the service account and replace the secret.",
+        "Create a new key for the service account and replace the secret.",
     ),
     (
         "reasonable timeframe",
@@ -45,7 +45,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         "invalid_client",
         "`client_id` and `client_secret` do not belong together, or the client was deleted.",
-        "Make the credential anew.",
+        "Create the credential again.",
     ),
     (
         "attribute condition",

@@ -1,7 +1,8 @@
-"""How sockets behave under requests: a stalled write is noticed, an early answer stops the body, an answer has an end.
+"""Connections that notice a stalled write, stop the body when an answer comes early, and limit every answer.
 
-They stand under every request of a run, the login's too. An answer that comes while the body is on its way stops the
-body at once (RFC 9110, section 7.5); the read timeout is the time for the whole answer, however it drips.
+An answer that comes while the body is on its way stops the body at once (RFC 9110, section 7.5). The read timeout is
+the time for the whole answer, however it drips, and no more than a set number of bytes is taken off the socket for it,
+whatever the answer says about its own length.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import lru_cache
 from http.client import HTTPResponse
 from io import BufferedReader, RawIOBase
-from pathlib import Path
 from typing import Any, cast
 
-import requests
-from requests.adapters import HTTPAdapter
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
+from urllib3.connection import HTTPConnection
 
-from uploader.errors import InputError, Problem
 from uploader.http.messages import Block
+
+LARGEST_ANSWER = 4 * 1024 * 1024  # bytes of a body; no resource that these methods return comes near it
+_AROUND_A_BODY = 256 * 1024  # bytes for the head of an answer and for what frames its chunks
+
+
+class AnswerTooLarge(OSError):
+    """The answer goes on beyond what is ever read of one."""
 
 
 class Outgoing:
     """One request on its way: its blocks and limits going down to the connection, what became of it coming back.
 
-    `stall` is how many seconds no byte of it may move.
+    `stall` is how many seconds no byte of it may move, `largest` how many bytes the body of its answer may have.
     """
 
-    def __init__(self, blocks: Iterable[Block], stall: float) -> None:
+    def __init__(self, blocks: Iterable[Block], stall: float, largest: int = LARGEST_ANSWER) -> None:
         self._blocks = blocks
         self.stall = stall
+        self.largest = largest
         self.sent_whole = False
         self.aborted = False
         self.connection: WatchedConnection | None = None
@@ -108,11 +109,12 @@ class WatchedConnection(HTTPConnection):
     def response_class(  # type: ignore[override]  # a class there; http.client does nothing but call it
         self, sock: Any, *args: Any, **options: Any
     ) -> HTTPResponse:
-        """http.client's response, over a reader with the early bytes in front and a deadline for the whole."""
+        """http.client's response over a reader that begins with the early bytes and is limited in time and size."""
         response = HTTPResponse(sock, *args, **options)
         raw: Any = response.fp.detach()
         # urllib3 has set `timeout` to the read timeout by now, which here is the time for the whole answer.
-        response.fp = BufferedReader(_Answer(raw, sock, self._early, float(self.timeout or 0)))
+        reader = AnswerReader(raw, sock, self._early, float(self.timeout or 0), self._outgoing.largest + _AROUND_A_BODY)
+        response.fp = BufferedReader(reader)
         return response
 
     @property
@@ -126,54 +128,31 @@ class WatchedConnection(HTTPConnection):
         super().close()
 
 
-class WatchedTLSConnection(WatchedConnection, HTTPSConnection):
-    """The same over TLS, with the trusted certificates read once a process: urllib3 reads them for each connection."""
+class AnswerReader(RawIOBase):
+    """The reading side of a connection for one answer: `seconds` and `size` in bytes limit the answer as a whole.
 
-    def connect(self) -> None:
-        """Connects. Raises `InputError` when the file of trusted certificates holds none."""
-        if self.ssl_context is None:
-            shared = _trusting(self.ca_certs, self.ca_cert_dir)
-            # urllib3 would load a client's own certificate into what is shared, and judges a proxy that speaks TLS
-            # itself by the authorities of a file only.
-            if not self.cert_file and (self.proxy is None or self.proxy.scheme == "http"):
-                self.ssl_context = shared
-                self.ca_certs = self.ca_cert_dir = None
-        super().connect()
-
-
-@lru_cache
-def _trusting(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """A context that trusts whom the file or the folder names. To read the usual file takes 13 ms."""
-    context = create_urllib3_context()
-    try:
-        context.load_verify_locations(file, folder)
-    except OSError:
-        what = f"no certificates can be read from {file or folder}."
-        accepted = "a file of certificates in PEM form."
-        raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
-    context.set_alpn_protocols(ALPN_PROTOCOLS)
-    context.set_alpn_protocols = _leave  # type: ignore[method-assign]  # of this one context, see there
-    return context
-
-
-def _leave(alpn_protocols: Iterable[str]) -> None:
-    """Leaves the protocols as they are: urllib3 sets them again for each connection.
-
-    That would free memory which the handshake of another connection, in another thread, may be reading.
+    The limit is on what really comes from the socket. http.client reads to the end of the connection where an answer
+    gives a negative length or chunk size, and a server can make that end never come.
     """
 
-
-class _Answer(RawIOBase):
-    """The reading side of a connection, bounded in time as a whole: a server that drips bytes can't hold a run."""
-
-    def __init__(self, raw: Any, sock: socket.socket, early: bytes, seconds: float) -> None:
+    def __init__(self, raw: Any, sock: socket.socket, early: bytes, seconds: float, size: int) -> None:
         self._raw, self._sock, self._early = raw, sock, early
         self._deadline = time.monotonic() + seconds
+        self._left = size
 
     def readable(self) -> bool:
+        """True, as `io` wants to hear."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Raises `AnswerTooLarge` or `TimeoutError` at the limits."""
+        if self._left <= 0:
+            raise AnswerTooLarge
+        count = self._read(memoryview(buffer)[: self._left])
+        self._left -= count
+        return count
+
+    def _read(self, buffer: memoryview) -> int:
         if self._early:
             count = min(len(self._early), len(buffer))
             buffer[:count], self._early = self._early[:count], self._early[count:]
@@ -185,52 +164,6 @@ class _Answer(RawIOBase):
         return cast(int, self._raw.readinto(buffer))
 
     def close(self) -> None:
+        """Closes the socket's side, too."""
         self._raw.close()
         super().close()
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = WatchedConnection
-
-
-class _PoolTLS(HTTPSConnectionPool):
-    ConnectionCls = WatchedTLSConnection
-
-
-_POOLS = {"http": _Pool, "https": _PoolTLS}
-
-
-def session(connections: int = 1, *, direct: bool = False) -> requests.Session:
-    """A session of requests with careful connections, so many of which are kept open for each host.
-
-    `direct` leaves the system's proxies aside.
-    """
-    made = requests.Session()
-    made.trust_env = not direct
-    adapter = _Adapter(pool_connections=connections, pool_maxsize=connections, max_retries=0)
-    for scheme in ("https://", "http://"):
-        made.mount(scheme, adapter)
-    return made
-
-
-class _Adapter(HTTPAdapter):
-    """requests' adapter with careful connections, direct and through a proxy."""
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """See HTTPAdapter, which looks at the file before each request; here it may go once it was read."""
-        del url, cert
-        trusted = verify if isinstance(verify, str) else DEFAULT_CA_BUNDLE_PATH
-        folder = Path(trusted).is_dir()
-        conn.cert_reqs = "CERT_REQUIRED"
-        conn.ca_certs, conn.ca_cert_dir = (None, trusted) if folder else (trusted, None)
-
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """See HTTPAdapter: the pools for direct connections."""
-        super().init_poolmanager(*args, **options)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
-
-    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        """See HTTPAdapter: the pools behind a proxy."""
-        manager = super().proxy_manager_for(proxy, **options)
-        manager.pool_classes_by_scheme = _POOLS
-        return manager

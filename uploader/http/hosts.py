@@ -1,31 +1,87 @@
-"""Which hosts may see the bearer token (the endpoint's own, Google's API hosts), and what of a session is secret."""
+"""Which hosts are trusted, decided in this one place: Google's own, this machine, and whoever answers at the endpoint.
+
+A URL about whose host parsers could disagree (a user name, a backslash, control characters, no ASCII) points nowhere
+here, and is trusted with nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, parse_qsl, urljoin, urlsplit
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
-_GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")  # and no character about which parsers could disagree
-_SHORTEST = 6  # characters; less is no secret, and could be a word of the service's own
+_GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
+_METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?")  # link-local, RFC 3927
+_SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
-def trusted(uri: str, endpoint: str) -> bool:
-    """Whether a session URI may be followed from `endpoint`: same scheme, host and port, or https on googleapis.com.
+class Origin(NamedTuple):
+    """Where a URL points to: its scheme and host in lower case, its port even where the URL leaves it out."""
 
-    A URI with a user name, control characters or a broken port is never trusted: parsers disagree about those.
-    """
-    if not uri.isascii() or any(not character.isprintable() or character in " \\" for character in uri):
-        return False
+    scheme: str
+    host: str
+    port: int
+
+
+NOWHERE = Origin("", "", 0)
+
+
+def origin(url: str) -> Origin:
+    """The origin of an http or https URL; `NOWHERE` for anything else, and where parsers could disagree about it."""
+    if not url.isascii() or any(not character.isprintable() or character in " \\" for character in url):
+        return NOWHERE
     try:
-        there, here = urlsplit(uri), urlsplit(endpoint)
-        origin, own = _origin(there), _origin(here)
+        parts = urlsplit(url)
+        port = _DEFAULT_PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
+    except ValueError:
+        return NOWHERE
+    if "@" in parts.netloc or not parts.hostname or parts.scheme not in _DEFAULT_PORTS or not port:
+        return NOWHERE
+    return Origin(parts.scheme, parts.hostname, port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address, without brackets, can only be this machine."""
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-    if "@" in there.netloc or not there.hostname:
-        return False
-    google = origin == ("https", there.hostname, 443) and _GOOGLE.fullmatch(there.hostname) is not None
-    return origin == own or google
+
+
+def on_loopback(url: str) -> bool:
+    """Whether the URL points to this machine."""
+    return is_loopback(origin(url).host)
+
+
+def is_google(url: str) -> bool:
+    """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
+    scheme, host, port = origin(url)
+    return (scheme, port) == ("https", 443) and _GOOGLE.fullmatch(host) is not None
+
+
+def is_secure(url: str) -> bool:
+    """Whether the URL is https, or http on loopback: nobody on the way reads what is sent there."""
+    return origin(url).scheme == "https" or on_loopback(url)
+
+
+def is_metadata_server(url: str) -> bool:
+    """Whether the URL points to the metadata server that a cloud machine asks about itself, on a link-local address."""
+    return _METADATA.fullmatch(origin(url).host) is not None
+
+
+def trusted(uri: str, endpoint: str) -> bool:
+    """Whether the token may follow a session URI named by `endpoint`: its own origin, or Google's API hosts."""
+    return is_google(uri) or origin(uri) == origin(endpoint) != NOWHERE
+
+
+def moved(url: str, root: str) -> str:
+    """A URL on Google's hosts moved to the root URL `root`, such as an emulator's; any other URL as it is."""
+    if not root or not is_google(url):
+        return url
+    parts = urlsplit(url)
+    return root + parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def absolute(uri: str, endpoint: str) -> str:
@@ -42,11 +98,6 @@ def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
         parts = urlsplit(uri)
     except ValueError:
         return (uri,)
-    values = [value for _, value in parse_qsl(parts.query)]
-    found = [piece for piece in (*parts.path.split("/"), *values) if len(piece) >= _SHORTEST and piece not in endpoint]
+    pieces = (*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
+    found = [piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint]
     return (uri, f"{parts.path}?{parts.query}", *found)
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    port = _DEFAULT_PORTS.get(parts.scheme) if parts.port is None else parts.port
-    return parts.scheme, parts.hostname, port

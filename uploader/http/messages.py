@@ -37,17 +37,17 @@ EMPTY = Body()
 
 
 class Request(NamedTuple):
-    """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport."""
+    """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport.
+
+    `client_certificate` names the files, in PEM form, that the client proves itself with in the TLS handshake: the
+    certificate and its key.
+    """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     body: Body = EMPTY
-
-    def header(self, name: str) -> str | None:
-        """The value of a header, whatever its case; None when it is absent."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
+    client_certificate: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, init=False)

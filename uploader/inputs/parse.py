@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from uploader.http.hosts import is_loopback
+
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
 LONGEST_SHOWN = 80
@@ -230,16 +232,6 @@ def shard(value: str) -> tuple[int, int] | None:
 def folder(value: str) -> Path | None:
     """A folder's path."""
     return Path(line(value))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address, without brackets, can only be this machine."""
-    from ipaddress import ip_address  # only a run with an endpoint of its own pays for it
-
-    try:
-        return host.lower() == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def endpoint(value: str) -> str:

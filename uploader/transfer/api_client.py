@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from uploader.credentials.token_prefetch import TokenSource
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
 from uploader.http.client import Limits, Transport
 from uploader.http.hosts import trusted
@@ -13,7 +14,6 @@ from uploader.http.messages import Block, Broken, ConnectionBroke, Request, Resp
 from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.retrier import Retrier, RetryPolicy
-from uploader.transfer.token_prefetch import Login
 
 # Headers that say how far an upload is, and hold no secret.
 _TELLING = (
@@ -54,14 +54,14 @@ class ApiClient:
     def __init__(
         self,
         transport: Transport,
-        login: Login,
+        tokens: TokenSource,
         policy: RetryPolicy,
         settings: TransferSettings,
         debug: Callable[[str], None] | None = None,
     ) -> None:
         self._debug = debug
         self._transport = transport
-        self._login = login
+        self._tokens = tokens
         self._settings = settings
         self.policy = policy
 
@@ -86,7 +86,7 @@ class ApiClient:
         if self._settings.quota_project:
             header = ("X-Goog-User-Project", self._settings.quota_project)
             request = request._replace(headers=(*request.headers, header))
-        token = self._login.token()
+        token = self._tokens.token()
         self.policy.cancellation.check()
         self.policy.begin()
         began = self.policy.clock.monotonic()
@@ -103,7 +103,7 @@ class ApiClient:
         """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""
         if not retrier.may_renew():
             raise refusal(answer, "the request")
-        self._login.renew()
+        self._tokens.renew()
 
     def answer(
         self,

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from uploader.credentials.token_prefetch import TokenPrefetch
 from uploader.errors import CredentialsError
-from uploader.transfer.token_prefetch import TokenPrefetch
 
 
 class Slow:

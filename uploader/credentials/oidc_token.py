@@ -1,20 +1,18 @@
-"""The CI system's own OIDC token, fetched anew for each exchange: GitHub's lives five minutes only."""
+"""The CI system's own OIDC token for a keyless login, fetched anew for each exchange: GitHub's lives five minutes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from google.auth.identity_pool import SubjectTokenSupplier
 
-from uploader.credentials import checks
+from uploader.credentials.token_request import TokenRequest
 from uploader.errors import CredentialsError, ProtocolError
+from uploader.http.hosts import is_secure
 from uploader.http.messages import Response
-
-if TYPE_CHECKING:
-    from uploader.credentials.exchange import Exchange
-    from uploader.inputs import Inputs
-    from uploader.inputs.platform import Platform
+from uploader.inputs import Inputs
+from uploader.inputs.platform import Platform
 
 GITHUB_CURE = (
     "Give the job `permissions: id-token: write` (and `contents: read`, which it then no longer has by itself)."
@@ -32,13 +30,13 @@ class GitHubToken(SubjectTokenSupplier):
         self._url = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
         self._bearer = bearer
 
-    def get_subject_token(self, context: object, request: Exchange) -> str:  # noqa: ARG002  # google-auth's signature
+    def get_subject_token(self, context: object, request: TokenRequest) -> str:  # noqa: ARG002  # google-auth's signature
         """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its answer holds none."""
         headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
         try:
             answer = request(self._url, headers=headers)
         except CredentialsError as caught:
-            why = "GitHub takes the job's request for an OIDC token as not permitted, or the job has ended."
+            why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
             raise CredentialsError(caught.what, cause=why, cure=GITHUB_CURE) from None
         token = (Response(200, body=answer.data).json() or {}).get("value")
         if not isinstance(token, str) or not token:
@@ -52,7 +50,7 @@ class GivenToken(SubjectTokenSupplier):
     def __init__(self, token: str) -> None:
         self._token = token
 
-    def get_subject_token(self, context: Any, request: Exchange) -> str:  # noqa: ARG002  # google-auth calls it so
+    def get_subject_token(self, context: Any, request: TokenRequest) -> str:  # noqa: ARG002  # google-auth calls it so
         """The token as it was given."""
         return self._token
 
@@ -61,17 +59,17 @@ def supplier(inputs: Inputs) -> SubjectTokenSupplier:
     """Where this job's OIDC token comes from. Raises CredentialsError, before anything is sent, when there is none."""
     platform = inputs.platform
     if platform.oidc_request_url and platform.oidc_request_token:
-        if not checks.secure(platform.oidc_request_url):
+        if not is_secure(platform.oidc_request_url):
             raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", cure=GITHUB_CURE)
         # The full name with https:, one of the two audiences that a provider accepts unless it is told otherwise.
         audience = f"https://iam.googleapis.com/{inputs.workload_identity_provider}"
         return GitHubToken(platform.oidc_request_url, platform.oidc_request_token, audience)
     if platform.id_token:
         return GivenToken(platform.id_token)
-    raise _none(platform)
+    raise _no_token(platform)
 
 
-def _none(platform: Platform) -> CredentialsError:
+def _no_token(platform: Platform) -> CredentialsError:
     if platform.kind == "github":
         what = "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set."
         return CredentialsError(what, cause="The job has no permission `id-token: write`.", cure=GITHUB_CURE)

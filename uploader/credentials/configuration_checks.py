@@ -1,4 +1,4 @@
-"""What each type of credential configuration must hold, and which hosts it may send a secret to.
+"""What each type of credential configuration must hold; where it may send a secret, `http.hosts` says.
 
 Complaints name fields, never values.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from uploader.inputs.parse import is_loopback
+from uploader.http.hosts import is_google, is_metadata_server, is_secure, on_loopback
 
 SERVICE_ACCOUNT, USER = "service_account", "authorized_user"
 EXTERNAL, EXTERNAL_USER = "external_account", "external_account_authorized_user"
@@ -28,7 +28,6 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 ADDRESS = re.compile(r"[^\s@/?#]+@[^\s@/?#]+")
 PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
-METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal")
 RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendix A.1
 
 
@@ -61,7 +60,7 @@ def check(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, Any]
         info = {**info, "private_key": key}
         problems += [complaint] if complaint else []
     if kind == SERVICE_ACCOUNT and not ADDRESS.fullmatch(str(info.get("client_email") or "absent@told.above")):
-        problems.append("`client_email` is no address.")
+        problems.append("`client_email` is not an e-mail address.")
     if kind == EXTERNAL:
         problems += _token_source(info.get("credential_source"))
     if kind == IMPERSONATED:
@@ -112,55 +111,27 @@ def _unknown(info: Mapping[str, Any]) -> str:
     if isinstance(info.get("installed"), dict) or isinstance(info.get("web"), dict):
         return "an OAuth client, which is no credential by itself; what is needed is a service-account key."
     known = ", ".join(f"`{kind}`" for kind in REQUIRED)
-    return f"the field `type` is missing or none of {known}."
+    return f"the field `type` is missing, or is not one of {known}."
 
 
 def _missing(info: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     absent = [f"`{name}`" for name in names if not is_text(info.get(name))]
     if absent:
         plural = "fields" if len(absent) > 1 else "field"
-        yield f"the {plural} {', '.join(absent)} of this `{info['type']}` configuration must be there as text."
+        yield f"the {plural} {', '.join(absent)} of this `{info['type']}` configuration must be present, as text."
 
 
 def _urls(info: Mapping[str, Any]) -> Iterator[str]:
     """A user's own token_uri may be any https host; federation is configured by others, so its secrets go to Google."""
-    for name, safe, where in (
-        ("token_uri", secure, "https, or http on loopback"),
-        ("token_url", google, "https on a googleapis.com host, or a loopback address"),
-        (IMPERSONATION, google, "https on a googleapis.com host, or a loopback address"),
-    ):
+    for name in ("token_url", IMPERSONATION):
         url = info.get(name)
-        if url is not None and not (isinstance(url, str) and safe(url)):
-            yield f"the URL in `{name}` must be {where}."
+        if url is not None and not (isinstance(url, str) and (is_google(url) or on_loopback(url))):
+            yield f"the URL in `{name}` must be https on a googleapis.com host, or a loopback address."
+    url = info.get("token_uri")
+    if url is not None and not (isinstance(url, str) and is_secure(url)):
+        yield "the URL in `token_uri` must be https, or http on loopback."
     if is_text(info.get(IMPERSONATION)) and not principal(info[IMPERSONATION]):
         yield f"the URL in `{IMPERSONATION}` must end with `/serviceAccounts/ACCOUNT:generateAccessToken`."
-
-
-def secure(url: str) -> bool:
-    """Whether it is https with a host, or http on loopback; no user name inside."""
-    return _host_is(url, lambda scheme, host: scheme == "https" or is_loopback(host))
-
-
-def google(url: str) -> bool:
-    """Whether it is https on googleapis.com or below it, or on loopback."""
-    return _host_is(
-        url, lambda scheme, host: (scheme == "https" and f".{host}".endswith(".googleapis.com")) or is_loopback(host)
-    )
-
-
-def local(url: str) -> bool:
-    """As `secure`, or http on the link-local address where a machine's metadata server lives (RFC 3927)."""
-    return secure(url) or _host_is(url, lambda _, host: bool(METADATA.fullmatch(host)))
-
-
-def _host_is(url: str, allowed: Callable[[str, str], bool]) -> bool:
-    try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").rstrip("."), parts.port or 443
-    except ValueError:
-        return False
-    plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url and "@" not in parts.netloc
-    return plain and parts.scheme in ("https", "http") and bool(host) and port > 0 and allowed(parts.scheme, host)
 
 
 def _universe(info: Mapping[str, Any]) -> Iterator[str]:
@@ -172,7 +143,7 @@ def _token_source(source: object) -> list[str]:
     if not isinstance(source, dict) or not source:
         return ["the field `credential_source` must be an object that says where the token comes from."]
     url = source.get("url")
-    if url is not None and not (isinstance(url, str) and local(url)):
+    if url is not None and not (isinstance(url, str) and (is_secure(url) or is_metadata_server(url))):
         return ["the URL in `credential_source` must be https, or http on loopback or a metadata server."]
     return []
 

@@ -6,7 +6,7 @@ import threading
 from typing import Protocol
 
 
-class Login(Protocol):
+class TokenSource(Protocol):
     """What the transfer needs of credentials: a token that lasts, and a fresh one after a 401."""
 
     def token(self) -> str:
@@ -17,27 +17,27 @@ class Login(Protocol):
 
 
 class TokenPrefetch:
-    """A login whose first token is fetched from now on. A login that failed then has failed for the whole run."""
+    """A source whose first token is fetched from now on. A login that failed then has failed for the whole run."""
 
-    def __init__(self, login: Login) -> None:
-        self._login = login
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._begin, daemon=True)
+        self._thread = threading.Thread(target=self._fetch_first, daemon=True)
         self._thread.start()
 
     def token(self) -> str:
-        """See `Login.token`. Raises what the login raises."""
+        """See `TokenSource.token`. Raises what the source raises."""
         self._thread.join()
         if self._error:
             raise self._error
-        return self._login.token()
+        return self._source.token()
 
     def renew(self) -> None:
-        """See `Login.renew`."""
-        self._login.renew()
+        """See `TokenSource.renew`."""
+        self._source.renew()
 
-    def _begin(self) -> None:
+    def _fetch_first(self) -> None:
         try:
-            self._login.token()
+            self._source.token()
         except BaseException as error:  # noqa: BLE001  # carried to whoever asks for the token
             self._error = error

@@ -9,7 +9,7 @@ from google.auth.crypt import RSASigner
 SHORTEST = 1024  # bits
 
 
-def signer(pem: str, key_id: str | None) -> RSASigner:
+def rsa_signer(pem: str, key_id: str | None) -> RSASigner:
     """The signer for a key in PEM form. Raises ValueError for one that is damaged, or is no RSA key.
 
     The library's own validation proves both primes prime again, 25 ms at each start. Damage is what happens to a key on

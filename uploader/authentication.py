@@ -1,0 +1,78 @@
+"""Logs in for a plan, and has the first token fetched while the rest of the program is still loaded."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import NamedTuple
+
+from uploader.cancellation import Cancellation
+from uploader.clock import Clock
+from uploader.credentials import login
+from uploader.credentials.token_prefetch import TokenPrefetch, TokenSource
+from uploader.http.client import HttpClient, Transport
+from uploader.inputs import Inputs
+from uploader.outputs import Reporter
+from uploader.plan import Plan
+from uploader.retrier import RetryPolicy
+
+
+class Authenticated(NamedTuple):
+    """What was asked, as whom it is done, where the tokens come from, how a run sends requests and tries again."""
+
+    inputs: Inputs
+    login: login.Login
+    tokens: TokenSource
+    client: Transport
+    policy: RetryPolicy
+
+
+def authenticate(
+    plan: Plan,
+    reporter: Reporter,
+    cancellation: Cancellation,
+    stack: ExitStack,
+    *,
+    clock: Clock | None = None,
+    client: Transport | None = None,
+) -> Authenticated:
+    """Logs in for the plan, or for its rehearsal, which ends with `stack`.
+
+    The clock and the client are the system's own unless given. A refused login is raised by the tokens, where one is
+    needed first.
+    """
+    inputs, source = plan.inputs, plan.source
+    if plan.rehearsal:
+        inputs, source = _rehearse(inputs, reporter, stack), None
+    client = client or HttpClient(connections=inputs.concurrency, direct=plan.rehearsal)
+    cancellation.on_cancel(client.abort)
+    policy = RetryPolicy(clock or Clock(cancellation.sleep), cancellation, inputs.max_retries, inputs.retry_deadline)
+    made = login.load(
+        inputs,
+        plan.prepared.scopes,
+        client,
+        policy,
+        source=source,
+        report=lambda wait: reporter.info(str(wait)),
+        on_secret=reporter.mask,
+    )
+    reporter.info(f"Acting as {made.account}.")
+    # Without scopes this job has nothing to do, and a token for nothing is refused.
+    tokens = TokenPrefetch(made) if plan.prepared.scopes else made
+    return Authenticated(inputs, made, tokens, client, policy)
+
+
+def _rehearse(inputs: Inputs, reporter: Reporter, stack: ExitStack) -> Inputs:
+    """The same inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
+    from google_emulator import Emulator  # only a rehearsal pays for it
+
+    emulator = stack.enter_context(Emulator())
+    reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
+    return replace(
+        inputs,
+        api_endpoint=emulator.url,
+        credentials=json.dumps(emulator.key),
+        workload_identity_provider="",
+        service_account="",
+    )
