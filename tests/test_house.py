@@ -40,6 +40,7 @@ STREET = (
     "signals",
     "clock",
     "cancellation",
+    "problems",
     "errors",
 )
 NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")

@@ -81,7 +81,7 @@ def touched(upload: Upload) -> Upload:
     os.utime(upload.artifact.path, (1, 1))
     status = upload.artifact.path.stat()
     identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    return upload._replace(artifact=replace(upload.artifact, identity=identity))
+    return upload._replace(artifact=upload.artifact._replace(identity=identity))
 
 
 OTHERS: dict[str, Callable[[Upload], Upload]] = {
@@ -90,8 +90,8 @@ OTHERS: dict[str, Callable[[Upload], Upload]] = {
     "query": lambda one: one._replace(endpoint=one.endpoint._replace(query=(("a", "b"),))),
     "metadata": lambda one: one._replace(metadata={"name": "x"}),
     "media type": lambda one: one._replace(media_type="text/html"),
-    "name": lambda one: one._replace(artifact=replace(one.artifact, name="b.bin")),
-    "size": lambda one: one._replace(artifact=replace(one.artifact, size=8)),
+    "name": lambda one: one._replace(artifact=one.artifact._replace(name="b.bin")),
+    "size": lambda one: one._replace(artifact=one.artifact._replace(size=8)),
     "mtime": touched,
     "content": lambda one: one._replace(artifact=in_memory(b"CONTENT")),
 }

@@ -106,7 +106,7 @@ class Note(NamedTuple):
     """A sentence for the log. The answer is None."""
 
     text: str
-    level: Literal["debug", "info", "warning"] = "info"
+    level: Literal["info", "warning"] = "info"
 
 
 class Remember(NamedTuple):

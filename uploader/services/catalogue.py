@@ -35,7 +35,6 @@ class Method(NamedTuple):
     target: str
     id: str
     api: str
-    revision: str
     root: str
     http_method: str
     path: str
@@ -46,7 +45,6 @@ class Method(NamedTuple):
     multipart: bool
     scope: str
     scope_existing: str
-    scopes: tuple[str, ...]
     takes_metadata: bool
     name_field: str
     id_fields: tuple[str, ...]
@@ -70,7 +68,7 @@ def find(target: str) -> Method | None:
 
 def similar(target: str) -> tuple[str, ...]:
     """Up to three targets that look like a mistyped one."""
-    import difflib  # only wanted for a mistake
+    import difflib  # 9 ms that only a mistake pays for
 
     return tuple(difflib.get_close_matches(target, targets(), n=3, cutoff=0.6))
 
@@ -91,7 +89,6 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         target=target,
         id=facts["id"],
         api=facts["api"],
-        revision=api["revision"],
         root=api["root"],
         http_method=facts["http"],
         path=facts["path"],
@@ -102,7 +99,6 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         multipart=facts["multipart"],
         scope=_scope(facts["scope"]),
         scope_existing=_scope(facts["scope_existing"]),
-        scopes=tuple(_scope(name) for name in facts["scopes"]),
         takes_metadata=facts["body"],
         name_field=facts["name_field"],
         id_fields=tuple(field for field in (facts["id_field"], *_USUAL_IDS) if field),

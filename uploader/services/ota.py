@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.services import batch_upload, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 
@@ -32,25 +32,25 @@ _LONGEST_COMMENT = 0xFFFF
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks that there is one whole zip, a deployment and a title. Raises InputError with every problem."""
-    problems = batch_upload.missing(deployment=inputs.deployment, package_title=inputs.package_title)
-    problems += batch_upload.exactly_one(files, "an OTA deployment")
+    problems = Problems()
+    batch_upload.require(problems, deployment=inputs.deployment, package_title=inputs.package_title)
+    batch_upload.require_one(files, "an OTA deployment", problems)
     metadata = {"deployment": inputs.deployment, "package_title": inputs.package_title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for upload in uploads:
-        problems += (*batch_upload.check(upload, inputs), *_zip_problems(upload.artifact))
-    if problems:
-        raise InputError(*dict.fromkeys(problems))
+        batch_upload.check(upload, inputs, problems)
+        if not _is_whole_zip(upload.artifact):
+            what = f"{upload.artifact.name} is not a zip file, or its end is missing."
+            problems.add("files", what, "a whole zip file")
+    problems.raise_if_any()
     return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(ENDPOINT, results))
 
 
-def _zip_problems(file: Artifact) -> tuple[Problem, ...]:
+def _is_whole_zip(file: Artifact) -> bool:
     if file.size is None:
-        return ()  # nobody can look into a stream; the service does
-    if media_types.sniff(media_types.head(file)) == "application/zip" and _has_end(
-        media_types.tail(file, _END_LENGTH + _LONGEST_COMMENT)
-    ):
-        return ()
-    return (Problem("files", f"{file.name} is no zip, or the end of it is missing.", "a whole zip file"),)
+        return True  # nobody can look into a stream; the service does
+    is_zip = media_types.sniff(media_types.head(file)) == "application/zip"
+    return is_zip and _has_end(media_types.tail(file, _END_LENGTH + _LONGEST_COMMENT))
 
 
 def _has_end(last: bytes) -> bool:

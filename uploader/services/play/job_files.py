@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from uploader.errors import InputError, Problem
-from uploader.files.android import companion_files, release_notes, store_listing
+from uploader.files.android import release_notes, store_listing
+from uploader.files.android.expansion import expansion_file
+from uploader.files.android.mapping import mapping_file
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.services.play.edit_api import ExpansionKind
@@ -69,7 +71,7 @@ class _Reader:
         name = self._inputs.mapping_file
         if not name:
             return None
-        return self._try(lambda: companion_files.mapping_file(self._workspace / name, name=name, within=self._within))
+        return self._try(lambda: mapping_file(self._workspace / name, name=name, within=self._within))
 
     def _symbols(self) -> Artifact | None:
         name = self._inputs.debug_symbols
@@ -91,7 +93,7 @@ class _Reader:
 
     def _expansion(self, kind: ExpansionKind, value: str) -> Artifact | int | None:
         name = f"expansion-file-{kind}"
-        return self._try(lambda: companion_files.expansion_file(value, self._workspace, name, within=self._within))
+        return self._try(lambda: expansion_file(value, self._workspace, name, within=self._within))
 
     def _notes(self) -> Mapping[str | None, Notes]:
         name, tracks = self._inputs.whats_new_directory, self._inputs.tracks

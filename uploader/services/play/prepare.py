@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.companion_files import too_large
+from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.results import size
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
@@ -92,8 +93,11 @@ def _artifact_problems(artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
             yield Problem(
                 "files", f"version code {code} occurs {times} times: {', '.join(names)}.", "each version once"
             )
-    large = (too_large(artifact, artifact.manifest.kind) for artifact in artifacts if artifact.manifest)
-    yield from (problem for problem in large if problem)
+    too_large = Problems()
+    for artifact in artifacts:
+        if artifact.manifest:
+            check_size(artifact, artifact.manifest.kind, too_large)
+    yield from too_large
 
 
 def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
