@@ -523,11 +523,9 @@ def test_expansion_files_are_a_file_or_a_reference(tmp_path: Path) -> None:
     assert expansion_file("references:12", tmp_path, "expansion-file-main") == 12
 
 
-@pytest.mark.parametrize(
-    "value", ["gone.obb", "empty.obb", "big.obb", "../out.obb", "references:", "references:x", "references:0", "."]
-)
+@pytest.mark.parametrize("value", ["gone.obb", "empty.obb", "big.obb", "../out.obb", "references", "."])
 def test_expansion_files_that_play_would_refuse(tmp_path: Path, value: str) -> None:
-    """Missing, empty, over 2 GiB, outside the workspace, or a reference to nothing."""
+    """Missing, empty, over 2 GiB, outside the workspace, or a folder."""
     workspace = write(tmp_path / "ws", {"empty.obb": "", "big.obb": "x"})
     write(tmp_path, {"out.obb": "x"})
     os.truncate(workspace / "big.obb", (2 << 30) + 1)

@@ -235,6 +235,8 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("shard", "6/5"),
         ("shard", "2"),
         ("expansion-file-main", "references:latest"),
+        ("expansion-file-main", "references:"),
+        ("expansion-file-main", "references:0"),
         ("package-name", "app"),
         ("package-name", "com.1example"),
         ("package-name", "com.example/../x"),

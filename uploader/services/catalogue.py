@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 _AUTH = "https://www.googleapis.com/auth/"
 _USUAL_IDS = ("id", "name", "versionCode")
@@ -15,7 +15,6 @@ class Parameter(NamedTuple):
     """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
 
     name: str
-    place: Literal["path", "query"]
     kind: str
     required: bool = False
     repeated: bool = False
@@ -114,7 +113,6 @@ def _scope(name: str) -> str:
 def _parameter(name: str, facts: Mapping[str, Any]) -> Parameter:
     return Parameter(
         name,
-        place=facts["in"],
         kind=facts["type"],
         required=facts.get("required", False),
         repeated=facts.get("repeated", False),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from uploader.files.android.zip_reader import LONGEST_TAIL, end_record
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
@@ -25,9 +26,6 @@ ENDPOINT = Endpoint(
     empty_answer=True,
     session_lifetime=timedelta(days=3),
 )
-_END = b"PK\x05\x06"  # end of central directory record: APPNOTE.TXT 4.3.16
-_END_LENGTH = 22
-_LONGEST_COMMENT = 0xFFFF
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -50,15 +48,4 @@ def _is_whole_zip(file: Artifact) -> bool:
     if file.size is None:
         return True  # nobody can look into a stream; the service does
     is_zip = media_types.sniff(media_types.head(file)) == "application/zip"
-    return is_zip and _has_end(media_types.tail(file, _END_LENGTH + _LONGEST_COMMENT))
-
-
-def _has_end(last: bytes) -> bool:
-    """Whether the directory's end record is there and its comment reaches to the end of the file, as in a whole zip."""
-    at = last.rfind(_END)
-    while at >= 0:
-        comment = int.from_bytes(last[at + 20 : at + 22], "little")
-        if at + _END_LENGTH + comment == len(last):
-            return True
-        at = last.rfind(_END, 0, at)
-    return False
+    return is_zip and end_record(media_types.tail(file, LONGEST_TAIL)) >= 0

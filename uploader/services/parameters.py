@@ -13,7 +13,7 @@ from uploader.services import uri_template
 from uploader.services.catalogue import Method, Parameter
 
 # Parameters that every method takes. The others of that kind carry secrets or change the form of the answer.
-STANDARD = {name: Parameter(name, "query", "string") for name in ("fields", "quotaUser")}
+STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
 _KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
 

@@ -20,6 +20,7 @@ _END64 = struct.Struct("<4sQ2H2I4Q")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _LOCAL = struct.Struct("<4s5H3I2H")
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
+LONGEST_TAIL = _END.size + _FULL16  # bytes from the end record to the end of the file, with the longest comment
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
 
 
@@ -93,9 +94,9 @@ class ZipReader:
     def _find_directory(self) -> tuple[int, int]:
         if self._size == 0:
             raise MalformedFile("is empty (0 bytes).")
-        tail_at = max(0, self._size - _END.size - _FULL16)
+        tail_at = max(0, self._size - LONGEST_TAIL)
         tail = self._read_at(tail_at, self._size - tail_at)
-        at = _end_record(tail)
+        at = end_record(tail)
         if at < 0:
             raise self._no_end()
         *_, count, _, length, offset, _ = _END.unpack_from(tail, at)
@@ -128,7 +129,7 @@ class ZipReader:
         )
 
 
-def _end_record(tail: bytes) -> int:
+def end_record(tail: bytes) -> int:
     """Where the end record is: the last one whose comment ends exactly with the file; -1 when there is none."""
     at = tail.rfind(b"PK\5\6")
     while at >= 0:

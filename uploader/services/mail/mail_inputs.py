@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from email.headerregistry import Address
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
@@ -80,11 +79,8 @@ def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
 def _in_workspace(inputs: Inputs, name: str, given: str) -> Artifact:
     """The regular file that an input names; its real path stays in the workspace unless that is allowed."""
     workspace = inputs.platform.workspace
-    path = workspace / given
-    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace))
-    if not (inside or inputs.allow_outside_workspace):
-        raise InputError(Problem(name, f"{given} is outside the workspace.", "`allow-outside-workspace: true`"))
-    return from_path(path, given, input_name=name)
+    within = None if inputs.allow_outside_workspace else workspace
+    return from_path(workspace / given, given, input_name=name, within=within)
 
 
 class _MailReader:
