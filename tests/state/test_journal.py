@@ -416,19 +416,10 @@ def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) ->
 
 
 @pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """A running emulator without faults; tests queue their own."""
-    with Emulator() as emulator:
-        yield emulator
-
-
-@pytest.fixture
-def job(tmp_path: Path, emulator: Emulator) -> Job:
+def job(job: Job) -> Job:
     """A job with one file for a method that would make a second object of a second upload."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (workspace / "a.bin").write_bytes(data_of(SIZE))
-    return Job(workspace, emulator)
+    (job.workspace / "a.bin").write_bytes(data_of(SIZE))
+    return job
 
 
 def broken_off(job: Job, **more: str) -> None:

@@ -1,0 +1,3 @@
+"""Loads the fixtures that tests of several folders share."""
+
+pytest_plugins = ["tests.support.fixtures"]
