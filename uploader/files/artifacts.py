@@ -1,8 +1,8 @@
 """Finds the files of a run: patterns and paths become frozen artifacts, checked before anything is sent.
 
 The order is that of the patterns, and within one pattern that of the names (by code point), so that every machine of a
-matrix sees the same list. What is found here is only looked at; whether it is still the same file when it is sent is
-asked with `difference`.
+matrix sees the same list. What is found here is only looked at; `difference` tells whether it is still the same file
+when it is sent.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
@@ -74,8 +74,9 @@ def boolean(value: str) -> bool:
     return BOOLEANS[value]
 
 
-def choice(words: tuple[Any, ...]) -> Callable[[str], Any]:
-    """One of the given words, spelt exactly so; the message for any other suggests the nearest."""
+def choice(literal: object) -> Callable[[str], Any]:
+    """One of a Literal's words, spelt exactly so; the message for any other suggests the nearest."""
+    words = tuple(word for word in get_args(literal) if word)
 
     def parse(value: str) -> str:
         if value in words:
@@ -137,10 +138,10 @@ def fraction(value: str) -> float:
     raise InvalidValue("is not a fraction.", "a decimal between 0 and 1, both excluded, such as `0.05`")
 
 
-def listed(value: str) -> tuple[str, ...]:
+def items(value: str) -> tuple[str, ...]:
     """Items separated by newlines or commas, each once, in order."""
-    items = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
-    return tuple(dict.fromkeys(item for item in items if item))
+    stripped = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
+    return tuple(dict.fromkeys(item for item in stripped if item))
 
 
 def track(value: str) -> str:
@@ -154,7 +155,7 @@ def track(value: str) -> str:
 
 def tracks(value: str) -> tuple[str, ...]:
     """Several tracks."""
-    return tuple(track(item) for item in listed(value))
+    return tuple(track(item) for item in items(value))
 
 
 def version_code(value: str) -> str:
@@ -164,7 +165,7 @@ def version_code(value: str) -> str:
 
 def version_codes(value: str) -> tuple[str, ...]:
     """Several version codes."""
-    return tuple(dict.fromkeys(version_code(item) for item in listed(value)))
+    return tuple(dict.fromkeys(version_code(item) for item in items(value)))
 
 
 def expansion_file(value: str) -> str:
@@ -187,7 +188,7 @@ def countries(value: str) -> tuple[str, ...]:
             )
         return item.upper()
 
-    return tuple(dict.fromkeys(country(item) for item in listed(value)))
+    return tuple(dict.fromkeys(country(item) for item in items(value)))
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:

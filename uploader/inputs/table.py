@@ -1,4 +1,4 @@
-"""The table of inputs: each attribute of `Inputs` stands beside its default in writing, its parser and its meaning.
+"""The table of inputs: each attribute of `Inputs` with its group, its default in writing, its parser and its meaning.
 
 Reading, `--help`, the action's metadata and the README are all held to this table; there is no second one.
 """
@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar
 
 from uploader.inputs import parse
 from uploader.inputs.platform import Platform
@@ -38,9 +38,9 @@ class Group(NamedTuple):
     targets: tuple[str, ...] = ()
 
 
-GENERAL = Group("Every target")
+ALL = Group("Every target")
 TRANSFER = Group("The transfer")
-MACHINES = Group("Files and machines")
+FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
 PLAY_APP = PLAY._replace(targets=("play", "play-internal-sharing"))
 GMAIL = Group("Gmail (`files` are the attachments)", ("gmail",))
@@ -61,43 +61,37 @@ def _optional(group: Group, empty: T, parser: Callable[[str], T], meaning: str, 
     return dataclasses.field(default=empty, metadata=metadata)
 
 
+def _text(group: Group, parser: Callable[[str], str], meaning: str, *, secret: bool = False) -> str:
+    """A text that may stay empty."""
+    return _optional(group, "", parser, meaning, secret=secret)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and the rooms' own to fill in. `warnings` are sentences
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `warnings` are sentences
     about what was given and does not count. There is no repr, since it would hold the credentials.
     """
 
-    target: str = _optional(
-        GENERAL,
-        "",
-        parse.target(TARGETS),
-        "`play`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method's id.",
+    target: str = _text(
+        ALL, parse.target(TARGETS), "`play`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method's id."
     )
-    credentials: str = _optional(
-        GENERAL,
-        "",
-        parse.text,
-        "A service-account key or other google-auth configuration: JSON, base64, a path.",
-        secret=True,
+    credentials: str = _text(
+        ALL, parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
     )
-    workload_identity_provider: str = _optional(
-        GENERAL, "", parse.provider, "Keyless login: the provider that trusts the CI system's OIDC token.", secret=True
+    workload_identity_provider: str = _text(
+        ALL, parse.provider, "Keyless login: the provider that trusts the CI system's OIDC token.", secret=True
     )
-    service_account: str = _optional(
-        GENERAL, "", parse.address, "Keyless login: e-mail address of the service account to act as."
-    )
-    impersonate_user: str = _optional(
-        GENERAL, "", parse.address, "The user to act for by domain-wide delegation (Gmail)."
-    )
+    service_account: str = _text(ALL, parse.address, "Keyless login: e-mail address of the service account to act as.")
+    impersonate_user: str = _text(ALL, parse.address, "The user to act for by domain-wide delegation (Gmail).")
     files: tuple[str, ...] = _optional(
-        GENERAL, (), parse.listed, "Paths and globs relative to the workspace; `-` is a stream."
+        ALL, (), parse.items, "Paths and globs relative to the workspace; `-` is a stream."
     )
-    dry_run: bool = _default(GENERAL, "false", parse.boolean, "Do everything but the lasting effect.")
+    dry_run: bool = _default(ALL, "false", parse.boolean, "Do everything but the lasting effect.")
     upload_protocol: UploadProtocol = _default(
-        TRANSFER, "auto", parse.choice(get_args(UploadProtocol)), "`auto`, `resumable`, `multipart`, `simple`."
+        TRANSFER, "auto", parse.choice(UploadProtocol), "`auto`, `resumable`, `multipart`, `simple`."
     )
     chunk_size: int | None = _default(
         TRANSFER, "auto", parse.size, "Bytes of one request, such as `8MiB`; `auto` = the whole file."
@@ -118,81 +112,72 @@ class Inputs:
     state_dir: Path | None = _optional(
         TRANSFER, None, parse.folder, "Where unfinished uploads are kept, sealed, for the next run."
     )
-    state_key: str = _optional(
-        TRANSFER, "", parse.text, "The secret that seals them where the credential holds none.", secret=True
+    state_key: str = _text(
+        TRANSFER, parse.text, "The secret that seals them where the credential holds none.", secret=True
     )
-    api_endpoint: str = _optional(
-        TRANSFER, "", parse.endpoint, "Another root URL for the API; `emulator` is the embedded one."
-    )
+    api_endpoint: str = _text(TRANSFER, parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
     job_summary: bool = _default(TRANSFER, "true", parse.boolean, "Write the job summary.")
 
-    shard: tuple[int, int] | None = _optional(
-        MACHINES, None, parse.shard, "Only this part of the files, such as `2/5`."
-    )
+    shard: tuple[int, int] | None = _optional(FILES, None, parse.shard, "Only this part of the files, such as `2/5`.")
     allow_outside_workspace: bool = _default(
-        MACHINES, "false", parse.boolean, "Accept files that are outside of the workspace."
+        FILES, "false", parse.boolean, "Accept files that are outside of the workspace."
     )
 
-    package_name: str = _optional(PLAY_APP, "", parse.package_name, "The app; read from the artifact when not given.")
+    package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
     tracks: tuple[str, ...] = _optional(
         PLAY, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
     )
-    status: Status = _optional(
-        PLAY, "", parse.choice(get_args(Status)[1:]), "`completed`, `inProgress`, `halted`, `draft`."
-    )
+    status: Status = _optional(PLAY, "", parse.choice(Status), "`completed`, `inProgress`, `halted`, `draft`.")
     user_fraction: float | None = _optional(
         PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
     )
-    release_name: str = _optional(PLAY, "", parse.line, "The release's name; the tag when not given.")
-    whats_new_directory: str = _optional(PLAY, "", parse.line, "The folder of release notes, or `last-release`.")
+    release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
+    whats_new_directory: str = _text(PLAY, parse.line, "The folder of release notes, or `last-release`.")
     in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "From 0 to 5.")
-    mapping_file: str = _optional(PLAY, "", parse.line, "The R8 or ProGuard mapping.")
-    debug_symbols: str = _optional(PLAY, "", parse.line, "Native symbols, a zip or a folder.")
-    expansion_file_main: str = _optional(PLAY, "", parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    expansion_file_patch: str = _optional(PLAY, "", parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    images_directory: str = _optional(PLAY, "", parse.line, "Listing images and texts in fastlane's layout.")
+    mapping_file: str = _text(PLAY, parse.line, "The R8 or ProGuard mapping.")
+    debug_symbols: str = _text(PLAY, parse.line, "Native symbols, a zip or a folder.")
+    expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
+    expansion_file_patch: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
+    images_directory: str = _text(PLAY, parse.line, "Listing images and texts in fastlane's layout.")
     images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
-    version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track besides.")
+    version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track as well.")
     countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
-    promote_from: str = _optional(PLAY, "", parse.track, "Take the release of this track instead of new files.")
+    promote_from: str = _text(PLAY, parse.track, "Take the release of this track instead of new files.")
     replace_rollout: bool = _default(PLAY, "false", parse.boolean, "May displace a rollout that is in progress.")
     on_version_conflict: OnVersionConflict = _default(
-        PLAY, "reuse", parse.choice(get_args(OnVersionConflict)), "`reuse` (only the same bytes) or `fail`."
+        PLAY, "reuse", parse.choice(OnVersionConflict), "`reuse` (only the same bytes) or `fail`."
     )
-    existing_edit_id: str = _optional(PLAY, "", parse.word, "Work in this edit.")
+    existing_edit_id: str = _text(PLAY, parse.word, "Work in this edit.")
     commit: bool = _default(PLAY, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
     changes_not_sent_for_review: NotSentForReview = _default(
-        PLAY, "auto", parse.choice(get_args(NotSentForReview)), "`auto`, `true`, `false`."
+        PLAY, "auto", parse.choice(NotSentForReview), "`auto`, `true`, `false`."
     )
     changes_in_review: ChangesInReview = _default(
-        PLAY, "error", parse.choice(get_args(ChangesInReview)), "`error`, or `cancel` the review in flight."
+        PLAY, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
     )
 
     gmail_action: GmailAction = _default(
-        GMAIL,
-        "send",
-        parse.choice(get_args(GmailAction)),
-        "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`.",
+        GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
     )
-    message_file: str = _optional(GMAIL, "", parse.line, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
-    mail_from: str = _optional(GMAIL, "", parse.line, "The sender.")
-    mail_to: str = _optional(GMAIL, "", parse.line, "Recipients, separated by commas.")
-    mail_cc: str = _optional(GMAIL, "", parse.line, "Recipients of a copy.")
-    mail_bcc: str = _optional(GMAIL, "", parse.line, "Recipients of a blind copy.")
-    mail_subject: str = _optional(GMAIL, "", parse.line, "The subject.")
-    mail_body: str = _optional(GMAIL, "", parse.text, "Text, or `file:PATH`.")
-    mail_html: str = _optional(GMAIL, "", parse.text, "HTML, or `file:PATH`.")
-    draft_id: str = _optional(GMAIL, "", parse.word, "The draft to update or to send.")
+    message_file: str = _text(GMAIL, parse.line, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
+    mail_from: str = _text(GMAIL, parse.line, "The sender.")
+    mail_to: str = _text(GMAIL, parse.line, "Recipients, separated by commas.")
+    mail_cc: str = _text(GMAIL, parse.line, "Recipients of a copy.")
+    mail_bcc: str = _text(GMAIL, parse.line, "Recipients of a blind copy.")
+    mail_subject: str = _text(GMAIL, parse.line, "The subject.")
+    mail_body: str = _text(GMAIL, parse.text, "Text, or `file:PATH`.")
+    mail_html: str = _text(GMAIL, parse.text, "HTML, or `file:PATH`.")
+    draft_id: str = _text(GMAIL, parse.word, "The draft to update or to send.")
     user_id: str = _default(GMAIL, "me", parse.word, "The mailbox.")
 
-    resource_id: str = _optional(GAMES, "", parse.word, "Play Games: the achievement or leaderboard.")
+    resource_id: str = _text(GAMES, parse.word, "Play Games: the achievement or leaderboard.")
     image_type: ImageType = _optional(
-        GAMES, "", parse.choice(get_args(ImageType)[1:]), "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`."
+        GAMES, "", parse.choice(ImageType), "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`."
     )
-    deployment: str = _optional(OTA, "", parse.line, "OTA: the deployment's id.")
-    package_title: str = _optional(OTA, "", parse.line, "OTA: the package's title.")
-    params: str = _optional(ANY_METHOD, "", parse.text, "Any method: a YAML or JSON map of path and query parameters.")
-    metadata: str = _optional(ANY_METHOD, "", parse.text, "Any method: JSON of the metadata part.")
+    deployment: str = _text(OTA, parse.line, "OTA: the deployment's id.")
+    package_title: str = _text(OTA, parse.line, "OTA: the package's title.")
+    params: str = _text(ANY_METHOD, parse.text, "Any method: a YAML or JSON map of path and query parameters.")
+    metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
 
     platform: Platform = Platform()
     warnings: tuple[str, ...] = ()

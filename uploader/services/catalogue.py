@@ -1,4 +1,4 @@
-"""Knows every upload method of Google's APIs, from data that scripts/make_catalogue.py made; loaded when asked."""
+"""Knows every upload method of Google's APIs, from data that scripts/make_catalogue.py made."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Method(NamedTuple):
 
 
 def targets() -> tuple[str, ...]:
-    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works besides."""
+    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works too."""
     return tuple(_data()["methods"])
 
 

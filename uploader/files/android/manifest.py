@@ -101,7 +101,7 @@ def _manifest(kind: Kind, attributes: dict[str, Value], signed: bool) -> Manifes
 
 
 def _text(value: Value) -> str:
-    """The version name, cut to a length that no honest one reaches; a reference can't be told, so it is none."""
+    """The version name, cut to a length that no honest one reaches; empty for a reference, which can't be resolved."""
     return str(value)[:255] if isinstance(value, (str, int)) else ""
 
 

@@ -1,7 +1,7 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
 A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that went
-on after a lost answer composes the same bytes again, under which the driver finds the unfinished session.
+on after a lost answer composes the same bytes again, by which the engine finds the unfinished session.
 """
 
 from __future__ import annotations

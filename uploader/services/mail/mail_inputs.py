@@ -143,7 +143,7 @@ class _MailReader:
     def _attachments(self, files: tuple[Artifact, ...]) -> tuple[mime.Attachment, ...]:
         sizes = sum(mime.encoded_size(file.size or 0) for file in files)
         before = len(self._problems)
-        if sizes > self._limit:  # told before anything is read: it may be more than the memory holds
+        if sizes > self._limit:  # checked before anything is read: it may not fit in memory
             self._problems.extend([_too_large("files", f"{len(files)} files", sizes, self._limit)])
         for file in files:
             if file.size is None:
