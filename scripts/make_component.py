@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import yaml
 
 from uploader import __version__
-from uploader.inputs import Field, Inputs, table
+from uploader.inputs import Field, Inputs, fields
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPONENT = ROOT / "templates" / "upload.yml"
@@ -78,9 +78,9 @@ TAIL = """\
 def component() -> str:
     """The whole file."""
     described = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
-    fields = [field for field in table() if field.name not in LEFT_OUT]
-    inputs = (line for field in fields for line in _declared(field, described[field.name]["description"]))
-    variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in fields)
+    included = [field for field in fields() if field.name not in LEFT_OUT]
+    inputs = (line for field in included for line in _declared(field, described[field.name]["description"]))
+    variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in included)
     return "".join((HEAD, *inputs, JOB, *variables, TAIL))
 
 

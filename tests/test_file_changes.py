@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -75,13 +75,6 @@ CHANGES = (
     rewrite_secretly,
     rewrite_one_byte_secretly,
 )
-
-
-@pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """A running emulator without faults; tests queue their own."""
-    with Emulator() as emulator:
-        yield emulator
 
 
 class Meddling(Bench):

@@ -84,7 +84,7 @@ def test_options_are_one_mistake_that_says_how_inputs_are_given(tmp_path: Path) 
     ended = shell(tmp_path, "--target", "play", "--files", "app.aab")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == (
-        "ERROR: arguments: no option of this program: '--target', '--files'. Inputs are environment variables, such as "
+        "ERROR: arguments: unknown options: '--target', '--files'. Inputs are environment variables, such as "
         "UPLOADER_TARGET=play. Accepted: `--help`, `--version`, `--env-file PATH`. "
         "Nothing was sent: correct what is wrong and run again.\n"
     )
@@ -108,7 +108,7 @@ def test_in_a_shell_an_input_is_called_as_it_is_given_there(tmp_path: Path) -> N
 
 def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
     """What was given for another target is named; what GitHub passes as defaults is not."""
-    defaults = {f"INPUT_{field.name.upper()}": field.default for field in inputs.table()}
+    defaults = {f"INPUT_{field.name.upper()}": field.default for field in inputs.fields()}
     given = {"INPUT_TARGET": "drive.files.create", "INPUT_TRACKS": "beta", "INPUT_MAIL-TO": "a@example.com"}
     found, problems = inputs.read({"GITHUB_ACTIONS": "true", **defaults, **given}, ())
     assert problems == ()
@@ -143,7 +143,7 @@ def test_a_bad_line_of_the_env_file_is_a_mistake_with_its_number(tmp_path: Path)
     path.write_text("UPLOADER_TARGET=play\n\nhunter2 hunter2\nUPLOADER_TRACKS=beta\n'\n")
     found, (problem,) = inputs.read({}, ["--env-file", str(path)])
     assert (found.target, found.tracks, problem.name) == ("play", ("beta",), "--env-file")
-    assert problem.what.endswith(" holds what is not NAME=value: line 3, line 5.")
+    assert problem.what.endswith(" has lines that are not NAME=value: line 3, line 5.")
 
 
 def test_an_env_file_that_cannot_be_read_is_one_mistake() -> None:
@@ -188,7 +188,7 @@ def test_the_key_of_the_run_is_never_sent(tmp_path: Path, files: str) -> None:
     (tmp_path / "link.json").symlink_to("key.json")
     done = shell(tmp_path, UPLOADER_TARGET="drive.files.create", UPLOADER_FILES=files, UPLOADER_CREDENTIALS="key.json")
     assert done.returncode == 2
-    assert "holds the credentials of this run" in done.stderr
+    assert "contains this run's credentials" in done.stderr
 
 
 # Debug logging

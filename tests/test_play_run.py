@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,10 @@ PLAY = {"target": "play", "files": "*.a*", "tracks": "internal"}
 
 
 @pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """A running emulator without faults; tests queue their own."""
-    with Emulator() as emulator:
-        yield emulator
-
-
-@pytest.fixture
-def job(tmp_path: Path, emulator: Emulator) -> Job:
+def job(job: Job) -> Job:
     """A job whose workspace holds one bundle, com.example.app 42."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
-    return Job(workspace, emulator)
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    return job
 
 
 def stored(job: Job) -> list[tuple[int, str]]:

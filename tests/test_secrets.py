@@ -32,13 +32,6 @@ DRIVE = {"target": "drive.files.create", "files": "a.bin", "chunk-size": "256KiB
 DEBUG = {"RUNNER_DEBUG": "1"}
 
 
-@pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """A running emulator without faults; tests queue their own."""
-    with Emulator() as emulator:
-        yield emulator
-
-
 @pytest.fixture(params=["github", "gitlab", "console"])
 def job(tmp_path: Path, emulator: Emulator, request: pytest.FixtureRequest) -> Job:
     """A job with a bundle and a file, on each platform."""

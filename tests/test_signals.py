@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,21 +30,12 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 @pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """A running emulator without faults; tests queue their own."""
-    with Emulator() as emulator:
-        yield emulator
-
-
-@pytest.fixture
-def job(tmp_path: Path, emulator: Emulator) -> Job:
+def job(job: Job) -> Job:
     """A job whose workspace holds one bundle, and four files for a method that adds an object each time."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    specimens.make_bundle(workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
     for number in range(4):
-        (workspace / f"{number}.bin").write_bytes(data_of(MIB + number, number + 1))
-    return Job(workspace, emulator)
+        (job.workspace / f"{number}.bin").write_bytes(data_of(MIB + number, number + 1))
+    return job
 
 
 def stopped(running: Running, number: signal.Signals) -> Ended:

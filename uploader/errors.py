@@ -3,9 +3,9 @@
     UploaderError                       exit   1: a fault of the program itself
     ├── InputError                        2   an input is wrong, nothing was sent
     ├── CredentialsError                  3   no credentials, not authenticated, not permitted
-    ├── ServiceError                      4   the far side refused or can't be trusted
+    ├── ServiceError                      4   the service refused or can't be trusted
     │   ├── Refused                           the service said no, in its own words
-    │   ├── ProtocolError                     the far side broke the protocol
+    │   ├── ProtocolError                     the service broke the protocol
     │   ├── ForeignHost                       it sent us to a host that must not see the token
     │   └── AnswerLost                        a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
@@ -13,7 +13,7 @@
     └── Interrupted               130 / 143   SIGINT, SIGTERM
 
 Nothing here knows the network, the files or the CI system. An error carries what happened, the likely cause and what to
-do as three separate sentences, so that each voice can lay them out in its own way.
+do as three separate sentences, so that each reporter can lay them out in its own way.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class CredentialsError(UploaderError):
 
 
 class ServiceError(UploaderError):
-    """The far side refused, broke the protocol, or can't be trusted with the request."""
+    """The service refused, broke the protocol, or can't be trusted with the request."""
 
     exit_code = 4
 
@@ -150,6 +150,6 @@ class Interrupted(UploaderError):
 
     def __init__(self, signal_number: int) -> None:
         name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
-        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload goes on where it stopped.")
+        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload resumes where it stopped.")
         self.signal_number = signal_number
         self.exit_code = 128 + signal_number

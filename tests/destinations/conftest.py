@@ -27,9 +27,3 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             return Job(workspace, emulator, kind)
 
         yield start
-
-
-@pytest.fixture
-def job(begin: Begin) -> Job:
-    """A job under GitHub whose emulator has no faults."""
-    return begin()

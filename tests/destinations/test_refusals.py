@@ -72,7 +72,7 @@ BIN = holding("a.bin", noise(100))
 REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     # internal app sharing
     "sharing no artifact": ({**SHARING, "files": "a.bin"}, BIN, "files", "a.bin"),
-    "sharing no files": (SHARING, BIN, "files", "names no APK or bundle"),
+    "sharing no files": (SHARING, BIN, "files", "no APK or bundle was given"),
     "sharing other package": (
         {**SHARING, "files": "*.apk", "package-name": "com.example.other"},
         apk,
@@ -83,9 +83,9 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     # Gmail
     "mail header in subject": ({**GMAIL, "mail-subject": "a\nBcc: x@example.com"}, BIN, "mail-subject", ""),
     "mail header in recipient": ({**GMAIL, "mail-to": "a@example.com\r\nBcc: x@example.com"}, BIN, "mail-to", ""),
-    "mail no address": ({**GMAIL, "mail-cc": "nobody"}, BIN, "mail-cc", "no e-mail address"),
+    "mail no address": ({**GMAIL, "mail-cc": "nobody"}, BIN, "mail-cc", "not an e-mail address"),
     "mail no recipient": ({**GMAIL, "mail-to": ""}, BIN, "mail-to", "no recipient"),
-    "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail is empty"),
+    "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail would be empty"),
     "mail no sender": ({**GMAIL, "gmail-action": "insert"}, BIN, "mail-from", "needs a sender"),
     "mail unknown action": ({**GMAIL, "gmail-action": "reply"}, BIN, "gmail-action", "draft-update"),
     "mail body outside": ({**GMAIL, "mail-body": "file:../secret.txt"}, secret_outside, "mail-body", "outside"),
@@ -134,11 +134,11 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "games too large": (GAMES, holding("a.png", PNG, 15 * MIB + 1), "files", "at most 15,728,640"),
     "games stream": (GAMES, pipe("a.png"), "files", "is a stream"),
     # OTA
-    "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "no zip"),
-    "ota torn zip": (OTA, torn, "files", "the end of it is missing"),
+    "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "not a zip file"),
+    "ota torn zip": (OTA, torn, "files", "its end is missing"),
     "ota no deployment": ({**OTA, "deployment": ""}, torn, "deployment", "required"),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
-    "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "no simple upload"),
+    "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "not support simple uploads"),
     "ota stream": ({**OTA, "files": "-", "upload-protocol": "multipart"}, BIN, "upload-protocol", "stream"),
     # any method
     "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
@@ -161,9 +161,9 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         {**CHROME, "upload-protocol": "resumable"},
         holding("a.zip", b"PK\3\4"),
         "upload-protocol",
-        "no resumable upload",
+        "not support resumable uploads",
     ),
-    "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "needs the size"),
+    "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "must know the size"),
     "method simple with metadata": ({**DRIVE, "upload-protocol": "simple"}, BIN, "upload-protocol", "metadata"),
     "method stream in one request": (
         {**STORAGE, "files": "-", "upload-protocol": "simple"},
@@ -171,14 +171,19 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "upload-protocol",
         "stream",
     ),
-    "method one name for two": ({**DRIVE, "files": "*/*", "metadata": '{"name": "x"}'}, two, "metadata", "one `name`"),
+    "method one name for two": (
+        {**DRIVE, "files": "*/*", "metadata": '{"name": "x"}'},
+        two,
+        "metadata",
+        "the same `name`",
+    ),
     "method two to one place": (
         {**STORAGE, "files": "*/*", "params": "{bucket: b, name: x}"},
         two,
         "files",
         "would replace",
     ),
-    "method no files": ({**DRIVE, "files": ""}, BIN, "files", "names no file"),
+    "method no files": ({**DRIVE, "files": ""}, BIN, "files", "no file was given"),
 }
 
 

@@ -132,8 +132,8 @@ def test_credentials_left_by_the_login_action_are_never_taken(tmp_path: Path) ->
     touch(tmp_path, "gha-creds-0123456789abcdef.json", "a.json")
     (tmp_path / "innocent.json").symlink_to("gha-creds-0123456789abcdef.json")
     assert names("*.json", "**", workspace=tmp_path) == ["a.json"]
-    assert "holds credentials" in refusals("gha-creds-0123456789abcdef.json", workspace=tmp_path)[0]
-    assert "holds credentials" in refusals("innocent.json", workspace=tmp_path)[0]
+    assert "contains credentials" in refusals("gha-creds-0123456789abcdef.json", workspace=tmp_path)[0]
+    assert "contains credentials" in refusals("innocent.json", workspace=tmp_path)[0]
     assert "credentials" in refusals("gha-creds-*.json", workspace=tmp_path)[0]
 
 
@@ -151,7 +151,7 @@ def test_a_socket_is_refused(tmp_path: Path) -> None:
     """What is neither file nor pipe can't be uploaded."""
     with socket.socket(socket.AF_UNIX) as endpoint:
         endpoint.bind(str(tmp_path / "s"))
-        assert "neither a file nor a named pipe" in refusals("s", workspace=tmp_path)[0]
+        assert "neither a regular file nor a named pipe" in refusals("s", workspace=tmp_path)[0]
 
 
 @pytest.mark.parametrize(
@@ -193,14 +193,14 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     (tmp_path / "two").symlink_to("one")
     assert names("**/*.apk", workspace=tmp_path) == ["x/a.apk"]
     assert names("*/*.apk", workspace=tmp_path) == ["x/a.apk"]
-    assert "leads nowhere" in refusals("one", workspace=tmp_path)[0]
+    assert "symbolic link to nothing" in refusals("one", workspace=tmp_path)[0]
 
 
 def test_a_link_to_nothing_is_an_error_not_a_gap(tmp_path: Path) -> None:
     """A release must not go out with a file missing that the pattern named."""
     touch(tmp_path, "a.apk")
     (tmp_path / "b.apk").symlink_to("gone.apk")
-    assert refusals("*.apk", workspace=tmp_path) == ["b.apk is a link that leads nowhere."]
+    assert refusals("*.apk", workspace=tmp_path) == ["b.apk is a symbolic link to nothing."]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -258,8 +258,8 @@ GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
     ("data", "sentence"),
     [
         (b"", "is empty (0 bytes)"),
-        (b"P", "is no zip archive"),
-        (b"<html>not found</html>", "is no zip archive"),
+        (b"P", "is not a zip archive"),
+        (b"<html>not found</html>", "is not a zip archive"),
         (b"PK\3\4" + bytes(100), "is cut short"),
         (b"PK\5\6" + bytes(18), "neither an APK nor"),
         (b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 500, 0), "cut short or damaged"),
@@ -297,7 +297,7 @@ def test_a_bundle_without_its_parts_is_refused(tmp_path: Path) -> None:
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     """A manifest that declares, or really has, more than 16 MiB is refused without holding more than that."""
     honest = zipped(tmp_path / "a.apk", (APK, bytes(17 << 20)))
-    assert "no more than 16,777,216 are believed" in refusal(honest)
+    assert "no more than 16,777,216 are plausible" in refusal(honest)
     data = honest.read_bytes().replace(struct.pack("<I", 17 << 20), struct.pack("<I", 1000))
     honest.write_bytes(data)
     assert "differs from its checksum" in refusal(honest)

@@ -16,14 +16,14 @@ from pathlib import Path
 from uploader import inputs
 from uploader.errors import InputError
 from uploader.files.android import binary_xml, manifest, proto_xml
-from uploader.files.android.zip_archive import Malformed
+from uploader.files.android.zip_reader import MalformedFile
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
 from uploader.protocol.media import Media
 from uploader.protocol.session import TRANSITIONS, Ask, Cancel, Event, Move, Send, Session, Start, Started, Stored
 from uploader.redaction import Redactor
-from uploader.services import parameters, paths
+from uploader.services import parameters, uri_template
 from uploader.services.mail import mime
 
 SIZE = 600_000  # bytes of the file that the answers are about
@@ -102,13 +102,13 @@ def artifact(data: bytes) -> None:
 
 def binary_manifest(data: bytes) -> None:
     """Android's binary XML."""
-    with suppress(Malformed):
+    with suppress(MalformedFile):
         binary_xml.root(data)
 
 
 def proto_manifest(data: bytes) -> None:
     """The manifest of a bundle, in protobuf."""
-    with suppress(Malformed):
+    with suppress(MalformedFile):
         proto_xml.root(data)
 
 
@@ -139,8 +139,8 @@ def fields(data: bytes) -> None:
     with suppress(ValueError):
         mime.faults(mime.normalised(data), to_send=True)
     for template in ("a/{x}/b", "a/{+x}"):
-        if not paths.objection(template, "x", text):
-            path = paths.expand(template, {"x": text})
+        if not uri_template.objection(template, "x", text):
+            path = uri_template.expand(template, {"x": text})
             assert path.isascii()
             assert not re.search(r"[\s?#]|(^|/)\.\.?(/|$)", path)
 

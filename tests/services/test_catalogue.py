@@ -17,7 +17,7 @@ from googleapiclient.http import HttpMock, MediaInMemoryUpload
 
 from scripts import make_catalogue
 from tests.support.factory import make_file, make_inputs, only_upload
-from uploader.services import catalogue, generic
+from uploader.services import any_method, catalogue
 from uploader.services.catalogue import Method, Parameter
 
 # What an accepted type looks like as a file.
@@ -98,7 +98,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     inputs = make_inputs(
         tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})
     )
-    prepared = generic.prepare(replace(inputs, target=target), (make_file(tmp_path, name, content),))
+    prepared = any_method.prepare(replace(inputs, target=target), (make_file(tmp_path, name, content),))
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)

@@ -54,7 +54,7 @@ def test_what_is_no_image_is_refused(tmp_path: Path) -> None:
     large = make_file(tmp_path, "b.png", PNG, size=(15 << 20) + 1)
     assert "at most 15,728,640" in refused(tmp_path, large, **GIVEN)["files"]
     two = make_file(tmp_path, "c.png", PNG), make_file(tmp_path, "d.png", PNG)
-    assert refused(tmp_path, *two, **GIVEN)["files"] == "2 files were given, Play Games takes one."
+    assert refused(tmp_path, *two, **GIVEN)["files"] == "2 files were given; Play Games takes exactly one."
 
 
 def test_what_it_is_for_is_required(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from uploader.services.mail import gmail, mime
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 TOKEN = "0123456789abcdef" * 2
-STAMP = mime.Stamp(NOW, TOKEN)
+STAMP = mime.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
 EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
 BASIC = {"target": "gmail", "mail_to": "b@example.com", "mail_subject": "Release", "mail_body": "It is out."}
@@ -32,8 +32,8 @@ def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
     return stamped(STAMP, workspace, *files, **given)
 
 
-def stamped(stamp: mime.Stamp, workspace: Path, *files: Artifact, **given: str) -> Prepared:
-    return gmail.prepare(make_inputs(workspace, **given), files, now=lambda: stamp.when, token=lambda: stamp.token)
+def stamped(stamp: mime.MessageIdentity, workspace: Path, *files: Artifact, **given: str) -> Prepared:
+    return gmail.prepare(make_inputs(workspace, **given), files, now=lambda: stamp.date, token=lambda: stamp.token)
 
 
 def composed(workspace: Path, *files: Artifact, **given: str) -> EmailMessage:
@@ -221,7 +221,7 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
         author = ()
     words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
     attachment = mime.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
-    letter = mime.Letter(
+    letter = mime.MailContent(
         sender=author, to=mime.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
     )
     data = mime.compose(letter, STAMP)
@@ -395,7 +395,7 @@ def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> 
         run(first, answer=answer)
     assert len([value for value in journal.values() if value]) == 1
     seen.append(sent(run(first)[1]))
-    second = stamped(mime.Stamp(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
+    second = stamped(mime.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
     assert sent(run(second)[1]) != seen[0]
     assert sent(run(second, MESSAGE, answer=answer)[1]) == seen[0]
     assert set(journal.values()) == {None}
@@ -429,7 +429,7 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])
 def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
     """After a week no session can be alive, so an old stamp gives way to a fresh one."""
-    old = mime.Stamp(NOW - timedelta(days=days), "a" * 32)
+    old = mime.MessageIdentity(NOW - timedelta(days=days), "a" * 32)
     _, steps = run(prepared(tmp_path, **BASIC), answer=lambda step: str(old) if isinstance(step, Recall) else None)
     assert (f"<{'a' * 32}@".encode() in sent(steps)) is same
 
@@ -447,8 +447,8 @@ def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, sam
 )
 def test_a_damaged_stamp_counts_as_none(text: str) -> None:
     """What is no stamp is not taken for one."""
-    assert mime.Stamp.parse(text) is None
-    assert mime.Stamp.parse(str(STAMP)) == STAMP
+    assert mime.MessageIdentity.parse(text) is None
+    assert mime.MessageIdentity.parse(str(STAMP)) == STAMP
 
 
 def test_refused_mail_is_forgotten_and_explained(tmp_path: Path) -> None:

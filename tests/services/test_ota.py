@@ -55,7 +55,7 @@ def test_package_goes_as_documented(tmp_path: Path, comment: bytes) -> None:
 def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> None:
     """A sparse package of several gigabytes is checked by its first and last bytes."""
     file = make_file(tmp_path, "ota.zip", b"PK\x03\x04", size=5 << 30)
-    assert "no zip" in refused(tmp_path, file, **GIVEN)["files"]
+    assert "not a zip file" in refused(tmp_path, file, **GIVEN)["files"]
     with file.path.open("ab") as end:
         end.write(archive()[-22:])
     assert prepared(tmp_path, make_file_again(file), **GIVEN).lines
@@ -68,7 +68,7 @@ def make_file_again(file: Artifact) -> Artifact:
 @pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])
 def test_what_is_no_whole_zip_is_refused(tmp_path: Path, content: bytes) -> None:
     """An empty file, another format, a truncated or lengthened zip is refused."""
-    assert "no zip" in refused(tmp_path, make_file(tmp_path, "ota.zip", content), **GIVEN)["files"]
+    assert "not a zip file" in refused(tmp_path, make_file(tmp_path, "ota.zip", content), **GIVEN)["files"]
 
 
 def test_deployment_title_and_one_file_are_required(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_deployment_title_and_one_file_are_required(tmp_path: Path) -> None:
 def test_simple_upload_does_not_exist(tmp_path: Path) -> None:
     """The dialect has multipart and resumable uploads, no simple one."""
     file = make_file(tmp_path, "ota.zip", archive())
-    assert "no simple upload" in refused(tmp_path, file, **GIVEN, upload_protocol="simple")["upload-protocol"]
+    assert "not support simple uploads" in refused(tmp_path, file, **GIVEN, upload_protocol="simple")["upload-protocol"]
 
 
 def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:

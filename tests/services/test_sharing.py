@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ import pytest
 from tests.support.factory import make_file, make_inputs, problems, run, uploads
 from tests.support.real_artifacts import real_apk
 from uploader.errors import InputError
-from uploader.files.android.manifest import Kind
-from uploader.files.artifacts import Artifact, Manifest, from_path
+from uploader.files.android.manifest import Kind, Manifest
+from uploader.files.artifacts import Artifact, from_path
 from uploader.services import internal_sharing
 from uploader.services.base import Batch, Note, Prepared, Step
 
@@ -20,7 +19,7 @@ def build(
     workspace: Path, name: str, kind: Kind, package: str = "com.example.app", size: int | None = None
 ) -> Artifact:
     file = make_file(workspace, name, b"PK\x03\x04", size=size)
-    return replace(file, manifest=Manifest(package, 7, kind=kind))
+    return file._replace(manifest=Manifest(package, 7, kind=kind))
 
 
 def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
@@ -88,7 +87,7 @@ def test_what_is_neither_is_refused_with_all_other_problems(tmp_path: Path) -> N
         prepared(tmp_path, make_file(tmp_path, "a.txt", b"text"), large)
     assert [problem.name for problem in caught.value.problems] == ["files", "files"]
     assert "large.apk" in caught.value.problems[1].what
-    assert refused(tmp_path) == {"files": "names no APK or bundle."}
+    assert refused(tmp_path) == {"files": "no APK or bundle was given."}
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def touched(upload: Upload) -> Upload:
     os.utime(upload.artifact.path, (1, 1))
     status = upload.artifact.path.stat()
     identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    return upload._replace(artifact=replace(upload.artifact, identity=identity))
+    return upload._replace(artifact=upload.artifact._replace(identity=identity))
 
 
 OTHERS: dict[str, Callable[[Upload], Upload]] = {
@@ -90,8 +90,8 @@ OTHERS: dict[str, Callable[[Upload], Upload]] = {
     "query": lambda one: one._replace(endpoint=one.endpoint._replace(query=(("a", "b"),))),
     "metadata": lambda one: one._replace(metadata={"name": "x"}),
     "media type": lambda one: one._replace(media_type="text/html"),
-    "name": lambda one: one._replace(artifact=replace(one.artifact, name="b.bin")),
-    "size": lambda one: one._replace(artifact=replace(one.artifact, size=8)),
+    "name": lambda one: one._replace(artifact=one.artifact._replace(name="b.bin")),
+    "size": lambda one: one._replace(artifact=one.artifact._replace(size=8)),
     "mtime": touched,
     "content": lambda one: one._replace(artifact=in_memory(b"CONTENT")),
 }
@@ -416,19 +416,10 @@ def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) ->
 
 
 @pytest.fixture
-def emulator() -> Iterator[Emulator]:
-    """A running emulator without faults; tests queue their own."""
-    with Emulator() as emulator:
-        yield emulator
-
-
-@pytest.fixture
-def job(tmp_path: Path, emulator: Emulator) -> Job:
+def job(job: Job) -> Job:
     """A job with one file for a method that would make a second object of a second upload."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (workspace / "a.bin").write_bytes(data_of(SIZE))
-    return Job(workspace, emulator)
+    (job.workspace / "a.bin").write_bytes(data_of(SIZE))
+    return job
 
 
 def broken_off(job: Job, **more: str) -> None:

@@ -1,8 +1,8 @@
 """Finds the files of a run: patterns and paths become frozen artifacts, checked before anything is sent.
 
 The order is that of the patterns, and within one pattern that of the names (by code point), so that every machine of a
-matrix sees the same list. What is found here is only looked at; whether it is still the same file when it is sent is
-asked with `difference`.
+matrix sees the same list. What is found here is only looked at; `difference` tells whether it is still the same file
+when it is sent.
 """
 
 from __future__ import annotations
@@ -10,35 +10,24 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.manifest import Manifest
-from uploader.files.android.manifest import read as read_manifest
-from uploader.files.globbing import Unreadable, expand, has_wildcard
+from uploader.files.globbing import UnreadableFolder, expand, has_wildcard
+from uploader.problems import Problems
 
-__all__ = [
-    "Artifact",
-    "Manifest",
-    "find",
-    "from_path",
-    "identity",
-    "inspect",
-    "is_within",
-    "part",
-    "printable",
-]
+if TYPE_CHECKING:
+    from uploader.files.android.manifest import Manifest
 
 STREAM = "-"
 _CREDENTIALS = "gha-creds-*.json"
-_OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
+OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(NamedTuple):
     """One file as it was found: everything needed to recognise it again and to notice a change while it is sent.
 
     `name` is how people see it (relative to the workspace, always printable as UTF-8), `location` is where the bytes
@@ -73,11 +62,10 @@ def find(
     `**` pass over names that begin with a dot, and `**` does not follow links to folders. With `shard` (k, n) only the
     k-th of n parts is returned (see `part`); it is empty when there are fewer files than parts.
     """
-    search = _Search(workspace, allow_outside)
+    search = _FileSearch(workspace, allow_outside)
     for pattern in patterns:
         search.add(pattern)
-    if search.problems:
-        raise InputError(*search.problems)
+    search.problems.raise_if_any()
     found = tuple(search.found.values())
     return part(found, *shard) if shard else found
 
@@ -94,7 +82,9 @@ def inspect(artifact: Artifact) -> Artifact:
     """The artifact with its manifest, read from the APK or bundle. Raises InputError when it is neither, or damaged."""
     if artifact.size is None or artifact.data is not None:
         raise InputError(Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file."))
-    return replace(artifact, manifest=read_manifest(artifact.path, artifact.name))
+    from uploader.files.android import manifest  # four parsers that a run without Android artifacts does without
+
+    return artifact._replace(manifest=manifest.read(artifact.path, artifact.name))
 
 
 def identity(status: os.stat_result) -> tuple[int, int, int]:
@@ -121,7 +111,7 @@ def from_path(path: Path, name: str, *, input_name: str = "files", within: Path 
     if not stat.S_ISREG(status.st_mode):
         raise InputError(Problem(input_name, f"{printable(name)} is not a regular file."))
     if within is not None and not is_within(path, within):
-        raise InputError(Problem(input_name, f"{printable(name)} {_OUTSIDE}."))
+        raise InputError(Problem(input_name, f"{printable(name)} {OUTSIDE}."))
     return Artifact(printable(name), str(path), status.st_size, identity(status))
 
 
@@ -135,12 +125,12 @@ def printable(name: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-class _Search:
+class _FileSearch:
     """Collects files and problems over all patterns; the links of a folder are resolved once, not once a file."""
 
     def __init__(self, workspace: Path, allow_outside: bool) -> None:
         self.found: dict[str, Artifact] = {}  # by real path
-        self.problems: list[Problem] = []
+        self.problems = Problems()
         self._workspace = workspace
         self._root = os.path.realpath(workspace).rstrip("/") + "/"
         self._allow_outside = allow_outside
@@ -152,12 +142,10 @@ class _Search:
             return
         try:
             names, exact = self._names(pattern)
-        except (Unreadable, OSError, ValueError) as error:
+        except (UnreadableFolder, OSError, ValueError) as error:
             self._wrong(f"`{printable(pattern)}`: {_reason(error)}.")
             return
-        before = len(self.problems)
-        taken = sum(self._take(name, exact) for name in names)
-        if not taken and len(self.problems) == before:
+        if not sum(self._take(name, exact) for name in names):
             self._wrong(self._nothing(pattern, names))
 
     def _names(self, pattern: str) -> tuple[list[str], bool]:
@@ -167,31 +155,31 @@ class _Search:
         return (sorted(expand(tidy, self._workspace)) if has_wildcard(pattern) else []), False
 
     def _take(self, name: str, exact: bool) -> bool:
-        """Whether the name became a file of the run; what must not be taken becomes a problem."""
+        """Whether the name became a file of the run or a problem; folders and credentials are passed over."""
         path = self._workspace / name
         try:
             status = path.stat()
         except OSError as error:
-            reason = "is a link that leads nowhere" if path.is_symlink() else f"can't be read: {_reason(error)}"
+            reason = "is a symbolic link to nothing" if path.is_symlink() else f"can't be read: {_reason(error)}"
             self._wrong(f"{printable(name)} {reason}.")
-            return False
+            return True
         real = self._real(path)
         if stat.S_ISDIR(status.st_mode) or (_is_credentials(path, real) and not exact):
             return False
         if objection := self._objection(path, real, status):
             self._wrong(f"{printable(name)} {objection}.")
-            return False
+            return True
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
         self.found.setdefault(real, Artifact(printable(name), str(path), size, identity(status)))
         return True
 
     def _objection(self, path: Path, real: str, status: os.stat_result) -> str:
         if _is_credentials(path, real):
-            return "holds credentials and is never taken"
+            return "contains credentials and is never uploaded"
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
-            return "is neither a file nor a named pipe"
+            return "is neither a regular file nor a named pipe"
         if not (self._allow_outside or real.startswith(self._root)):
-            return _OUTSIDE
+            return OUTSIDE
         return "" if os.access(path, os.R_OK) else "can't be read: permission denied"
 
     def _real(self, path: Path) -> str:
@@ -213,7 +201,7 @@ class _Search:
         return f"{what} in {printable(str(self._workspace))}. Did an earlier step build it?"
 
     def _wrong(self, what: str) -> None:
-        self.problems.append(Problem("files", what, _ACCEPTED))
+        self.problems.add("files", what, _ACCEPTED)
 
 
 def _is_credentials(path: Path, real: str) -> bool:
@@ -233,6 +221,6 @@ def _tidy(pattern: str, workspace: Path) -> str:
 
 def _reason(error: Exception) -> str:
     """What the system says in its own words; never the exception's text, which may repeat a whole hostile name."""
-    if isinstance(error, Unreadable):
+    if isinstance(error, UnreadableFolder):
         return f"the folder {printable(error.folder)} can't be read: {error.reason}"
-    return (error.strerror or "it can't be read") if isinstance(error, OSError) else "it is not a usable path"
+    return (error.strerror or "it can't be read") if isinstance(error, OSError) else "it is not a valid path"

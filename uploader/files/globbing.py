@@ -15,7 +15,7 @@ from pathlib import Path
 _WILDCARD = re.compile(r"[*?\[]")
 
 
-class Unreadable(Exception):
+class UnreadableFolder(Exception):
     """A folder that the pattern leads through can't be listed; its files would be missing without a word."""
 
     def __init__(self, folder: str, reason: str) -> None:
@@ -30,12 +30,12 @@ def has_wildcard(pattern: str) -> bool:
 
 
 def expand(pattern: str, root: Path) -> list[str]:
-    """The names below `root` that match, in no order, each once; absolute when the pattern is. Raises Unreadable."""
-    walk = _Walk(root, tuple(segment for segment in pattern.split("/") if segment))
+    """The names below `root` that match, unordered, each once; absolute if the pattern is. Raises UnreadableFolder."""
+    walk = _GlobWalk(root, tuple(segment for segment in pattern.split("/") if segment))
     return walk.run("/" if pattern.startswith("/") else "")
 
 
-class _Walk:
+class _GlobWalk:
     """One pass over the tree; the state is a folder and how many segments of the pattern led to it."""
 
     def __init__(self, root: Path, segments: tuple[str, ...]) -> None:
@@ -87,7 +87,7 @@ class _Walk:
             except NotADirectoryError:
                 self._listed = (here, [])
             except OSError as error:
-                raise Unreadable(here or ".", error.strerror or "unknown reason") from None
+                raise UnreadableFolder(here or ".", error.strerror or "unknown reason") from None
         return self._listed[1]
 
 

@@ -7,7 +7,6 @@ here, and is trusted with nothing.
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
@@ -44,6 +43,8 @@ def origin(url: str) -> Origin:
 
 def is_loopback(host: str) -> bool:
     """Whether a host name or address, without brackets, can only be this machine."""
+    from ipaddress import ip_address  # saves 3 ms where no endpoint or token address has to be judged
+
     try:
         return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:

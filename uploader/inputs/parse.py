@@ -1,7 +1,7 @@
-"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never in the complaint.
+"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never in the message.
 
-Every parser takes trimmed, non-empty text and raises `Wrong`. Leaving the text out is what keeps a key that was pasted
-into the wrong place out of every log: only `inputs` decides whether, and how much of it, is shown.
+Every parser takes trimmed, non-empty text and raises `InvalidValue`. Leaving the text out is what keeps a key that was
+pasted into the wrong place out of every log: only `reader` decides whether, and how much of it, is shown.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from uploader.http.hosts import is_loopback
 
@@ -21,12 +21,12 @@ TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 MOST_VERSION_CODE = 2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
 RENAMED_TRACKS = {
-    "internalsharing": "is no track: internal app sharing is `target: play-internal-sharing`.",
-    "rollout": "is no track any more: a staged rollout is `tracks: production` with `user-fraction`.",
+    "internalsharing": "is not a track: for internal app sharing use `target: play-internal-sharing`.",
+    "rollout": "is no longer a track: for a staged rollout use `tracks: production` with `user-fraction`.",
 }
 
 
-class Wrong(ValueError):
+class InvalidValue(ValueError):
     """The text can't be accepted: a reason that completes "the value …", and what would be accepted."""
 
     def __init__(self, reason: str, accepted: str = "") -> None:
@@ -35,8 +35,8 @@ class Wrong(ValueError):
         self.accepted = accepted
 
 
-def shown(text: str) -> str:
-    """The text for people: quoted, escaped, short; a long one, or one that smells of a key, is only described."""
+def quoted(text: str) -> str:
+    """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is only described."""
     if len(text) > LONGEST_SHOWN or "PRIVATE KEY" in text or "private_key" in text:
         return f"A value of {len(text)} characters"
     return repr(text)
@@ -45,51 +45,52 @@ def shown(text: str) -> str:
 def text(value: str) -> str:
     """Any text that a variable can hold, over several lines or one."""
     if len(value) > LONGEST:
-        raise Wrong("is too long.", f"at most {LONGEST} characters")
+        raise InvalidValue("is too long.", f"at most {LONGEST} characters")
     if "\0" in value:
-        raise Wrong("holds a NUL byte.")
+        raise InvalidValue("contains a NUL byte.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise Wrong("is not UTF-8.")
+        raise InvalidValue("is not UTF-8.")
     return value
 
 
 def line(value: str) -> str:
     """One line of text without control characters."""
     if len(value) > LONGEST_LINE:
-        raise Wrong("is too long.", f"one line of at most {LONGEST_LINE} characters")
+        raise InvalidValue("is too long.", f"one line of at most {LONGEST_LINE} characters")
     if any(ord(character) < 0x20 or ord(character) == 0x7F for character in text(value)):
-        raise Wrong("holds a line break or another control character.", "one line")
+        raise InvalidValue("contains a line break or another control character.", "one line")
     return value
 
 
 def word(value: str) -> str:
-    """One line without blanks: an id."""
+    """One line without whitespace: an id."""
     if any(character.isspace() for character in line(value)):
-        raise Wrong("holds a blank.", "an id without blanks")
+        raise InvalidValue("contains whitespace.", "an id without whitespace")
     return value
 
 
 def boolean(value: str) -> bool:
     """A boolean as YAML 1.2's core schema writes it."""
     if value not in BOOLEANS:
-        raise Wrong("is not a boolean.", "`true` or `false`")
+        raise InvalidValue("is not a boolean.", "`true` or `false`")
     return BOOLEANS[value]
 
 
-def choice(words: tuple[Any, ...]) -> Callable[[str], Any]:
-    """One of the given words, spelt exactly so; a misspelt one is answered with the nearest."""
+def choice(literal: object) -> Callable[[str], Any]:
+    """One of a Literal's words, spelt exactly so; the message for any other suggests the nearest."""
+    words = tuple(word for word in get_args(literal) if word)
 
     def parse(value: str) -> str:
         if value in words:
             return value
-        raise Wrong("is none of the choices." + nearest(value, words), ", ".join(f"`{known}`" for known in words))
+        raise InvalidValue("is not a valid choice." + nearest(value, words), ", ".join(f"`{known}`" for known in words))
 
     return parse
 
 
 def nearest(value: str, words: tuple[str, ...]) -> str:
-    """A question that names the likeliest word, or nothing; it begins with a blank."""
-    from difflib import get_close_matches  # only a mistake pays for it
+    """A question that names the likeliest word, or nothing; it begins with a space."""
+    from difflib import get_close_matches  # 9 ms that only a mistake pays for
 
     found = get_close_matches(value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6)
     known = next((known for known in words if found and known.lower() == found[0]), "")
@@ -102,7 +103,7 @@ def integer(least: int, most: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
         if re.fullmatch(r"[0-9]{1,18}", value) and least <= int(value) <= most:
             return int(value)
-        raise Wrong("is not a number within the limits.", f"a whole number from {least} to {most}")
+        raise InvalidValue("is not a whole number in the accepted range.", f"a whole number from {least} to {most}")
 
     return parse
 
@@ -113,18 +114,20 @@ def size(value: str) -> int | None:
         return None
     found = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
     if not found or not int(found[1]):
-        raise Wrong("is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`")
+        raise InvalidValue("is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`")
     return int(found[1]) * SIZE_UNITS[found[2]]
 
 
 def duration(least: int, most: int) -> Callable[[str], float]:
-    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit says too little."""
+    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit is refused."""
 
     def parse(value: str) -> float:
         found = re.fullmatch(r"([0-9]{1,9})([smh])", value)
         seconds = int(found[1]) * TIME_UNITS[found[2]] if found else -1
         if not least <= seconds <= most:
-            raise Wrong("is not a duration within the limits.", f"`90s`, `5m`, `2h`; from {least}s to {most // 3600}h")
+            raise InvalidValue(
+                "is not a duration in the accepted range.", f"`90s`, `5m`, `2h`; from {least}s to {most // 3600}h"
+            )
         return float(seconds)
 
     return parse
@@ -134,25 +137,27 @@ def fraction(value: str) -> float:
     """A decimal between 0 and 1, both excluded; few enough digits that the number says exactly what was written."""
     if re.fullmatch(r"0?\.[0-9]{1,15}", value) and float(value) > 0:
         return float(value)
-    raise Wrong("is not a fraction.", "a decimal between 0 and 1, both excluded, such as `0.05`")
+    raise InvalidValue("is not a fraction.", "a decimal between 0 and 1, both excluded, such as `0.05`")
 
 
-def listed(value: str) -> tuple[str, ...]:
+def items(value: str) -> tuple[str, ...]:
     """Items separated by newlines or commas, each once, in order."""
-    items = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
-    return tuple(dict.fromkeys(item for item in items if item))
+    stripped = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
+    return tuple(dict.fromkeys(item for item in stripped if item))
 
 
 def track(value: str) -> str:
-    """A track's name; custom tracks have any name, so only what never is a track is refused."""
+    """A track's name. Custom tracks may have any name, so only what never is a track is refused."""
     if value.lower() in RENAMED_TRACKS:
-        raise Wrong(RENAMED_TRACKS[value.lower()], "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
+        raise InvalidValue(
+            RENAMED_TRACKS[value.lower()], "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
+        )
     return line(value)
 
 
 def tracks(value: str) -> tuple[str, ...]:
     """Several tracks."""
-    return tuple(track(item) for item in listed(value))
+    return tuple(track(item) for item in items(value))
 
 
 def version_code(value: str) -> str:
@@ -162,7 +167,7 @@ def version_code(value: str) -> str:
 
 def version_codes(value: str) -> tuple[str, ...]:
     """Several version codes."""
-    return tuple(dict.fromkeys(version_code(item) for item in listed(value)))
+    return tuple(dict.fromkeys(version_code(item) for item in items(value)))
 
 
 def expansion_file(value: str) -> str:
@@ -180,10 +185,12 @@ def countries(value: str) -> tuple[str, ...]:
         if item == "rest-of-world":
             return item
         if not re.fullmatch(r"[A-Za-z]{2}", item):
-            raise Wrong("holds what is no country code.", "two-letter codes such as `DE`, and `rest-of-world`")
+            raise InvalidValue(
+                "contains something that is not a country code.", "two-letter codes such as `DE`, and `rest-of-world`"
+            )
         return item.upper()
 
-    return tuple(dict.fromkeys(country(item) for item in listed(value)))
+    return tuple(dict.fromkeys(country(item) for item in items(value)))
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:
@@ -193,7 +200,7 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
         if value in words or re.fullmatch(r"[A-Za-z]\w*(:v[\w.]+)?(\.[A-Za-z]\w*)+", value, re.ASCII):
             return value
         accepted = ", ".join(f"`{known}`" for known in words) + ", or a method's id such as `drive.files.create`"
-        raise Wrong("is not a target." + nearest(value, words), accepted)
+        raise InvalidValue("is not a target." + nearest(value, words), accepted)
 
     return parse
 
@@ -201,7 +208,7 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
 def package_name(value: str) -> str:
     """An Android application id, developer.android.com/build/configure-app-module."""
     if len(value) > 255 or not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value, re.ASCII):
-        raise Wrong("is not a package name.", "two or more words joined by dots, such as `com.example.app`")
+        raise InvalidValue("is not a package name.", "two or more words joined by dots, such as `com.example.app`")
     return value
 
 
@@ -210,14 +217,14 @@ def provider(value: str) -> str:
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
     if not re.fullmatch(r"projects/[^/]+/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+", name):
         accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
-        raise Wrong("is not the resource name of a provider.", accepted)
+        raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
     return name
 
 
 def address(value: str) -> str:
     """The e-mail address of an account."""
     if not re.fullmatch(r"[^@\s\"<>(),;:]+@[^@\s\"<>(),;:]+", line(value)):
-        raise Wrong("is not the e-mail address of an account.", "`name@example.com`")
+        raise InvalidValue("is not the e-mail address of an account.", "`name@example.com`")
     return value
 
 
@@ -225,7 +232,7 @@ def shard(value: str) -> tuple[int, int] | None:
     """`2/5` is (2, 5): the second of five parts, counted from one."""
     found = re.fullmatch(r"([0-9]{1,6})\s*/\s*([0-9]{1,6})", value)
     if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise Wrong("is not a part of a whole.", "`2/5`: the second of five, counted from 1")
+        raise InvalidValue("is not a shard.", "`2/5`: the second of five, counted from 1")
     return int(found[1]), int(found[2])
 
 
@@ -241,7 +248,7 @@ def endpoint(value: str) -> str:
     accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
     found = re.fullmatch(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?", value)
     if not found or not 0 < int((found[3] or ":443")[1:]) < 65536:
-        raise Wrong("is not the root URL of an API: no path, no user, no query.", accepted)
+        raise InvalidValue("is not the root URL of an API: it may have no path, user or query.", accepted)
     if found[1] == "http" and not is_loopback(found[2].strip("[]")):
-        raise Wrong("would send the access token in clear over the network.", accepted)
+        raise InvalidValue("would send the access token over the network unencrypted.", accepted)
     return value.rstrip("/")

@@ -15,8 +15,7 @@ DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
 class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
-    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `run_url` the
-    page of this run.
+    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state.
     """
 
     kind: Kind = "console"
@@ -28,7 +27,6 @@ class Platform:
     dotenv_file: Path | None = None
     debug: bool = False
     tag: str = ""
-    run_url: str = ""
     node: str = ""
     oidc_request_url: str = ""
     oidc_request_token: str = field(default="", repr=False)
@@ -36,8 +34,8 @@ class Platform:
     google_application_credentials: str = ""
 
 
-def detect(environ: Mapping[str, str], own: Mapping[str, str]) -> Platform:
-    """Reads the platform; `own` are this program's variables, in which the env file has its part."""
+def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform:
+    """Reads the platform; `variables` are this program's own, with those of the env file."""
 
     def get(name: str) -> str:
         return environ.get(name, "").strip()
@@ -51,14 +49,13 @@ def detect(environ: Mapping[str, str], own: Mapping[str, str]) -> Platform:
         state_home=_state_home(get("XDG_STATE_HOME"), get("HOME")),
         output_file=_path(get("GITHUB_OUTPUT")),
         summary_file=_path(get("GITHUB_STEP_SUMMARY")),
-        dotenv_file=_dotenv_file(kind, workspace, own.get(DOTENV, "")),
+        dotenv_file=_dotenv_file(kind, workspace, variables.get(DOTENV, "")),
         debug=get("RUNNER_DEBUG") == "1" or get("CI_DEBUG_TRACE") == "true",
         tag=get("GITHUB_REF_NAME") if get("GITHUB_REF_TYPE") == "tag" else get("CI_COMMIT_TAG"),
-        run_url=_run_url(kind, get),
         node=f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}" if kind == "gitlab" else "",
         oidc_request_url=get("ACTIONS_ID_TOKEN_REQUEST_URL"),
         oidc_request_token=get("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-        id_token=own.get(ID_TOKEN, ""),
+        id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
     )
 
@@ -76,10 +73,10 @@ def _path(text: str) -> Path | None:
     return Path(text) if text else None
 
 
-def _workspace(told: str) -> Path:
+def _workspace(given: str) -> Path:
     """The folder that the CI system names, unless it names the host's and this process sees another file system."""
     try:
-        return Path(told) if told and Path(told).is_dir() else Path.cwd()
+        return Path(given) if given and Path(given).is_dir() else Path.cwd()
     except OSError:  # a path that can't even be asked for
         return Path()
 
@@ -91,16 +88,8 @@ def _state_home(xdg: str, home: str) -> Path | None:
     return Path(home, ".local", "state") if Path(home).is_absolute() else None
 
 
-def _dotenv_file(kind: Kind, workspace: Path, told: str) -> Path | None:
+def _dotenv_file(kind: Kind, workspace: Path, given: str) -> Path | None:
     """GitLab's report is always written; anywhere else only where it was asked for."""
-    if told or kind == "gitlab":
-        return workspace / (told or "uploader.env")
+    if given or kind == "gitlab":
+        return workspace / (given or "uploader.env")
     return None
-
-
-def _run_url(kind: Kind, get: Callable[[str], str]) -> str:
-    """The page of this run, for the summary."""
-    server, repository, run = get("GITHUB_SERVER_URL"), get("GITHUB_REPOSITORY"), get("GITHUB_RUN_ID")
-    if kind == "github":
-        return f"{server}/{repository}/actions/runs/{run}" if server and repository and run else ""
-    return get("CI_JOB_URL") if kind == "gitlab" else ""

@@ -1,4 +1,4 @@
-"""The table of inputs: each attribute of `Inputs` stands beside its default in writing, its parser and its meaning.
+"""The table of inputs: each attribute of `Inputs` with its group, its default in writing, its parser and its meaning.
 
 Reading, `--help`, the action's metadata and the README are all held to this table; there is no second one.
 """
@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeVar
 
 from uploader.inputs import parse
 from uploader.inputs.platform import Platform
@@ -27,19 +27,43 @@ GmailAction = Literal["send", "draft", "draft-update", "draft-send", "insert", "
 ImageType = Literal["", "ACHIEVEMENT_ICON", "LEADERBOARD_ICON"]
 
 TARGETS = ("play", "play-internal-sharing", "gmail", "play-games", "ota")
+METHOD = "any upload method"  # whatever target is none of these: the id of a method
 DAY = 86_400  # seconds
 
 
-def _written(default: str, parser: Callable[[str], T], meaning: str) -> T:
+class Group(NamedTuple):
+    """Inputs that belong together: their heading in the help, and the targets that read them (none: every target)."""
+
+    heading: str
+    targets: tuple[str, ...] = ()
+
+
+ALL = Group("Every target")
+TRANSFER = Group("The transfer")
+FILES = Group("Files and machines")
+PLAY = Group("Google Play", ("play",))
+PLAY_APP = PLAY._replace(targets=("play", "play-internal-sharing"))
+GMAIL = Group("Gmail (`files` are the attachments)", ("gmail",))
+GAMES = Group("Play Games, OTA, any upload method", ("play-games",))
+OTA = GAMES._replace(targets=("ota",))
+ANY_METHOD = GAMES._replace(targets=(METHOD,))
+
+
+def _default(group: Group, default: str, parser: Callable[[str], T], meaning: str) -> T:
     """An input whose default is a value that people could write themselves."""
-    metadata = {"default": default, "parse": parser, "help": meaning}
+    metadata = {"group": group, "default": default, "parse": parser, "help": meaning}
     return dataclasses.field(default=parser(default), metadata=metadata)
 
 
-def _absent(empty: T, parser: Callable[[str], T], meaning: str, *, secret: bool = False) -> T:
+def _optional(group: Group, empty: T, parser: Callable[[str], T], meaning: str, *, secret: bool = False) -> T:
     """An input that may stay empty; `secret` = its value is never shown, not even when it is wrong."""
-    metadata = {"default": "", "parse": parser, "help": meaning, "secret": secret}
+    metadata = {"group": group, "default": "", "parse": parser, "help": meaning, "secret": secret}
     return dataclasses.field(default=empty, metadata=metadata)
+
+
+def _text(group: Group, parser: Callable[[str], str], meaning: str, *, secret: bool = False) -> str:
+    """A text that may stay empty."""
+    return _optional(group, "", parser, meaning, secret=secret)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,95 +71,113 @@ class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and the rooms' own to fill in. `warnings` are sentences
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `warnings` are sentences
     about what was given and does not count. There is no repr, since it would hold the credentials.
     """
 
-    target: str = _absent(
-        "", parse.target(TARGETS), "`play`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method's id."
+    target: str = _text(
+        ALL, parse.target(TARGETS), "`play`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method's id."
     )
-    credentials: str = _absent(
-        "", parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
+    credentials: str = _text(
+        ALL, parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
     )
-    workload_identity_provider: str = _absent(
-        "", parse.provider, "Keyless login: the provider that trusts the CI system's OIDC token.", secret=True
+    workload_identity_provider: str = _text(
+        ALL, parse.provider, "Keyless login: the provider that trusts the CI system's OIDC token.", secret=True
     )
-    service_account: str = _absent("", parse.address, "Keyless login: e-mail address of the service account to act as.")
-    impersonate_user: str = _absent("", parse.address, "The user to act for by domain-wide delegation (Gmail).")
-    files: tuple[str, ...] = _absent((), parse.listed, "Paths and globs relative to the workspace; `-` is a stream.")
-    dry_run: bool = _written("false", parse.boolean, "Do everything but the lasting effect.")
-    upload_protocol: UploadProtocol = _written(
-        "auto", parse.choice(get_args(UploadProtocol)), "`auto`, `resumable`, `multipart`, `simple`."
+    service_account: str = _text(ALL, parse.address, "Keyless login: e-mail address of the service account to act as.")
+    impersonate_user: str = _text(ALL, parse.address, "The user to act for by domain-wide delegation (Gmail).")
+    files: tuple[str, ...] = _optional(
+        ALL, (), parse.items, "Paths and globs relative to the workspace; `-` is a stream."
     )
-    chunk_size: int | None = _written(
-        "auto", parse.size, "Bytes of one request, such as `8MiB`; `auto` = the whole file."
+    dry_run: bool = _default(ALL, "false", parse.boolean, "Do everything but the lasting effect.")
+    upload_protocol: UploadProtocol = _default(
+        TRANSFER, "auto", parse.choice(UploadProtocol), "`auto`, `resumable`, `multipart`, `simple`."
     )
-    concurrency: int = _written("4", parse.integer(1, 64), "Files in flight at once, where the service allows.")
-    max_retries: int = _written("5", parse.integer(0, 100), "Waits without progress before giving up.")
-    retry_deadline: float = _written("30m", parse.duration(0, 7 * DAY), "No new attempt so long after the first one.")
-    stall_timeout: float = _written("60s", parse.duration(1, DAY), "A connection without a byte for so long is broken.")
-    finalize_timeout: float = _written("10m", parse.duration(1, DAY), "How long the answer to the last byte may take.")
-    state_dir: Path | None = _absent(None, parse.folder, "Where unfinished uploads are kept, sealed, for the next run.")
-    state_key: str = _absent("", parse.text, "The secret that seals them where the credential holds none.", secret=True)
-    api_endpoint: str = _absent("", parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
-    job_summary: bool = _written("true", parse.boolean, "Write the job summary.")
+    chunk_size: int | None = _default(
+        TRANSFER, "auto", parse.size, "Bytes of one request, such as `8MiB`; `auto` = the whole file."
+    )
+    concurrency: int = _default(
+        TRANSFER, "4", parse.integer(1, 64), "Files in flight at once, where the service allows."
+    )
+    max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100), "Waits without progress before giving up.")
+    retry_deadline: float = _default(
+        TRANSFER, "30m", parse.duration(0, 7 * DAY), "No new attempt so long after the first one."
+    )
+    stall_timeout: float = _default(
+        TRANSFER, "60s", parse.duration(1, DAY), "A connection without a byte for so long is broken."
+    )
+    finalize_timeout: float = _default(
+        TRANSFER, "10m", parse.duration(1, DAY), "How long the answer to the last byte may take."
+    )
+    state_dir: Path | None = _optional(
+        TRANSFER, None, parse.folder, "Where unfinished uploads are kept, sealed, for the next run."
+    )
+    state_key: str = _text(
+        TRANSFER, parse.text, "The secret that seals them where the credential holds none.", secret=True
+    )
+    api_endpoint: str = _text(TRANSFER, parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
+    job_summary: bool = _default(TRANSFER, "true", parse.boolean, "Write the job summary.")
 
-    shard: tuple[int, int] | None = _absent(None, parse.shard, "Only this part of the files, such as `2/5`.")
-    allow_outside_workspace: bool = _written("false", parse.boolean, "Accept files that are outside of the workspace.")
-
-    package_name: str = _absent("", parse.package_name, "The app; read from the artifact when not given.")
-    tracks: tuple[str, ...] = _absent((), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others.")
-    status: Status = _absent("", parse.choice(get_args(Status)[1:]), "`completed`, `inProgress`, `halted`, `draft`.")
-    user_fraction: float | None = _absent(None, parse.fraction, "A staged rollout's share of users, between 0 and 1.")
-    release_name: str = _absent("", parse.line, "The release's name; the tag when not given.")
-    whats_new_directory: str = _absent("", parse.line, "The folder of release notes, or `last-release`.")
-    in_app_update_priority: int | None = _absent(None, parse.integer(0, 5), "From 0 to 5.")
-    mapping_file: str = _absent("", parse.line, "The R8 or ProGuard mapping.")
-    debug_symbols: str = _absent("", parse.line, "Native symbols, a zip or a folder.")
-    expansion_file_main: str = _absent("", parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    expansion_file_patch: str = _absent("", parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    images_directory: str = _absent("", parse.line, "Listing images and texts in fastlane's layout.")
-    images_prune: bool = _written("false", parse.boolean, "Remove what the images directory does not have.")
-    version_codes_to_retain: tuple[str, ...] = _absent((), parse.version_codes, "Kept on the track besides.")
-    countries: tuple[str, ...] = _absent((), parse.countries, "Two-letter codes, and `rest-of-world`.")
-    promote_from: str = _absent("", parse.track, "Take the release of this track instead of new files.")
-    replace_rollout: bool = _written("false", parse.boolean, "May displace a rollout that is in progress.")
-    on_version_conflict: OnVersionConflict = _written(
-        "reuse", parse.choice(get_args(OnVersionConflict)), "`reuse` (only the same bytes) or `fail`."
-    )
-    existing_edit_id: str = _absent("", parse.word, "Work in this edit.")
-    commit: bool = _written("true", parse.boolean, "Commit the edit; `false` leaves it open.")
-    changes_not_sent_for_review: NotSentForReview = _written(
-        "auto", parse.choice(get_args(NotSentForReview)), "`auto`, `true`, `false`."
-    )
-    changes_in_review: ChangesInReview = _written(
-        "error", parse.choice(get_args(ChangesInReview)), "`error`, or `cancel` the review in flight."
+    shard: tuple[int, int] | None = _optional(FILES, None, parse.shard, "Only this part of the files, such as `2/5`.")
+    allow_outside_workspace: bool = _default(
+        FILES, "false", parse.boolean, "Accept files that are outside of the workspace."
     )
 
-    gmail_action: GmailAction = _written(
-        "send",
-        parse.choice(get_args(GmailAction)),
-        "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`.",
+    package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
+    tracks: tuple[str, ...] = _optional(
+        PLAY, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
     )
-    message_file: str = _absent("", parse.line, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
-    mail_from: str = _absent("", parse.line, "The sender.")
-    mail_to: str = _absent("", parse.line, "Recipients, separated by commas.")
-    mail_cc: str = _absent("", parse.line, "Recipients of a copy.")
-    mail_bcc: str = _absent("", parse.line, "Recipients of a blind copy.")
-    mail_subject: str = _absent("", parse.line, "The subject.")
-    mail_body: str = _absent("", parse.text, "Text, or `file:PATH`.")
-    mail_html: str = _absent("", parse.text, "HTML, or `file:PATH`.")
-    draft_id: str = _absent("", parse.word, "The draft to update or to send.")
-    user_id: str = _written("me", parse.word, "The mailbox.")
+    status: Status = _optional(PLAY, "", parse.choice(Status), "`completed`, `inProgress`, `halted`, `draft`.")
+    user_fraction: float | None = _optional(
+        PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
+    )
+    release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
+    whats_new_directory: str = _text(PLAY, parse.line, "The folder of release notes, or `last-release`.")
+    in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "From 0 to 5.")
+    mapping_file: str = _text(PLAY, parse.line, "The R8 or ProGuard mapping.")
+    debug_symbols: str = _text(PLAY, parse.line, "Native symbols, a zip or a folder.")
+    expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
+    expansion_file_patch: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
+    images_directory: str = _text(PLAY, parse.line, "Listing images and texts in fastlane's layout.")
+    images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
+    version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track as well.")
+    countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
+    promote_from: str = _text(PLAY, parse.track, "Take the release of this track instead of new files.")
+    replace_rollout: bool = _default(PLAY, "false", parse.boolean, "May displace a rollout that is in progress.")
+    on_version_conflict: OnVersionConflict = _default(
+        PLAY, "reuse", parse.choice(OnVersionConflict), "`reuse` (only the same bytes) or `fail`."
+    )
+    existing_edit_id: str = _text(PLAY, parse.word, "Work in this edit.")
+    commit: bool = _default(PLAY, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
+    changes_not_sent_for_review: NotSentForReview = _default(
+        PLAY, "auto", parse.choice(NotSentForReview), "`auto`, `true`, `false`."
+    )
+    changes_in_review: ChangesInReview = _default(
+        PLAY, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
+    )
 
-    resource_id: str = _absent("", parse.word, "Play Games: the achievement or leaderboard.")
-    image_type: ImageType = _absent(
-        "", parse.choice(get_args(ImageType)[1:]), "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`."
+    gmail_action: GmailAction = _default(
+        GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
     )
-    deployment: str = _absent("", parse.line, "OTA: the deployment's id.")
-    package_title: str = _absent("", parse.line, "OTA: the package's title.")
-    params: str = _absent("", parse.text, "Any method: a YAML or JSON map of path and query parameters.")
-    metadata: str = _absent("", parse.text, "Any method: JSON of the metadata part.")
+    message_file: str = _text(GMAIL, parse.line, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
+    mail_from: str = _text(GMAIL, parse.line, "The sender.")
+    mail_to: str = _text(GMAIL, parse.line, "Recipients, separated by commas.")
+    mail_cc: str = _text(GMAIL, parse.line, "Recipients of a copy.")
+    mail_bcc: str = _text(GMAIL, parse.line, "Recipients of a blind copy.")
+    mail_subject: str = _text(GMAIL, parse.line, "The subject.")
+    mail_body: str = _text(GMAIL, parse.text, "Text, or `file:PATH`.")
+    mail_html: str = _text(GMAIL, parse.text, "HTML, or `file:PATH`.")
+    draft_id: str = _text(GMAIL, parse.word, "The draft to update or to send.")
+    user_id: str = _default(GMAIL, "me", parse.word, "The mailbox.")
+
+    resource_id: str = _text(GAMES, parse.word, "Play Games: the achievement or leaderboard.")
+    image_type: ImageType = _optional(
+        GAMES, "", parse.choice(ImageType), "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`."
+    )
+    deployment: str = _text(OTA, parse.line, "OTA: the deployment's id.")
+    package_title: str = _text(OTA, parse.line, "OTA: the package's title.")
+    params: str = _text(ANY_METHOD, parse.text, "Any method: a YAML or JSON map of path and query parameters.")
+    metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
 
     platform: Platform = Platform()
     warnings: tuple[str, ...] = ()
@@ -149,10 +191,11 @@ class Inputs:
 
 
 class Field(NamedTuple):
-    """One row of the table: the contract's name, the attribute, its default in writing, its parser, what it means."""
+    """One row of the table: the contract's name, the attribute, its group, its default in writing, how it is read."""
 
     name: str
     attribute: str
+    group: Group
     default: str
     parse: Callable[[str], object]
     help: str
@@ -165,17 +208,10 @@ class Field(NamedTuple):
         return f"INPUT_{self.name.upper()}", f"INPUT_{plain}", f"UPLOADER_{plain}"
 
 
-def table() -> tuple[Field, ...]:
-    """Every input of the contract, in its order."""
+def fields() -> tuple[Field, ...]:
+    """Every input of the contract, as the help and the README lay them out."""
     return tuple(
-        Field(
-            name=field.name.replace("_", "-"),
-            attribute=field.name,
-            default=field.metadata["default"],
-            parse=field.metadata["parse"],
-            help=field.metadata["help"],
-            secret=field.metadata.get("secret", False),
-        )
+        Field(name=field.name.replace("_", "-"), attribute=field.name, **{"secret": False, **field.metadata})
         for field in dataclasses.fields(Inputs)
         if field.metadata
     )

@@ -1,4 +1,4 @@
-"""Names that are not ours: another tool's input or a misspelt one is a mistake, anything else is only mentioned.
+"""Names that are not ours: another tool's input or a misspelt one is a mistake, anything else is a warning.
 
 A name one letter off must not pass in silence: `dry-rum: true` would publish. Beyond that nobody can tell whose a
 variable is, so an unknown `UPLOADER_…` (under GitHub an unknown input too) is a warning; elsewhere `INPUT_…` may be
@@ -13,16 +13,17 @@ from difflib import get_close_matches
 
 from uploader.errors import Problem
 from uploader.inputs.platform import Kind
-from uploader.inputs.table import table
+from uploader.inputs.table import fields
+from uploader.problems import Problems
 
-ALIKE = 0.8  # of difflib's ratio: a letter or two
-FILES_ALONE = "nothing, since only what `files` names is uploaded"
-BY_ITSELF = "nothing, since Google Play does it by itself"
-REFERENCED = "nothing, since the version that is referenced has it"
+SIMILARITY = 0.8  # of difflib's ratio: a letter or two
+FILES_ALONE = "Not needed: only what `files` names is uploaded"
+BY_ITSELF = "Not needed: Google Play does it by itself"
+REFERENCED = "Not needed: the version that is referenced has it"
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"
 SHARING = "`target: play-internal-sharing`"
 ROLLOUT = "`user-fraction`, as a fraction such as `0.05`"
-LISTING = "nothing, since only what `images-directory` has is touched"
+LISTING = "Not needed: only what `images-directory` has is touched"
 BEARER = "`credentials`; a refresh token goes there as an `authorized_user` configuration"
 
 # Inputs of the tools that people come from, as they write them, and what to write here. Names that differ from ours in
@@ -59,19 +60,19 @@ ANSWERS = {
     "track_promote_release_status": "`status`",
     "validate_only": "`dry-run`",
     "version_name": "`release-name`",
-    "version_code": "nothing, since it is read from the artifact or from the track",
+    "version_code": "Not needed: it is read from the artifact or from the track",
     "issuer": KEY,
     "deactivate_on_promote": BY_ITSELF,
     "check_superseded_tracks": BY_ITSELF,
     "rescue_changes_not_sent_for_review": "`changes-not-sent-for-review`, whose `auto` does that",
-    "ack_bundle_installation_warning": "nothing, since Google no longer asks for it",
+    "ack_bundle_installation_warning": "Not needed: Google no longer asks for it",
     "skip_upload_apk": FILES_ALONE,
     "skip_upload_aab": FILES_ALONE,
     "skip_upload_metadata": LISTING,
     "skip_upload_images": LISTING,
     "skip_upload_screenshots": LISTING,
-    "skip_upload_changelogs": "nothing, since only notes in `whats-new-directory` are sent",
-    "sync_image_upload": "nothing, since only what differs is ever sent",
+    "skip_upload_changelogs": "Not needed: only notes in `whats-new-directory` are sent",
+    "sync_image_upload": "Not needed: only what differs is ever sent",
     "root_url": "`api-endpoint`",
     "obb_main_references_version": "`expansion-file-main`, as `references:VERSIONCODE`",
     "obb_patch_references_version": "`expansion-file-patch`, as `references:VERSIONCODE`",
@@ -81,9 +82,9 @@ ANSWERS = {
     # gradle-play-publisher
     "serviceAccountCredentials": KEY,
     "ANDROID_PUBLISHER_CREDENTIALS": KEY,
-    "useApplicationDefaultCredentials": "nothing, since they are used when nothing else is given",
+    "useApplicationDefaultCredentials": "Not needed: they are used when nothing else is given",
     "defaultToAppBundles": "`files`, which names the bundle or the APKs",
-    "enabled": "nothing; leave the step out, or give it an `if:`",
+    "enabled": "Not needed: leave the step out, or give it an `if:`",
     "impersonateServiceAccount": "`credentials`, as an `impersonated_service_account` configuration",
     "fromTrack": "`promote-from`",
     "promoteTrack": "`tracks`",
@@ -110,20 +111,18 @@ ANSWERS = {
 }
 
 
-def judge(
-    unknown: Sequence[str], neighbours: Sequence[str], kind: Kind, problems: list[Problem], warnings: list[str]
-) -> None:
+def check(unknown: Sequence[str], other_tools: Sequence[str], kind: Kind, problems: Problems) -> None:
     """Adds a problem or a warning for each variable; the values are not looked at, since any of them may be a key."""
     for variable in unknown:
         problem = _mistake(variable)
         if problem:
-            problems.append(problem)
+            problems.extend([problem])
         elif kind == "github" or variable.startswith("UPLOADER_"):
-            warnings.append(f"{_printable(variable)} is no input of this program and is ignored.")
-    for variable in neighbours:
+            problems.warn(f"{_printable(variable)} is not an input of this program and is ignored.")
+    for variable in other_tools:
         _, answer = _answer(variable.removeprefix("SUPPLY_"))
         if answer:
-            warnings.append(f"{variable} is another tool's variable and is ignored. Here: {answer}.")
+            problems.warn(f"{variable} is another tool's variable and is ignored. {answer}")
 
 
 def _mistake(variable: str) -> Problem | None:
@@ -132,26 +131,30 @@ def _mistake(variable: str) -> Problem | None:
     written, answer = _answer(plain)
     if answer:
         name = written if prefix == "INPUT" else variable
-        return Problem(name, f"is another tool's input. Here: {answer}.", covers=_inputs(answer))
-    ours = get_close_matches(plain[:80].lower().replace("_", "-"), [field.name for field in table()], n=1, cutoff=ALIKE)
-    if not ours:
+        return Problem(name, f"is another tool's input. {answer}", covers=_inputs(answer))
+    names = [field.name for field in fields()]
+    nearest = get_close_matches(plain[:80].lower().replace("_", "-"), names, n=1, cutoff=SIMILARITY)
+    if not nearest:
         return None
-    return Problem(_printable(variable), f"is no input. Did you mean `{ours[0]}`?", covers=tuple(ours))
+    return Problem(_printable(variable), f"is not an input. Did you mean `{nearest[0]}`?", covers=tuple(nearest))
 
 
 def _inputs(answer: str) -> tuple[str, ...]:
     """The inputs that an answer names."""
-    return tuple(field.name for field in table() if re.search(rf"`{field.name}[`:]", answer))
+    return tuple(field.name for field in fields() if re.search(rf"`{field.name}[`:]", answer))
 
 
 def _answer(plain: str) -> tuple[str, str]:
-    """How the other tool writes the name, and what to write here; both empty for a name that nobody knows."""
+    """How the other tool writes the name, and what to do here; both empty for a name that nobody knows."""
     squashed = _squash(plain)
-    for field in table():
+    for field in fields():
         if _squash(field.name) == squashed:
             first, *others = field.name.split("-")
-            return first + "".join(word.capitalize() for word in others), f"`{field.name}`"
-    return next(((name, answer) for name, answer in ANSWERS.items() if _squash(name) == squashed), ("", ""))
+            return first + "".join(word.capitalize() for word in others), f"Use `{field.name}`."
+    for name, answer in ANSWERS.items():
+        if _squash(name) == squashed:
+            return name, f"Use {answer}." if answer.startswith("`") else f"{answer}."
+    return "", ""
 
 
 def _squash(name: str) -> str:

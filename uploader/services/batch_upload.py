@@ -1,4 +1,4 @@
-"""What the targets beside Play have in common: checks before the first request, and a flow that sends the files.
+"""What the targets other than Play have in common: checks before the first request, and a flow that sends the files.
 
 None of them has anything to undo, so a dry run says what would be sent and sends nothing.
 """
@@ -6,11 +6,13 @@ None of them has anything to undo, so a dry run says what would be sent and send
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlencode
 
-from uploader.errors import Problem, ServiceError
+from uploader.errors import ServiceError
+from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.results import FileResult, size
 from uploader.services import media_types
 from uploader.services.base import Batch, Endpoint, Flow, Note, Outcome, Prepared, Publish, Upload
@@ -20,13 +22,13 @@ Outputs: TypeAlias = Mapping[str, str]
 SHOWN = 20  # files that the plan names one by one
 
 
-def check(upload: Upload, inputs: Inputs) -> tuple[Problem, ...]:
+def check(upload: Upload, inputs: Inputs, problems: Problems) -> None:
     """Everything that the endpoint can't take: too large, another type, a stream, a way of sending it does not have."""
-    problems = (*_size_problems(upload), *_protocol_problems(upload, inputs.upload_protocol))
-    if upload.media_type:
-        return problems
-    what = f"{upload.artifact.name} is {media_types.kinds(upload.artifact)[0]}."
-    return (*problems, Problem("files", what, ", ".join(upload.endpoint.media_types)))
+    _check_size(upload, problems)
+    _check_protocol(upload, inputs.upload_protocol, problems)
+    if not upload.media_type:
+        what = f"{upload.artifact.name} is {media_types.kinds(upload.artifact)[0]}."
+        problems.add("files", what, ", ".join(upload.endpoint.media_types))
 
 
 def prepared(
@@ -84,37 +86,38 @@ def ids(endpoint: Endpoint, results: tuple[FileResult, ...]) -> dict[str, str]:
     return {"id": found[0] if found else "", "ids": ",".join(name for name in found if name)}
 
 
-def exactly_one(files: tuple[Any, ...], what: str) -> tuple[Problem, ...]:
-    """A complaint unless there is one file."""
-    if len(files) == 1:
-        return ()
-    return (Problem("files", f"{len(files)} files were given, {what} takes one.", "a pattern that matches one file"),)
+def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
+    """Adds a problem unless there is exactly one file."""
+    if len(files) != 1:
+        problems.add(
+            "files", f"{len(files)} files were given; {what} takes exactly one.", "a pattern that matches one file"
+        )
 
 
-def missing(**given: str) -> tuple[Problem, ...]:
-    """A complaint for each input that is empty; a name's underscores stand for hyphens."""
-    return tuple(Problem(name.replace("_", "-"), "is required for this target.") for name in given if not given[name])
+def require(problems: Problems, **given: str) -> None:
+    """Adds a problem for each input that is empty; a name's underscores stand for hyphens."""
+    for name, value in given.items():
+        if not value:
+            problems.add(name.replace("_", "-"), "is required for this target.")
 
 
-def _size_problems(upload: Upload) -> tuple[Problem, ...]:
+def _check_size(upload: Upload, problems: Problems) -> None:
     size, endpoint = upload.artifact.size, upload.endpoint
     if size is None and not endpoint.resumable:
-        return (Problem("files", f"{upload.artifact.name} is a stream, {endpoint.id} needs the size beforehand."),)
-    if size is None or endpoint.max_size is None or size <= endpoint.max_size:
-        return ()
-    what = f"{upload.artifact.name} has {size:,} bytes, {endpoint.id} takes at most {endpoint.max_size:,}."
-    return (Problem("files", what),)
+        problems.add("files", f"{upload.artifact.name} is a stream; {endpoint.id} must know the size in advance.")
+    elif size is not None and endpoint.max_size is not None and size > endpoint.max_size:
+        what = f"{upload.artifact.name} has {size:,} bytes; {endpoint.id} takes at most {endpoint.max_size:,}."
+        problems.add("files", what)
 
 
-def _protocol_problems(upload: Upload, protocol: str) -> tuple[Problem, ...]:
-    endpoint = upload.endpoint
-    has = {"resumable": endpoint.resumable, "multipart": endpoint.multipart, "simple": endpoint.simple}
-    if not has.get(protocol, True):
-        accepted = ", ".join(["auto", *(name for name in has if has[name])])
-        return (Problem("upload-protocol", f"{endpoint.id} has no {protocol} upload.", accepted),)
-    if upload.artifact.size is None and protocol in {"simple", "multipart"}:
+def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
+    endpoint, name = upload.endpoint, "upload-protocol"
+    supported = {"resumable": endpoint.resumable, "multipart": endpoint.multipart, "simple": endpoint.simple}
+    if not supported.get(protocol, True):
+        accepted = ", ".join(["auto", *(known for known, yes in supported.items() if yes)])
+        problems.add(name, f"{endpoint.id} does not support {protocol} uploads.", accepted)
+    elif upload.artifact.size is None and protocol in {"simple", "multipart"}:
         what = f"{upload.artifact.name} is a stream, which a {protocol} upload can't carry."
-        return (Problem("upload-protocol", what, "auto or resumable"),)
-    if protocol == "simple" and upload.metadata:
-        return (Problem("upload-protocol", "a simple upload can't carry metadata.", "auto, multipart or resumable"),)
-    return ()
+        problems.add(name, what, "auto or resumable")
+    elif protocol == "simple" and upload.metadata:
+        problems.add(name, "a simple upload can't carry metadata.", "auto, multipart or resumable")

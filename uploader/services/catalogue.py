@@ -1,11 +1,11 @@
-"""Knows every upload method of Google's APIs, from data that scripts/make_catalogue.py made; loaded when asked."""
+"""Knows every upload method of Google's APIs, from data that scripts/make_catalogue.py made."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 _AUTH = "https://www.googleapis.com/auth/"
 _USUAL_IDS = ("id", "name", "versionCode")
@@ -15,7 +15,6 @@ class Parameter(NamedTuple):
     """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
 
     name: str
-    place: Literal["path", "query"]
     kind: str
     required: bool = False
     repeated: bool = False
@@ -35,7 +34,6 @@ class Method(NamedTuple):
     target: str
     id: str
     api: str
-    revision: str
     root: str
     http_method: str
     path: str
@@ -46,7 +44,6 @@ class Method(NamedTuple):
     multipart: bool
     scope: str
     scope_existing: str
-    scopes: tuple[str, ...]
     takes_metadata: bool
     name_field: str
     id_fields: tuple[str, ...]
@@ -55,7 +52,7 @@ class Method(NamedTuple):
 
 
 def targets() -> tuple[str, ...]:
-    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works besides."""
+    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works too."""
     return tuple(_data()["methods"])
 
 
@@ -70,7 +67,7 @@ def find(target: str) -> Method | None:
 
 def similar(target: str) -> tuple[str, ...]:
     """Up to three targets that look like a mistyped one."""
-    import difflib  # only wanted for a mistake
+    import difflib  # 9 ms that only a mistake pays for
 
     return tuple(difflib.get_close_matches(target, targets(), n=3, cutoff=0.6))
 
@@ -91,7 +88,6 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         target=target,
         id=facts["id"],
         api=facts["api"],
-        revision=api["revision"],
         root=api["root"],
         http_method=facts["http"],
         path=facts["path"],
@@ -102,7 +98,6 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         multipart=facts["multipart"],
         scope=_scope(facts["scope"]),
         scope_existing=_scope(facts["scope_existing"]),
-        scopes=tuple(_scope(name) for name in facts["scopes"]),
         takes_metadata=facts["body"],
         name_field=facts["name_field"],
         id_fields=tuple(field for field in (facts["id_field"], *_USUAL_IDS) if field),
@@ -118,7 +113,6 @@ def _scope(name: str) -> str:
 def _parameter(name: str, facts: Mapping[str, Any]) -> Parameter:
     return Parameter(
         name,
-        place=facts["in"],
         kind=facts["type"],
         required=facts.get("required", False),
         repeated=facts.get("repeated", False),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.results import FileResult
-from uploader.services import batch_upload, media_types, paths
+from uploader.services import batch_upload, media_types, uri_template
 from uploader.services.base import Endpoint, Prepared, Upload
 
 _APK = "application/vnd.android.package-archive"
@@ -16,22 +19,15 @@ _GIB = 1 << 30
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Reads each manifest, which says apk or bundle and whose it is. Raises InputError with every problem."""
-    made = [_checked(file, inputs) for file in files]
-    uploads = tuple(one for one in made if isinstance(one, Upload))
-    problems = [problem for one in made if not isinstance(one, Upload) for problem in one]
+    problems = Problems()
+    made = [problems.collect(partial(_upload, file, inputs.package_name)) for file in files]
+    uploads = tuple(upload for upload in made if upload)
+    for upload in uploads:
+        batch_upload.check(upload, inputs, problems)
     if not files:
-        problems.append(Problem("files", "names no APK or bundle."))
-    if problems:
-        raise InputError(*dict.fromkeys(problems))
+        problems.add("files", "no APK or bundle was given.")
+    problems.raise_if_any()
     return batch_upload.prepared(inputs, uploads, _outputs)
-
-
-def _checked(file: Artifact, inputs: Inputs) -> Upload | tuple[Problem, ...]:
-    try:
-        upload = _upload(file, inputs.package_name)
-    except InputError as error:
-        return error.problems
-    return batch_upload.check(upload, inputs) or upload
 
 
 def _upload(file: Artifact, package: str) -> Upload:
@@ -47,7 +43,7 @@ def _upload(file: Artifact, package: str) -> Upload:
 
 
 def _endpoint(kind: str, package: str) -> Endpoint:
-    path = paths.expand(_PATH, {"package": package}) + kind
+    path = uri_template.expand(_PATH, {"package": package}) + kind
     return Endpoint(
         id=f"androidpublisher.internalappsharingartifacts.upload{kind}",
         root="https://androidpublisher.googleapis.com",

@@ -1,4 +1,4 @@
-"""Tells what a file is, from its first bytes and its name: where the two disagree, the bytes are believed."""
+"""Tells what a file is, from its first bytes and its name: where the two disagree, the bytes decide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uploader.files.artifacts import Artifact
 OCTETS = "application/octet-stream"
 _HEAD = 512
 
-# Signatures at the begin of a file. A name that claims one of these types is not believed when the bytes lack it.
+# Signatures at the beginning of a file. A name that claims one of these types is ignored when the bytes lack it.
 _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
     ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
@@ -82,14 +82,14 @@ def sniff(first: bytes) -> str:
     return next((kind for kind, signature in _SIGNATURES if signature.match(first)), "")
 
 
-def named(name: str) -> str:
+def from_extension(name: str) -> str:
     """The media type that a file's extension claims; empty when it is unknown."""
     return _TYPES.get(splitext(name)[1].lower(), "")
 
 
 def kinds(artifact: Artifact) -> tuple[str, ...]:
     """What the file can be called, the best name first; never empty."""
-    proven, claimed = sniff(head(artifact)), named(artifact.name)
+    proven, claimed = sniff(head(artifact)), from_extension(artifact.name)
     if claimed in _SIGNED and claimed != proven and artifact.size is not None:
         claimed = ""
     order = (claimed, proven) if proven in _CONTAINERS or not proven else (proven, claimed)

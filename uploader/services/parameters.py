@@ -1,4 +1,4 @@
-"""Reads `params` and `metadata` and holds them against what the method declares, all mistakes at once."""
+"""Reads the inputs `params` and `metadata`, and checks them against what the method declares."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from uploader.errors import InputError, Problem
-from uploader.services import paths
+from uploader.problems import Problems
+from uploader.services import uri_template
 from uploader.services.catalogue import Method, Parameter
 
 # Parameters that every method takes. The others of that kind carry secrets or change the form of the answer.
-STANDARD = {name: Parameter(name, "query", "string") for name in ("fields", "quotaUser")}
+STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
 _KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
 
@@ -41,26 +42,28 @@ def read_metadata(text: str) -> dict[str, Any]:
     return _map("metadata", value, "a JSON object")
 
 
-def check(method: Method, given: Mapping[str, Any]) -> tuple[Values, tuple[Problem, ...]]:
-    """The values as text, each parameter's in a tuple, and everything that is wrong with them."""
+def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Values:
+    """The values as text, each parameter's in a tuple; everything that is wrong with them is added to `problems`."""
     known = {**STANDARD, **method.parameters}
     values: Values = {}
-    problems = []
     for name, value in given.items():
-        why = _objection(known.get(name), value)
-        if why:
-            problems.append(Problem("params", f"`{name}` {why}", _accepted(known, name)))
+        objection = _objection(known.get(name), value)
+        if objection:
+            problems.add("params", f"`{name}` {objection}", _accepted(known, name))
         else:
             values[name] = _texts(value)
     for name, parameter in method.parameters.items():
         if parameter.required and given.get(name, []) == []:
-            problems.append(Problem("params", f"`{name}` is missing.", f"`{name}: …`, {_accepted(known, name)}"))
-    problems += _path_problems(method, values)
-    return values, tuple(problems)
+            problems.add("params", f"`{name}` is missing.", f"`{name}: …`, {_accepted(known, name)}")
+    for name in uri_template.names(method.upload_path):
+        objection = uri_template.objection(method.upload_path, name, values[name][0]) if values.get(name) else ""
+        if objection:
+            problems.add("params", f"`{name}` {objection}")
+    return values
 
 
 def _yaml(text: str) -> object:
-    import yaml  # a run whose params are JSON, or that has none, does without
+    import yaml  # 20 ms that a run without params, or with JSON, does without
 
     try:
         # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was written.
@@ -83,7 +86,7 @@ def _objection(parameter: Parameter | None, value: object) -> str:
         return "takes one value, not a list."
     items = value if isinstance(value, list) else [value]
     if not all(isinstance(item, (str, int)) for item in items):
-        return "is neither a text nor a whole number nor a boolean."
+        return "is not text, a whole number or a boolean."
     return next(filter(None, (_wrong(parameter, _text(item)) for item in items)), "")
 
 
@@ -101,23 +104,14 @@ def _wrong(parameter: Parameter, text: str) -> str:
     if parameter.kind in _INTEGERS and not _is_integer(text, _INTEGERS[parameter.kind]):
         return "is not a whole number that fits."
     if parameter.choices and text not in parameter.choices:
-        return "is none of the choices."
+        return "is not a valid choice."
     if parameter.pattern and not re.fullmatch(parameter.pattern, text):
-        return "has the wrong form."
+        return "does not have the required form."
     return ""
 
 
 def _is_integer(text: str, bits: int) -> bool:
     return re.fullmatch(r"-?[0-9]{1,20}", text) is not None and -(1 << bits) <= int(text) < (1 << bits)
-
-
-def _path_problems(method: Method, values: Values) -> list[Problem]:
-    problems = []
-    for name in paths.names(method.upload_path):
-        why = paths.objection(method.upload_path, name, values[name][0]) if values.get(name) else ""
-        if why:
-            problems.append(Problem("params", f"`{name}` {why}"))
-    return problems
 
 
 def _accepted(known: Mapping[str, Parameter], name: str) -> str:

@@ -8,47 +8,42 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from uploader.errors import InputError, Problem, Refused
+from uploader.errors import Refused
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.results import FileResult
-from uploader.services import batch_upload, media_types, paths
+from uploader.services import batch_upload, media_types, uri_template
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Upload
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
-_DEPRECATED = (
-    "Google has deprecated image uploads to Play Games and is removing them; the Play Console stays as the way."
-)
+_DEPRECATED = "Google has deprecated image uploads to Play Games and is removing them; use the Play Console instead."
 _GONE = {404, 405, 410, 501}
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks that there is one image, and what it is for. Raises InputError with every problem."""
-    problems = batch_upload.missing(resource_id=inputs.resource_id, image_type=inputs.image_type)
-    problems += batch_upload.exactly_one(files, "Play Games")
-    why = paths.objection(_PATH, "resourceId", inputs.resource_id) if inputs.resource_id else ""
-    problems += (Problem("resource-id", why),) if why else ()
+    problems = Problems()
+    batch_upload.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
+    batch_upload.require_one(files, "Play Games", problems)
+    objection = uri_template.objection(_PATH, "resourceId", inputs.resource_id) if inputs.resource_id else ""
+    if objection:
+        problems.add("resource-id", objection)
     endpoint = _endpoint(inputs)
     uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types)) for file in files)
-    problems += tuple(
-        one for upload in uploads for one in (*_stream_problems(upload), *batch_upload.check(upload, inputs))
-    )
-    if problems:
-        raise InputError(*problems)
+    for upload in uploads:
+        if upload.artifact.size is None:
+            what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
+            problems.add("files", what, "an image file")
+        batch_upload.check(upload, inputs, problems)
+    problems.raise_if_any()
     made = batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(endpoint, results))
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
     return made._replace(warnings=(_DEPRECATED,), flow=flow)
 
 
-def _stream_problems(upload: Upload) -> tuple[Problem, ...]:
-    if upload.artifact.size is not None:
-        return ()
-    what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
-    return (Problem("files", what, "an image file"),)
-
-
 def _endpoint(inputs: Inputs) -> Endpoint:
-    path = paths.expand(_PATH, {"resourceId": inputs.resource_id, "imageType": inputs.image_type})
+    path = uri_template.expand(_PATH, {"resourceId": inputs.resource_id, "imageType": inputs.image_type})
     return Endpoint(
         id="gamesConfiguration.imageConfigurations.upload",
         root="https://www.googleapis.com",
@@ -81,4 +76,4 @@ def _explain(error: Refused) -> None:
     """Adds to the refusal what is known of it: a missing method and a missing resource look alike."""
     if error.status in _GONE:
         error.cause = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
-        error.cure = "Check the id in the Play Console; when it is right, upload the image there by hand."
+        error.cure = "Check the id in the Play Console; if it is right, upload the image there by hand."

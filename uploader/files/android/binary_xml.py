@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from uploader.files.android.manifest_fields import Reference, Value, name_of
-from uploader.files.android.zip_archive import Malformed
+from uploader.files.android.manifest_attributes import ResourceReference, Value, name_of
+from uploader.files.android.zip_reader import MalformedFile
 
 _XML, _POOL, _IDS, _ELEMENT = 0x0003, 0x0001, 0x0180, 0x0102
 _NOTHING = 0xFFFFFFFF
@@ -23,43 +23,43 @@ _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_v
 
 
 def root(data: bytes) -> dict[str, Value]:
-    """The root's attributes that matter (fields.name_of). Raises Malformed for anything that is not such a manifest."""
+    """The root's attributes that matter (see `name_of`). Raises MalformedFile for anything but such a manifest."""
     try:
         return _root(data)
     except (struct.error, IndexError, UnicodeError):
-        raise Malformed("has a damaged AndroidManifest.xml: it points outside itself.") from None
+        raise MalformedFile("has a damaged AndroidManifest.xml: it points outside itself.") from None
 
 
 def _root(data: bytes) -> dict[str, Value]:
-    strings: Strings | None = None
+    strings: StringPool | None = None
     ids: tuple[int, ...] = ()
     for kind, header, length, chunk in _chunks(data):
         if kind == _POOL:
-            strings = Strings(chunk, header)
+            strings = StringPool(chunk, header)
         elif kind == _IDS:
             ids = struct.unpack_from(f"<{(length - header) // 4}I", chunk, header)
         elif kind == _ELEMENT and strings is not None:
             return _attributes(chunk, header, strings, ids)
-    raise Malformed("has an AndroidManifest.xml without any element.")
+    raise MalformedFile("has an AndroidManifest.xml without any element.")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """Type, header length, whole length and bytes of each chunk inside the outer one."""
     kind, at, _ = struct.unpack_from("<2HI", data)
     if kind != _XML or at < 8:
-        raise Malformed("has an AndroidManifest.xml that is not in Android's binary form.", "Build it with aapt2.")
+        raise MalformedFile("has an AndroidManifest.xml that is not in Android's binary form.", "Build it with aapt2.")
     while at + 8 <= len(data):
         kind, header, length = struct.unpack_from("<2HI", data, at)
         if not 8 <= header <= length <= len(data) - at:
-            raise Malformed("has a damaged AndroidManifest.xml: a chunk's length is impossible.")
+            raise MalformedFile("has a damaged AndroidManifest.xml: a chunk's length is impossible.")
         yield kind, header, length, data[at : at + length]
         at += length
 
 
-def _attributes(chunk: bytes, header: int, strings: Strings, ids: tuple[int, ...]) -> dict[str, Value]:
+def _attributes(chunk: bytes, header: int, strings: StringPool, ids: tuple[int, ...]) -> dict[str, Value]:
     _, name, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
     if strings[name] != "manifest" or size < _ATTRIBUTE.size:
-        raise Malformed("has an AndroidManifest.xml whose root is not <manifest>.")
+        raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
     found: dict[str, Value] = {}
     for index in range(count):
         values = _ATTRIBUTE.unpack_from(chunk, header + start + index * size)
@@ -71,9 +71,9 @@ def _attributes(chunk: bytes, header: int, strings: Strings, ids: tuple[int, ...
     return found
 
 
-def _value(strings: Strings, raw: int, kind: int, content: int) -> Value:
+def _value(strings: StringPool, raw: int, kind: int, content: int) -> Value:
     if kind in (_TYPE_REFERENCE, _TYPE_DYNAMIC_REFERENCE):
-        return Reference(content)
+        return ResourceReference(content)
     if kind == _TYPE_STRING:
         return strings[content]
     if raw != _NOTHING:
@@ -81,7 +81,7 @@ def _value(strings: Strings, raw: int, kind: int, content: int) -> Value:
     return content if kind in _TYPE_INTEGERS else ""
 
 
-class Strings:
+class StringPool:
     """A string pool, decoded one string at a time as it is asked for."""
 
     def __init__(self, chunk: bytes, header: int) -> None:

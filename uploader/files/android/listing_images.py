@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
-from uploader.files.android.findings import Findings
+from uploader.files.android.localized_folder import LocalizedFolder
+from uploader.files.android.play_limits import FILE_BYTES
 from uploader.files.artifacts import Artifact
 
-MAX_BYTES = 15 * 1024 * 1024
-MAX_SCREENSHOTS = 8
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
@@ -23,8 +22,7 @@ _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools appen
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class ImageRule(NamedTuple):
     """What one image type accepts, in pixels: exactly `exact`, or each side between `least` and `most`."""
 
     exact: tuple[int, int] | None = None
@@ -34,56 +32,56 @@ class Rule:
     square: bool = False
 
 
-RULES: Mapping[str, Rule] = {
-    "icon": Rule(exact=(512, 512)),
-    "featureGraphic": Rule(exact=(1024, 500)),
-    "tvBanner": Rule(exact=(1280, 720)),
-    "phoneScreenshots": Rule(),
-    "sevenInchScreenshots": Rule(),
-    "tenInchScreenshots": Rule(most=7680, advised=1080),
-    "tvScreenshots": Rule(),
-    "wearScreenshots": Rule(least=384, square=True),
+RULES: Mapping[str, ImageRule] = {
+    "icon": ImageRule(exact=(512, 512)),
+    "featureGraphic": ImageRule(exact=(1024, 500)),
+    "tvBanner": ImageRule(exact=(1280, 720)),
+    "phoneScreenshots": ImageRule(),
+    "sevenInchScreenshots": ImageRule(),
+    "tenInchScreenshots": ImageRule(most=7680, advised=1080),
+    "tvScreenshots": ImageRule(),
+    "wearScreenshots": ImageRule(least=384, square=True),
 }
 SINGLE = tuple(name for name, rule in RULES.items() if rule.exact)
 SEVERAL = tuple(name for name, rule in RULES.items() if not rule.exact)
 
 
-def check(image: Artifact, kind: str, findings: Findings) -> None:
-    """Adds what is wrong with an image of type `kind` (a key of RULES)."""
-    if (image.size or 0) > MAX_BYTES:
-        findings.wrong(f"{image.name} has {image.size:,} bytes, Play takes {MAX_BYTES:,} (15 MiB).")
+def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> None:
+    """Adds what is wrong with an image of type `kind` (a key of RULES) to the folder's problems."""
+    if (image.size or 0) > FILE_BYTES["image"]:
+        folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {FILE_BYTES['image']:,} (15 MiB).")
         return
     try:
-        with image.path.open("rb") as file:
+        with path.open("rb") as file:
             dimensions = _dimensions(file)
     except OSError as error:
-        findings.wrong(f"{image.name} can't be read: {error.strerror}.")
+        folder.wrong(path, f"can't be read: {error.strerror}.")
         return
     except (struct.error, IndexError):
         dimensions = (0, 0)
     if dimensions is None:
-        findings.wrong(f"{image.name} is neither PNG nor JPEG by its content.", "PNG or JPEG")
+        folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
     elif 0 in dimensions:
-        findings.wrong(f"{image.name} is damaged or cut short.", "a whole PNG or JPEG")
+        folder.wrong(path, "is damaged or cut short.", "a whole PNG or JPEG")
     else:
-        _check_dimensions(image.name, dimensions, kind, findings)
+        _check_dimensions(path, dimensions, kind, folder)
 
 
-def _check_dimensions(name: str, dimensions: tuple[int, int], kind: str, findings: Findings) -> None:
+def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
     rule, (short, long) = RULES[kind], sorted(dimensions)
     size = "{} x {} pixels".format(*dimensions)
     if rule.exact and dimensions != rule.exact:
-        findings.wrong(f"{name} has {size}, {kind} takes {rule.exact[0]} x {rule.exact[1]}.")
+        folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
     elif rule.exact:
         return
     elif short < rule.least or long > rule.most:
-        findings.wrong(f"{name} has {size}, {kind} takes {rule.least} to {rule.most} on each side.")
+        folder.wrong(path, f"has {size}; each side of {kind} must be from {rule.least} to {rule.most}.")
     elif rule.square and short != long:
-        findings.warn(f"{name} has {size}; Play asks for square {kind}.")
+        folder.warn(path, f"has {size}; Play asks for square {kind}.")
     elif long > 2 * short:
-        findings.warn(f"{name} has {size}; Play asks that no side is more than twice the other.")
+        folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
     elif short < rule.advised:
-        findings.warn(f"{name} has {size}; Play asks for {rule.advised} or more for {kind}.")
+        folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
 
 
 def _dimensions(file: BinaryIO) -> tuple[int, int] | None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
-
-if TYPE_CHECKING:
-    from uploader.files.android.manifest_fields import Value
-    from uploader.files.android.zip_archive import Archive, Malformed
+from uploader.files.android import binary_xml, proto_xml
+from uploader.files.android.manifest_attributes import Value, number
+from uploader.files.android.zip_reader import MalformedFile, ZipReader
 
 Kind = Literal["bundle", "apk"]
 
@@ -48,15 +47,11 @@ class Manifest(NamedTuple):
 
 def read(path: Path, name: str = "") -> Manifest:
     """The manifest of the file at `path`, called `name` in messages. Raises InputError (problem `files`)."""
-    from uploader.files.android.zip_archive import (
-        Malformed,  # a run without Android artifacts does not pay for the parsers
-    )
-
     name = name or path.name
     try:
         manifest = _read(path)
-    except Malformed as error:
-        raise _wrong(name, error) from None
+    except MalformedFile as error:
+        raise InputError(Problem("files", f"{name} {error.what} {error.cure}".rstrip())) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its path is not usable"
         raise InputError(Problem("files", f"{name} can't be read: {reason}.")) from None
@@ -67,68 +62,56 @@ def read(path: Path, name: str = "") -> Manifest:
     return manifest
 
 
-def _wrong(name: str, error: Malformed) -> InputError:
-    return InputError(Problem("files", f"{name} {error.what} {error.cure}".rstrip()))
-
-
 def _wanted(entry: str) -> bool:
     return entry in (_BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or _JAR_SIGNATURE.fullmatch(entry) is not None
 
 
 def _read(path: Path) -> Manifest:
-    from uploader.files.android import binary_xml, proto_xml
-    from uploader.files.android.zip_archive import Archive
-
     with path.open("rb") as file:
-        archive = Archive(file, file.seek(0, 2), _wanted)
+        archive = ZipReader(file, file.seek(0, 2), _wanted)
         kind = _kind(archive)
-        fields = (
+        attributes = (
             proto_xml.root(archive.read(_BUNDLE_MANIFEST))
             if kind == "bundle"
             else binary_xml.root(archive.read(_APK_MANIFEST))
         )
-        return _manifest(kind, fields, _signed(archive, kind))
+        return _manifest(kind, attributes, _signed(archive, kind))
 
 
-def _kind(archive: Archive) -> Kind:
-    from uploader.files.android.zip_archive import Malformed
-
+def _kind(archive: ZipReader) -> Kind:
     if _BUNDLE_CONFIG in archive.entries:
         if _BUNDLE_MANIFEST not in archive.entries:
-            raise Malformed(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
+            raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
         return "bundle"
     if _APK_MANIFEST in archive.entries:
         return "apk"
     if _BUNDLE_MANIFEST in archive.entries:
-        raise Malformed(f"has a bundle's manifest but no {_BUNDLE_CONFIG}.", "Build it with bundletool or Gradle.")
-    raise Malformed("is a zip, but neither an APK nor an Android App Bundle.", "Check what the pattern matched.")
+        raise MalformedFile(f"has a bundle's manifest but no {_BUNDLE_CONFIG}.", "Build it with bundletool or Gradle.")
+    raise MalformedFile("is a zip, but neither an APK nor an Android App Bundle.", "Check what the pattern matched.")
 
 
-def _manifest(kind: Kind, fields: dict[str, Value], signed: bool) -> Manifest:
-    from uploader.files.android.manifest_fields import number
-    from uploader.files.android.zip_archive import Malformed
-
-    package, version_name = fields.get("package"), fields.get("versionName", "")
+def _manifest(kind: Kind, attributes: dict[str, Value], signed: bool) -> Manifest:
+    package, version_name = attributes.get("package"), attributes.get("versionName", "")
     if not (isinstance(package, str) and len(package) <= 255 and _PACKAGE.fullmatch(package)):
-        raise Malformed("has a manifest without a valid package name.")
+        raise MalformedFile("has a manifest without a valid package name.")
     # Test builds have none; Android then counts 0, and only internal app sharing takes such an artifact.
-    missing = fields.get("versionCode") in (None, "")
-    code = 0 if missing else number(fields, "versionCodeMajor") << 32 | number(fields, "versionCode")
+    missing = attributes.get("versionCode") in (None, "")
+    code = 0 if missing else number(attributes, "versionCodeMajor") << 32 | number(attributes, "versionCode")
     return Manifest(package, code, _text(version_name), signed, kind)
 
 
 def _text(value: Value) -> str:
-    """The version name, cut to a length that no honest one reaches; a reference can't be told, so it is none."""
+    """The version name, cut to a length that no honest one reaches; empty for a reference, which can't be resolved."""
     return str(value)[:255] if isinstance(value, (str, int)) else ""
 
 
-def _signed(archive: Archive, kind: Kind) -> bool:
+def _signed(archive: ZipReader, kind: Kind) -> bool:
     if any(_JAR_SIGNATURE.fullmatch(entry) for entry in archive.entries):
         return True
     return kind == "apk" and any(scheme in _SCHEMES for scheme in _block_ids(archive))
 
 
-def _block_ids(archive: Archive) -> list[int]:
+def _block_ids(archive: ZipReader) -> list[int]:
     """The ids in the APK Signing Block, which lies right before the directory (source.android.com, APK Signature v2).
 
     From its end backwards: 16 bytes of magic, then 8 bytes of size; its pairs are length (8), id (4), value.

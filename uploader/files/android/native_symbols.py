@@ -17,9 +17,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.companion_files import too_large
-from uploader.files.android.findings import Findings
+from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, from_path, is_within, printable
+from uploader.problems import Problems
 
 _INPUT = "debug-symbols"
 _ABIS = frozenset({"arm64-v8a", "armeabi-v7a", "armeabi", "x86", "x86_64", "riscv64", "mips", "mips64"})
@@ -50,29 +50,29 @@ def debug_symbols(
 
     Raises InputError (`debug-symbols`).
     """
-    findings, name = Findings(_INPUT), printable(name or path.name)
+    problems, name = Problems(), printable(name or path.name)
     if path.is_dir():
-        return _from_folder(path, temp, name, within, findings)
+        return _from_folder(path, temp, name, within, problems)
     artifact = from_path(path, name, input_name=_INPUT, within=within)
     try:
         archive = zipfile.ZipFile(path)
     except _ZIP_ERRORS:
         raise InputError(Problem(_INPUT, f"{name} is not a whole zip.", _ACCEPTED)) from None
     with archive:
-        return _from_zip(archive, artifact, temp, findings)
+        return _from_zip(archive, artifact, temp, problems)
 
 
 def _from_folder(
-    path: Path, temp: Path, name: str, within: Path | None, findings: Findings
+    path: Path, temp: Path, name: str, within: Path | None, problems: Problems
 ) -> tuple[Artifact, tuple[str, ...]]:
     files = sorted(file for file in path.rglob("*") if file.is_file())
     if within is not None:
         for file in files:
             if not is_within(file, within):
-                findings.wrong(f"{name}/{printable(file.relative_to(path).as_posix())} is outside the workspace.")
+                problems.add(_INPUT, f"{name}/{printable(file.relative_to(path).as_posix())} is outside the workspace.")
     sources = {file.relative_to(path).as_posix(): file for file in files}
-    chosen = _layout(sources, name, findings)
-    return _written({target: _opener(sources[source]) for target, source in chosen.items()}, temp, name, findings)
+    chosen = _layout(sources, name, problems)
+    return _written({target: _opener(sources[source]) for target, source in chosen.items()}, temp, name, problems)
 
 
 def _opener(file: Path) -> Opener:
@@ -80,29 +80,29 @@ def _opener(file: Path) -> Opener:
 
 
 def _from_zip(
-    archive: zipfile.ZipFile, artifact: Artifact, temp: Path, findings: Findings
+    archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems
 ) -> tuple[Artifact, tuple[str, ...]]:
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     if sum(entry.file_size for entry in entries) > _MAX_UNPACKED:
-        findings.wrong(f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB.")
-        findings.settle()
+        problems.add(_INPUT, f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB.")
+        problems.raise_if_any()
     names = [entry.filename for entry in entries]
-    chosen = _layout(names, artifact.name, findings)
+    chosen = _layout(names, artifact.name, problems)
     if list(chosen.items()) == sorted((name, name) for name in names):
-        if problem := too_large(artifact, "symbols", _INPUT):
-            findings.take(InputError(problem))
-        return artifact, findings.settle()
+        check_size(artifact, "symbols", problems, _INPUT)
+        problems.raise_if_any()
+        return artifact, tuple(problems.warnings)
     by_name = {entry.filename: entry for entry in entries}
     openers = {target: _member(archive, by_name[source]) for target, source in chosen.items()}
-    return _written(openers, temp, artifact.name, findings)
+    return _written(openers, temp, artifact.name, problems)
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Opener:
     return lambda: archive.open(entry)
 
 
-def _layout(names: Iterable[str], name: str, findings: Findings) -> Mapping[str, str]:
+def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str, str]:
     """Where each symbol file belongs in the zip, and where it comes from; sorted. Raises InputError."""
     chosen: dict[str, str] = {}
     unused: list[str] = []
@@ -111,15 +111,15 @@ def _layout(names: Iterable[str], name: str, findings: Findings) -> Mapping[str,
         if not target:
             unused.append(source)
         elif target in chosen:
-            findings.wrong(f"{name} has {target} twice: {printable(chosen[target])} and {printable(source)}.")
+            problems.add(_INPUT, f"{name} has {target} twice: {printable(chosen[target])} and {printable(source)}.")
         else:
             chosen[target] = source
     if not chosen:
-        findings.wrong(f"{name} has no native symbols.{_hint(unused)}", _ACCEPTED)
+        problems.add(_INPUT, f"{name} has no native symbols.{_hint(unused)}", _ACCEPTED)
     elif unused:
         shown = ", ".join(printable(each) for each in unused[:3]) + (" and more" if len(unused) > 3 else "")
-        findings.warn(f"{name}: left out, because Play refuses them: {shown}.")
-    findings.settle()
+        problems.warn(f"{_INPUT}: {name}: left out, because Play refuses them: {shown}.")
+    problems.raise_if_any()
     return dict(sorted(chosen.items()))
 
 
@@ -138,10 +138,10 @@ def _hint(names: list[str]) -> str:
 
 
 def _written(
-    files: Mapping[str, Opener], temp: Path, name: str, findings: Findings
+    files: Mapping[str, Opener], temp: Path, name: str, problems: Problems
 ) -> tuple[Artifact, tuple[str, ...]]:
     target = temp / "native-debug-symbols.zip"
-    warnings = findings.settle()
+    problems.raise_if_any()
     try:
         temp.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w") as archive:
@@ -151,12 +151,12 @@ def _written(
         with suppress(OSError):
             target.unlink()
         reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
-        findings.wrong(f"{name} can't be packed: {reason}.")
-        findings.settle()
+        problems.add(_INPUT, f"{name} can't be packed: {reason}.")
+        problems.raise_if_any()
     artifact = from_path(target, f"{name} (as {target.name})", input_name=_INPUT)
-    if problem := too_large(artifact, "symbols", _INPUT):
-        raise InputError(problem)
-    return artifact, warnings
+    check_size(artifact, "symbols", problems, _INPUT)
+    problems.raise_if_any()
+    return artifact, tuple(problems.warnings)
 
 
 def _write(archive: zipfile.ZipFile, name: str, opener: Opener) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from uploader.files.android.manifest_fields import Reference, Value, name_of
-from uploader.files.android.zip_archive import Malformed
+from uploader.files.android.manifest_attributes import ResourceReference, Value, name_of
+from uploader.files.android.zip_reader import MalformedFile
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _NODE_ELEMENT = 1
@@ -23,11 +23,13 @@ _PRIMITIVE_INTEGERS = (6, 7)  # int_decimal_value, int_hexadecimal_value
 
 
 def root(data: bytes) -> dict[str, Value]:
-    """The root's attributes that matter (fields.name_of). Raises Malformed for anything that is not such a manifest."""
+    """The root's attributes that matter (see `name_of`). Raises MalformedFile for anything but such a manifest."""
     try:
         return _root(data)
     except (IndexError, UnicodeError):
-        raise Malformed("has a damaged base/manifest/AndroidManifest.xml: it ends in the middle of a field.") from None
+        raise MalformedFile(
+            "has a damaged base/manifest/AndroidManifest.xml: it ends in the middle of a field."
+        ) from None
 
 
 def _root(data: bytes) -> dict[str, Value]:
@@ -41,7 +43,7 @@ def _root(data: bytes) -> dict[str, Value]:
             if key:
                 found[key] = value
     if name != "manifest":
-        raise Malformed("has a base/manifest/AndroidManifest.xml whose root is not <manifest>.")
+        raise MalformedFile("has a base/manifest/AndroidManifest.xml whose root is not <manifest>.")
     return found
 
 
@@ -63,7 +65,7 @@ def _item(data: bytes) -> Value | None:
     for field, content in _fields(data):
         if field == _ITEM_REFERENCE and isinstance(content, bytes):
             reference = _pick(content, _REFERENCE_ID).get(_REFERENCE_ID, 0)
-            return Reference(reference if isinstance(reference, int) else 0)
+            return ResourceReference(reference if isinstance(reference, int) else 0)
         if field == _ITEM_STRING:
             return _text(_message(content, _STRING_VALUE) if isinstance(content, bytes) else b"")
         if field == _ITEM_PRIMITIVE and isinstance(content, bytes):
@@ -100,7 +102,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         else:
             length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
             if length < 0:
-                raise Malformed("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.")
+                raise MalformedFile("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.")
             if at + length > len(data):
                 raise IndexError(at)
             content, at = data[at : at + length], at + length

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from uploader.files.android.findings import Findings
-from uploader.files.android.text_files import Folder, language, text_of
+from uploader.files.android.localized_folder import LocalizedFolder
+from uploader.files.android.play_limits import RELEASE_NOTES
 
-LIMIT = 500  # characters a language
 _ACCEPTED = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
     "or release-notes/<language>/<track>.txt or default.txt"
@@ -32,68 +31,59 @@ def notes(
     Key None holds the notes of every track that has none of its own; a track's own entry is complete: languages that it
     does not have are filled from the default. With several version codes the highest one that has a file counts.
     """
-    findings = Findings("whats-new-directory")
-    folder = Folder(directory, name or directory.name, within)
-    found: list[tuple[str, Notes]] = []
-    if not directory.is_dir():
-        findings.wrong(f"{folder.name} is not a folder.", _ACCEPTED)
-    else:
-        codes = sorted(version_codes, reverse=True)
-        layouts: Mapping[str, Callable[[], Notes]] = {
-            "whatsnew-<language>": lambda: _whatsnew(folder, findings),
-            "<language>/changelogs": lambda: _changelogs(folder, codes, findings),
-            "release-notes/<language>": lambda: _release_notes(folder, tracks, findings),
-        }
-        found = [(layout, result) for layout, read in layouts.items() if (result := read())]
-        if len(found) > 1:
-            findings.wrong(f"{folder.name} has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
-        elif not found and findings.clean:
-            findings.wrong(f"{folder.name} has no release notes for this release.", _ACCEPTED)
-    warnings = findings.settle()
-    return found[0][1], warnings
+    folder = LocalizedFolder("whats-new-directory", directory, name, within, _ACCEPTED)
+    folder.problems.raise_if_any()
+    codes = sorted(version_codes, reverse=True)
+    layouts: Mapping[str, Callable[[], Notes]] = {
+        "whatsnew-<language>": lambda: _whatsnew(folder),
+        "<language>/changelogs": lambda: _changelogs(folder, codes),
+        "release-notes/<language>": lambda: _release_notes(folder, tracks),
+    }
+    found = [(layout, result) for layout, read in layouts.items() if (result := read())]
+    if len(found) > 1:
+        folder.wrong(directory, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
+    elif not found and not folder.problems:
+        folder.wrong(directory, "has no release notes for this release.", _ACCEPTED)
+    folder.problems.raise_if_any()
+    return found[0][1], tuple(folder.problems.warnings)
 
 
-def _whatsnew(folder: Folder, findings: Findings) -> Notes:
+def _whatsnew(folder: LocalizedFolder) -> Notes:
     texts: Texts = {}
     files = [entry for entry in folder.entries() if entry.is_file()]
     if not any(entry.name.startswith("whatsnew-") for entry in files):
         return {}
     for entry in files:
         if entry.name.startswith("whatsnew-"):
-            _add(texts, entry.name.removeprefix("whatsnew-").removesuffix(".txt"), entry, folder, findings)
+            _add(texts, entry.name.removeprefix("whatsnew-").removesuffix(".txt"), entry, folder)
         else:
-            findings.warn(f"{folder.name_of(entry)} is not used: it is not named whatsnew-<language>.")
+            folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
     return {None: texts}
 
 
-def _changelogs(folder: Folder, codes: Sequence[int], findings: Findings) -> Notes:
+def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Notes:
     texts: Texts = {}
-    seen = False
     for entry in folder.entries():
         changelogs = {path.name: path for path in folder.entries(entry / "changelogs")}
-        seen = seen or bool(changelogs)
         chosen = _first(changelogs, [*(f"{code}.txt" for code in codes), "default.txt"])
         if chosen:
-            _add(texts, entry.name, chosen, folder, findings)
+            _add(texts, entry.name, chosen, folder)
         elif changelogs:
-            findings.warn(
-                f"{folder.name_of(entry)} has no notes for this release: no default.txt, none of its version."
-            )
-    return {None: texts} if seen and texts else {}
+            folder.warn(entry, "has no notes for this release: neither a default.txt nor a file for its version.")
+    return {None: texts} if texts else {}
 
 
-def _release_notes(folder: Folder, tracks: Sequence[str], findings: Findings) -> Notes:
+def _release_notes(folder: LocalizedFolder, tracks: Sequence[str]) -> Notes:
     root = folder.path / "release-notes"
-    languages = [entry for entry in folder.entries(root if root.is_dir() else None) if entry.is_dir()]
     default: Texts = {}
     own: dict[str, Texts] = {track: {} for track in tracks}
-    for entry in languages:
+    for entry in folder.entries(root if root.is_dir() else None):
         files = {path.name: path for path in folder.entries(entry)}
         if chosen := files.get("default.txt"):
-            _add(default, entry.name, chosen, folder, findings)
+            _add(default, entry.name, chosen, folder)
         for track, texts in own.items():
             if chosen := files.get(f"{track}.txt"):
-                _add(texts, entry.name, chosen, folder, findings)
+                _add(texts, entry.name, chosen, folder)
     result: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
     return {None: default, **result} if default or result else {}
 
@@ -102,16 +92,15 @@ def _first(files: Mapping[str, Path], names: Sequence[str]) -> Path | None:
     return next((files[name] for name in names if name in files), None)
 
 
-def _add(texts: Texts, name: str, path: Path, folder: Folder, findings: Findings) -> None:
-    """One file as the notes of one language; a language that was spelled in two ways is told."""
-    where = folder.name_of(path)
-    if not language(name, where, findings):
+def _add(texts: Texts, language: str, path: Path, folder: LocalizedFolder) -> None:
+    """One file as the notes of one language; a second file for it is a mistake."""
+    if not folder.is_language(language, path):
         return
-    if name in texts:
-        findings.wrong(f"{where}: there are two files for `{name}`.")
+    if language in texts:
+        folder.wrong(path, f"is a second file for `{language}`; keep one.")
         return
-    text = text_of(folder, path, LIMIT, findings)
+    text = folder.text(path, RELEASE_NOTES)
     if text:
-        texts[name] = text
+        texts[language] = text
     else:
-        findings.warn(f"{where} is empty: no notes for `{name}`.")
+        folder.warn(path, f"is empty: no notes for `{language}`.")

@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from uploader.errors import InputError
-from uploader.files.android import listing_images
-from uploader.files.android.findings import Findings
-from uploader.files.android.text_files import Folder, language, text_of
+from uploader.files.android import listing_images, play_limits
+from uploader.files.android.localized_folder import LocalizedFolder
 from uploader.files.artifacts import Artifact, from_path
 
-_INPUT = "images-directory"
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _ENDINGS = (".png", ".jpg", ".jpeg")
-# File name to the API's field and its limit in characters (Play Console Help, "Create and set up your app").
+# File name to the API's field and its limit in characters.
 _TEXTS: Mapping[str, tuple[str, int | None]] = {
-    "title.txt": ("title", 30),
-    "short_description.txt": ("shortDescription", 80),
-    "full_description.txt": ("fullDescription", 4000),
+    "title.txt": ("title", play_limits.TITLE),
+    "short_description.txt": ("shortDescription", play_limits.SHORT_DESCRIPTION),
+    "full_description.txt": ("fullDescription", play_limits.FULL_DESCRIPTION),
     "video.txt": ("video", None),
 }
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
+_KNOWN = ", ".join(
+    (*(f"{kind}.png" for kind in listing_images.SINGLE), *(f"{kind}/" for kind in listing_images.SEVERAL))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,81 +39,72 @@ class StoreFiles:
 
 def listing(directory: Path, *, name: str = "", within: Path | None = None) -> tuple[StoreFiles, tuple[str, ...]]:
     """The listing files, and warnings. Raises InputError (`images-directory`)."""
-    findings = Findings(_INPUT)
-    folder = Folder(directory, name or directory.name, within)
+    folder = LocalizedFolder("images-directory", directory, name, within, _ACCEPTED)
+    folder.problems.raise_if_any()
     texts: dict[str, Mapping[str, str]] = {}
-    pictures: dict[tuple[str, str], tuple[Artifact, ...]] = {}
-    if not directory.is_dir():
-        findings.wrong(f"{folder.name} is not a folder.", _ACCEPTED)
-        findings.settle()
+    images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
     for entry in folder.entries():
-        where = folder.name_of(entry)
         if not entry.is_dir():
-            findings.warn(f"{where} is not used: it is in no language's folder.")
-        elif language(entry.name, where, findings):
-            texts[entry.name] = _texts(folder, entry, findings)
-            pictures.update({(entry.name, kind): found for kind, found in _images(folder, entry, findings).items()})
-    if findings.clean and not any(texts.values()) and not pictures:
-        findings.wrong(f"{folder.name} has no listing texts or images.", _ACCEPTED)
-    warnings = findings.settle()
-    return StoreFiles({name: found for name, found in texts.items() if found}, pictures), warnings
+            folder.warn(entry, "is not used: it is not in a language's folder.")
+        elif folder.is_language(entry.name, entry):
+            if found := _texts(folder, entry):
+                texts[entry.name] = found
+            images.update({(entry.name, kind): files for kind, files in _images(folder, entry).items()})
+    if not (folder.problems or texts or images):
+        folder.wrong(directory, "has no listing texts or images.", _ACCEPTED)
+    folder.problems.raise_if_any()
+    return StoreFiles(texts, images), tuple(folder.problems.warnings)
 
 
-def _texts(folder: Folder, where: Path, findings: Findings) -> dict[str, str]:
+def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for entry in folder.entries(where):
+    for entry in folder.entries(language):
         if entry.name in _TEXTS:
             name, limit = _TEXTS[entry.name]
-            text = text_of(folder, entry, limit, findings)
+            text = folder.text(entry, limit)
             if name == "video" and text and not text.startswith(("https://", "http://")):
-                findings.wrong(f"{folder.name_of(entry)} is not a web address.", "the address of a YouTube video")
+                folder.wrong(entry, "is not a web address.", "the address of a YouTube video")
             elif text:
                 found[name] = text
         elif entry.name not in _ELSEWHERE:
-            findings.warn(f"{folder.name_of(entry)} is not used: no listing text is called so.")
+            folder.warn(entry, "is not used: it is not the name of a listing text.")
     return found
 
 
-def _images(folder: Folder, where: Path, findings: Findings) -> dict[str, tuple[Artifact, ...]]:
+def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact, ...]]:
     found: dict[str, tuple[Artifact, ...]] = {}
-    for entry in folder.entries(where / "images"):
-        stem = entry.name if entry.is_dir() else entry.stem
-        several, single = (
-            stem in listing_images.SEVERAL and entry.is_dir(),
-            stem in listing_images.SINGLE and _is_image(entry),
-        )
-        if several:
-            found[stem] = _several(folder, entry, findings)
-        elif single and stem in found:
-            findings.wrong(f"{folder.name_of(entry)}: there is another {stem} beside it; keep one.")
-        elif single:
-            found[stem] = _checked(folder, entry, stem, findings)
+    for entry in folder.entries(language / "images"):
+        kind = entry.name if entry.is_dir() else entry.stem
+        if kind in listing_images.SEVERAL and entry.is_dir():
+            found[kind] = _screenshots(folder, entry)
+        elif not (kind in listing_images.SINGLE and _is_image(entry)):
+            folder.warn(entry, f"is not used. Known: {_KNOWN}.")
+        elif kind in found:
+            folder.wrong(entry, f"is a second {kind}; keep one.")
         else:
-            kinds = ", ".join(
-                (*(f"{kind}.png" for kind in listing_images.SINGLE), *(f"{kind}/" for kind in listing_images.SEVERAL))
-            )
-            findings.warn(f"{folder.name_of(entry)} is not used. Known: {kinds}.")
-    return {kind: pictures for kind, pictures in found.items() if pictures}
+            found[kind] = _checked(folder, entry, kind)
+    return {kind: images for kind, images in found.items() if images}
 
 
-def _several(folder: Folder, where: Path, findings: Findings) -> tuple[Artifact, ...]:
+def _screenshots(folder: LocalizedFolder, where: Path) -> tuple[Artifact, ...]:
     files = [entry for entry in folder.entries(where) if _is_image(entry)]
     for entry in folder.entries(where):
         if entry not in files:
-            findings.warn(f"{folder.name_of(entry)} is not used: it is not a .png, .jpg or .jpeg file.")
-    if len(files) > listing_images.MAX_SCREENSHOTS:
-        findings.wrong(f"{folder.name_of(where)} has {len(files)} images, Play takes {listing_images.MAX_SCREENSHOTS}.")
+            folder.warn(entry, "is not used: it is not a .png, .jpg or .jpeg file.")
+    if len(files) > play_limits.SCREENSHOTS:
+        folder.wrong(where, f"has {len(files)} images; Play takes at most {play_limits.SCREENSHOTS}.")
         return ()
-    return tuple(image for file in files for image in _checked(folder, file, where.name, findings))
+    return tuple(image for file in files for image in _checked(folder, file, where.name))
 
 
-def _checked(folder: Folder, path: Path, kind: str, findings: Findings) -> tuple[Artifact, ...]:
-    try:
-        image = from_path(path, folder.name_of(path), input_name=_INPUT, within=folder.within)
-    except InputError as error:
-        findings.take(error)
+def _checked(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ...]:
+    """The image, if it is a file at all; what is wrong with what it shows is added to the problems."""
+    image = folder.problems.collect(
+        lambda: from_path(path, folder.name_of(path), input_name=folder.input_name, within=folder.within)
+    )
+    if image is None:
         return ()
-    listing_images.check(image, kind, findings)
+    listing_images.check(path, image, kind, folder)
     return (image,)
 
 

@@ -1,22 +1,22 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
 A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that went
-on after a lost answer composes the same bytes again, under which the driver finds the unfinished session.
+on after a lost answer composes the same bytes again, by which the engine finds the unfinished session.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
-from uploader.errors import InputError, Problem, Refused
+from uploader.errors import InputError, Refused
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.results import FileResult, size
-from uploader.services import batch_upload, paths
+from uploader.services import batch_upload, uri_template
 from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload
 from uploader.services.mail import mail_inputs, mime
 
@@ -26,8 +26,7 @@ _MEDIA = "message/rfc822"
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
+class _MailAction(NamedTuple):
     """One value of `gmail-action`: the method, the narrowest scope that Google names for it, what it needs.
 
     `plan` is what will be done with the mail, `done` what was done, in words.
@@ -45,16 +44,18 @@ class _Action:
 
 
 _ACTIONS = {
-    "send": _Action("messages.send", "/messages/send", "gmail.send", "Send", "Mail sent", sends=True),
-    "insert": _Action("messages.insert", "/messages", "gmail.insert", "Insert", "Mail inserted", _INSERT_LIMIT),
-    "import": _Action("messages.import", "/messages/import", "gmail.insert", "Import", "Mail imported", _INSERT_LIMIT),
-    "draft": _Action("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft made"),
-    "draft-update": _Action(
+    "send": _MailAction("messages.send", "/messages/send", "gmail.send", "Send", "Mail sent", sends=True),
+    "insert": _MailAction("messages.insert", "/messages", "gmail.insert", "Insert", "Mail inserted", _INSERT_LIMIT),
+    "import": _MailAction(
+        "messages.import", "/messages/import", "gmail.insert", "Import", "Mail imported", _INSERT_LIMIT
+    ),
+    "draft": _MailAction("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft made"),
+    "draft-update": _MailAction(
         *("drafts.update", "/drafts/{draft}", "gmail.compose", "Replace the draft by", "Draft updated"),
         http_method="PUT",
         needs_draft=True,
     ),
-    "draft-send": _Action(
+    "draft-send": _MailAction(
         *("drafts.send", "/drafts/send", "gmail.compose", "Send the draft as", "Draft sent"),
         sends=True,
         needs_draft=True,
@@ -71,34 +72,33 @@ def prepare(
 ) -> Prepared:
     """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every problem."""
     action = _ACTIONS[inputs.gmail_action]
-    problems = _id_problems(inputs, action)
+    problems = Problems()
+    _check_ids(inputs, action, problems)
     if inputs.gmail_action == "draft-send" and not mail_inputs.given(inputs, files):
-        if problems:
-            raise InputError(*problems)
+        problems.raise_if_any()
         return _prepared(inputs, action, lambda: _send_draft(inputs, action), f"Send the draft {inputs.draft_id}")
-    try:
-        content = mail_inputs.read(inputs, files, to_send=action.sends, limit=action.limit)
-    except InputError as error:
-        raise InputError(*problems, *error.problems) from None
-    stamp = mime.Stamp(now(), token())
-    upload = _upload(inputs, action, content.name, content.data(stamp))
-    if problems := (*problems, *batch_upload.check(upload, inputs)):
+    mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=action.sends, limit=action.limit))
+    if mail is None:
         raise InputError(*problems)
+    identity = mime.MessageIdentity(now(), token())
+    upload = _upload(inputs, action, mail.name, mail.data(identity))
+    batch_upload.check(upload, inputs, problems)
+    problems.raise_if_any()
 
     def flow() -> Flow:
-        return _send(inputs, action, content, stamp, upload)
+        return _send(inputs, action, mail, identity, upload)
 
-    return _prepared(inputs, action, flow, f"{action.plan} {_described(content, upload)}")
+    return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}")
 
 
-def _described(content: mail_inputs.Content, upload: Upload) -> str:
+def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
     """One line of the plan: what goes to how many."""
-    attached = f", with {batch_upload.many(content.attachments, 'attachment')}" if content.attachments else ""
-    to = f" to {batch_upload.many(content.recipients, 'recipient')}" if content.recipients else ""
-    return f"{content.name} ({size(upload.artifact.size or 0)}{attached}){to}"
+    attached = f", with {batch_upload.many(mail.attachments, 'attachment')}" if mail.attachments else ""
+    to = f" to {batch_upload.many(mail.recipients, 'recipient')}" if mail.recipients else ""
+    return f"{mail.name} ({size(upload.artifact.size or 0)}{attached}){to}"
 
 
-def _prepared(inputs: Inputs, action: _Action, flow: Callable[[], Flow], line: str) -> Prepared:
+def _prepared(inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str) -> Prepared:
     return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow)
 
 
@@ -107,24 +107,24 @@ def _rehearse(line: str) -> Flow:
     return Outcome("Dry run: every check passed, nothing was sent.")
 
 
-def _id_problems(inputs: Inputs, action: _Action) -> tuple[Problem, ...]:
+def _check_ids(inputs: Inputs, action: _MailAction, problems: Problems) -> None:
     if action.needs_draft and not inputs.draft_id:
-        return (Problem("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`."),)
-    given = {"user": ("user-id", inputs.user_id), "draft": ("draft-id", inputs.draft_id or "-")}
-    template = _USER + "/{draft}"
-    objections = ((name, paths.objection(template, key, value)) for key, (name, value) in given.items())
-    return tuple(Problem(name, why) for name, why in objections if why)
+        problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
+        return
+    for name, value in (("user-id", inputs.user_id), ("draft-id", inputs.draft_id or "-")):
+        if objection := uri_template.objection("/{id}", "id", value):
+            problems.add(name, objection)
 
 
-def _scope(action: _Action) -> str:
+def _scope(action: _MailAction) -> str:
     return f"https://www.googleapis.com/auth/{action.scope}"
 
 
-def _path(inputs: Inputs, action: _Action) -> str:
-    return paths.expand(_USER + action.path, {"user": inputs.user_id, "draft": inputs.draft_id})
+def _path(inputs: Inputs, action: _MailAction) -> str:
+    return uri_template.expand(_USER + action.path, {"user": inputs.user_id, "draft": inputs.draft_id})
 
 
-def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
+def _upload(inputs: Inputs, action: _MailAction, name: str, data: bytes) -> Upload:
     path = _path(inputs, action)
     endpoint = Endpoint(
         id=f"gmail.users.{action.method}",
@@ -141,26 +141,28 @@ def _upload(inputs: Inputs, action: _Action, name: str, data: bytes) -> Upload:
     return Upload(endpoint, Artifact(name, name, len(data), data=data), _MEDIA, metadata)
 
 
-def _send(inputs: Inputs, action: _Action, content: mail_inputs.Content, fresh: mime.Stamp, upload: Upload) -> Flow:
-    """Uploads the mail under the stamp of an unfinished run, if there is one, and forgets the stamp at the end."""
-    key = f"mail {upload.endpoint.id} {upload.endpoint.path} {content.digest}"
+def _send(
+    inputs: Inputs, action: _MailAction, mail: mail_inputs.Mail, identity: mime.MessageIdentity, upload: Upload
+) -> Flow:
+    """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
+    key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest}"
     kept: str | None = yield Recall(key)
-    stamp = mime.Stamp.parse(kept or "")
-    if stamp and fresh.when - stamp.when < upload.endpoint.session_lifetime:
-        fresh, upload = stamp, _upload(inputs, action, content.name, content.data(stamp))
-    yield Remember(key, str(fresh))
+    earlier = mime.MessageIdentity.parse(kept or "")
+    if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
+        identity, upload = earlier, _upload(inputs, action, mail.name, mail.data(earlier))
+    yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
     except Refused as error:
         yield Remember(key, None)
         _explain(error, inputs)
         raise
-    outcome = yield from _told(action, dict(result.resource))
+    outcome = yield from _outcome(action, dict(result.resource))
     yield Remember(key, None)
     return outcome
 
 
-def _send_draft(inputs: Inputs, action: _Action) -> Flow:
+def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
     call = Call(
         "POST", _ROOT, _path(inputs, action), json={"id": inputs.draft_id}, repeatable=False, what="sending the draft"
     )
@@ -169,10 +171,10 @@ def _send_draft(inputs: Inputs, action: _Action) -> Flow:
     except Refused as error:
         _explain(error, inputs)
         raise
-    return (yield from _told(action, answer))
+    return (yield from _outcome(action, answer))
 
 
-def _told(action: _Action, answer: dict[str, Any]) -> Flow:
+def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
     """The ids of the answer, which is a draft with a message inside, or a message."""
     is_draft = action.method in {"drafts.create", "drafts.update"}
     message = answer.get("message") if is_draft else answer
@@ -195,5 +197,5 @@ def _explain(error: Refused, inputs: Inputs) -> None:
         error.cause = "A service account has no mailbox of its own."
         error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
     if error.status == 404 and _ACTIONS[inputs.gmail_action].needs_draft:
-        error.cause = "The mailbox has no draft of this `draft-id`, or it was sent already."
-        error.cure = "Look among the drafts and the sent mails of the mailbox; `gmail-action: draft` makes a new draft."
+        error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
+        error.cure = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from email.headerregistry import Address
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.services import media_types
 from uploader.services.mail import mime
 
 _FILE = "file:"
-_ADDRESSED = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
-_WRITTEN = (*_ADDRESSED, "mail_subject", "mail_body", "mail_html")
+_ADDRESS_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
+_CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", "mail_body", "mail_html")
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A mail that can be sent: how people see it, a digest of what it says, and its bytes under a stamp.
+class Mail(NamedTuple):
+    """A mail that can be sent: how people see it, a digest of what it says, and its bytes under an identity.
 
     `recipients` and `attachments` are their numbers; what a message that was given has attached is not counted.
     """
@@ -31,36 +30,37 @@ class Content:
     recipients: int
     attachments: int
     digest: str
-    data: Callable[[mime.Stamp], bytes]
+    data: Callable[[mime.MessageIdentity], bytes]
 
 
 def given(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether the inputs say anything of what stands in the mail."""
-    return bool(inputs.message_file or files or any(getattr(inputs, name) for name in _WRITTEN))
+    return bool(inputs.message_file or files or any(getattr(inputs, name) for name in _CONTENT_INPUTS))
 
 
-def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: int) -> Content:
+def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: int) -> Mail:
     """The mail. `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises InputError."""
     if inputs.message_file:
         return _given_message(inputs, files, to_send=to_send, limit=limit)
-    return _Reader(inputs, limit).letter(files, to_send=to_send)
+    return _MailReader(inputs, limit).read(files, to_send=to_send)
 
 
-def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: int) -> Content:
-    both = [name.replace("_", "-") for name in _WRITTEN if getattr(inputs, name)] + (["files"] if files else [])
-    problems = [Problem(name, "can't be given beside message-file, which says everything itself.") for name in both]
-    try:
-        file = _in_workspace(inputs, "message-file", inputs.message_file)
-        message = _normalised(file, limit)
-        problems += (Problem("message-file", f"{file.name} {what}") for what in mime.faults(message, to_send=to_send))
-    except InputError as error:
-        raise InputError(*problems, *error.problems) from None
-    if problems:
+def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: int) -> Mail:
+    problems = Problems()
+    for name in [name.replace("_", "-") for name in _CONTENT_INPUTS if getattr(inputs, name)] + ["files"] * bool(files):
+        problems.add(name, "can't be combined with `message-file`, which is the whole message.")
+    message = problems.collect(lambda: _normalised(inputs, limit))
+    if message is None:
         raise InputError(*problems)
-    return Content(file.name, mime.recipients(message), 0, hashlib.sha256(message).hexdigest(), lambda _: message)
+    for fault in mime.faults(message, to_send=to_send):
+        problems.add("message-file", f"{inputs.message_file} {fault}")
+    problems.raise_if_any()
+    digest = hashlib.sha256(message).hexdigest()
+    return Mail(inputs.message_file, mime.recipients(message), 0, digest, lambda _: message)
 
 
-def _normalised(file: Artifact, limit: int) -> bytes:
+def _normalised(inputs: Inputs, limit: int) -> bytes:
+    file = _in_workspace(inputs, "message-file", inputs.message_file)
     if (file.size or 0) > limit:
         raise InputError(_too_large("message-file", file.name, file.size or 0, limit))
     try:
@@ -73,65 +73,63 @@ def _normalised(file: Artifact, limit: int) -> bytes:
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
-    return Problem(name, f"{what} takes {size:,} bytes in the message, Gmail takes at most {limit:,} in all.")
+    return Problem(name, f"{what} takes {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
 
 
 def _in_workspace(inputs: Inputs, name: str, given: str) -> Artifact:
     """The regular file that an input names; its real path stays in the workspace unless that is allowed."""
     workspace = inputs.platform.workspace
-    path = workspace / given
-    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace))
-    if not (inside or inputs.allow_outside_workspace):
-        raise InputError(Problem(name, f"{given} is outside the workspace.", "`allow-outside-workspace: true`"))
-    return from_path(path, given, input_name=name)
+    within = None if inputs.allow_outside_workspace else workspace
+    return from_path(workspace / given, given, input_name=name, within=within)
 
 
-class _Reader:
-    """Collects the parts of a letter and what is wrong with them."""
+class _MailReader:
+    """Collects the parts of a mail and what is wrong with them."""
 
     def __init__(self, inputs: Inputs, limit: int) -> None:
         self._inputs = inputs
         self._limit = limit
-        self._problems: list[Problem] = []
+        self._problems = Problems()
 
-    def letter(self, files: tuple[Artifact, ...], *, to_send: bool) -> Content:
+    def read(self, files: tuple[Artifact, ...], *, to_send: bool) -> Mail:
         inputs = self._inputs
-        sender, to, cc, bcc = (self._addresses(name) for name in _ADDRESSED)
-        letter = mime.Letter(
+        sender, to, cc, bcc = (self._addresses(name) for name in _ADDRESS_INPUTS)
+        content = mime.MailContent(
             *(sender, to, cc, bcc),
             subject=self._subject(),
             text=self._text("mail-body", inputs.mail_body),
             html=self._text("mail-html", inputs.mail_html),
             attachments=self._attachments(files),
         )
-        self._complete(letter, to_send=to_send)
-        if self._problems:
-            raise InputError(*self._problems)
-        name = f'mail "{letter.subject}"' if letter.subject else "mail"
+        self._check_required(content, to_send=to_send)
+        self._problems.raise_if_any()
+        name = f'mail "{content.subject}"' if content.subject else "mail"
         recipients = len((*to, *cc, *bcc))
-        return Content(name, recipients, len(files), letter.digest(), lambda stamp: mime.compose(letter, stamp))
+        return Mail(name, recipients, len(files), content.digest(), lambda identity: mime.compose(content, identity))
 
-    def _complete(self, letter: mime.Letter, *, to_send: bool) -> None:
+    def _check_required(self, content: mime.MailContent, *, to_send: bool) -> None:
         inputs = self._inputs
-        if len(letter.sender) > 1:
-            self._wrong("mail-from", "holds several addresses.", "one address")
+        if len(content.sender) > 1:
+            self._problems.add("mail-from", "contains several addresses.", "one address")
         if to_send and not (inputs.mail_to or inputs.mail_cc or inputs.mail_bcc):
-            self._wrong("mail-to", "is missing: the mail has no recipient.")
+            self._problems.add("mail-to", "is missing: the mail has no recipient.")
         if inputs.gmail_action in {"insert", "import"} and not inputs.mail_from:
-            self._wrong("mail-from", "is missing: a mail that is inserted needs a sender.")
+            self._problems.add("mail-from", "is missing: a mail that is inserted needs a sender.")
         if not (inputs.mail_subject or inputs.mail_body or inputs.mail_html or inputs.files):
-            self._wrong("mail-body", "is missing, and so are subject, HTML and files: the mail is empty.")
+            self._problems.add(
+                "mail-body", "is missing, and so are the subject, HTML and files: the mail would be empty."
+            )
 
     def _addresses(self, attribute: str) -> tuple[Address, ...]:
         try:
             return mime.addresses(getattr(self._inputs, attribute))
         except ValueError as error:
-            self._wrong(attribute.replace("_", "-"), str(error), "`Ann <ann@example.com>, bob@example.com`")
+            self._problems.add(attribute.replace("_", "-"), str(error), "`Ann <ann@example.com>, bob@example.com`")
             return ()
 
     def _subject(self) -> str:
         if len(self._inputs.mail_subject.splitlines()) > 1:
-            self._wrong("mail-subject", "holds a line break.")
+            self._problems.add("mail-subject", "contains a line break.")
             return ""
         return self._inputs.mail_subject
 
@@ -139,30 +137,24 @@ class _Reader:
         """The text itself, or that of the file which `file:PATH` names."""
         if not value.startswith(_FILE):
             return value
-        try:
-            file = _in_workspace(self._inputs, name, value.removeprefix(_FILE).strip())
-            return _text_of(file, name, self._limit)
-        except InputError as error:
-            self._problems += error.problems
-            return ""
+        path = value.removeprefix(_FILE).strip()
+        return self._problems.collect(lambda: _text_of(self._inputs, name, path, self._limit)) or ""
 
     def _attachments(self, files: tuple[Artifact, ...]) -> tuple[mime.Attachment, ...]:
         sizes = sum(mime.encoded_size(file.size or 0) for file in files)
         before = len(self._problems)
-        if sizes > self._limit:  # told before anything is read: it may be more than the memory holds
-            self._problems.append(_too_large("files", f"{len(files)} files", sizes, self._limit))
+        if sizes > self._limit:  # checked before anything is read: it may not fit in memory
+            self._problems.extend([_too_large("files", f"{len(files)} files", sizes, self._limit)])
         for file in files:
             if file.size is None:
-                self._wrong("files", f"{file.name} is a stream; an attachment has to be a file.")
+                self._problems.add("files", f"{file.name} is a stream; an attachment has to be a file.")
             if not PurePosixPath(file.name).name.isprintable():
-                self._wrong("files", f"{file.name!r} holds a control character in its name.")
+                self._problems.add("files", f"{file.name!r} contains a control character in its name.")
         return () if len(self._problems) > before else tuple(_attachment(file) for file in files)
 
-    def _wrong(self, name: str, what: str, accepted: str = "") -> None:
-        self._problems.append(Problem(name, what, accepted))
 
-
-def _text_of(file: Artifact, name: str, limit: int) -> str:
+def _text_of(inputs: Inputs, name: str, path: str, limit: int) -> str:
+    file = _in_workspace(inputs, name, path)
     if (file.size or 0) > limit:
         raise InputError(_too_large(name, file.name, file.size or 0, limit))
     try:

@@ -1,15 +1,14 @@
 """Composes a message from what the inputs say, or checks one that was given; nothing can slip a header into either.
 
 Every header goes through the standard library's structured e-mail package, addresses as parsed addresses. A composed
-message is a function of its letter and its stamp alone, so that a run that goes on with an unfinished upload makes the
-same bytes again.
+message is a function of its content and its identity alone, so that a run that continues an unfinished upload
+makes the same bytes again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.errors import HeaderParseError
 from email.headerregistry import Address
@@ -17,6 +16,7 @@ from email.message import EmailMessage
 from email.parser import BytesHeaderParser
 from email.policy import SMTP, EmailPolicy
 from email.utils import format_datetime, getaddresses
+from typing import NamedTuple
 
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
@@ -28,8 +28,7 @@ _ONCE = ("from", "sender", "reply-to", "to", "cc", "bcc", "message-id", "date", 
 _RECIPIENTS = ("To", "Cc", "Bcc")
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(NamedTuple):
     """One file inside a message."""
 
     name: str
@@ -37,9 +36,8 @@ class Attachment:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """What a message says. Empty text and empty HTML mean that there is none."""
+class MailContent(NamedTuple):
+    """What a composed message says. Empty text and empty HTML mean that there is none."""
 
     sender: tuple[Address, ...] = ()
     to: tuple[Address, ...] = ()
@@ -60,19 +58,18 @@ class Letter:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class MessageIdentity(NamedTuple):
     """What makes one message differ from another of the same content: when it was written, and a random token."""
 
-    when: datetime
+    date: datetime
     token: str
 
     def __str__(self) -> str:
-        return f"{self.when.astimezone(timezone.utc).isoformat(timespec='seconds')} {self.token}"
+        return f"{self.date.astimezone(timezone.utc).isoformat(timespec='seconds')} {self.token}"
 
     @classmethod
-    def parse(cls, text: str) -> Stamp | None:
-        """The stamp that `str` wrote; None for anything else."""
+    def parse(cls, text: str) -> MessageIdentity | None:
+        """The identity that `str` wrote; None for anything else."""
         found = re.fullmatch(r"([-0-9T:]{19}\+00:00) ([0-9a-f]{32})", text)
         try:
             return cls(datetime.fromisoformat(found[1]), found[2]) if found else None
@@ -85,42 +82,48 @@ def addresses(text: str) -> tuple[Address, ...]:
     if not text:
         return ()
     if len(text.splitlines()) > 1:
-        raise ValueError("holds a line break.")
+        raise ValueError("contains a line break.")
     try:
         header = _POLICY.header_factory("to", text)
         found: tuple[Address, ...] = header.addresses
-    except (AttributeError, IndexError, TypeError, HeaderParseError):  # how the standard library's parser stumbles
-        raise ValueError("is no list of e-mail addresses.") from None
+    except (AttributeError, IndexError, TypeError, HeaderParseError):  # how the standard library's parser fails
+        raise ValueError("is not a list of e-mail addresses.") from None
     wrong = [address.addr_spec for address in found if not _ADDRESS.fullmatch(address.addr_spec)]
     if header.defects or wrong or not found:
-        raise ValueError(f"{wrong[0]!r} is no e-mail address." if wrong else "is no list of e-mail addresses.")
+        raise ValueError(f"{wrong[0]!r} is not an e-mail address." if wrong else "is not a list of e-mail addresses.")
     return found
 
 
-def compose(letter: Letter, stamp: Stamp) -> bytes:
+def compose(content: MailContent, identity: MessageIdentity) -> bytes:
     """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and takes it out."""
     message = EmailMessage(policy=_POLICY)
-    headers = {"From": letter.sender, "To": letter.to, "Cc": letter.cc, "Bcc": letter.bcc, "Subject": letter.subject}
+    headers = {
+        "From": content.sender,
+        "To": content.to,
+        "Cc": content.cc,
+        "Bcc": content.bcc,
+        "Subject": content.subject,
+    }
     for name, value in headers.items():
         if value:
             message[name] = value
-    domain = letter.sender[0].domain if letter.sender else "uploader.invalid"
-    message["Date"] = format_datetime(stamp.when)
-    message["Message-ID"] = f"<{stamp.token}@{domain}>"
-    _fill(message, letter)
+    domain = content.sender[0].domain if content.sender else "uploader.invalid"
+    message["Date"] = format_datetime(identity.date)
+    message["Message-ID"] = f"<{identity.token}@{domain}>"
+    _fill(message, content)
     for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
-        part.set_boundary(f"=_{stamp.token}_{number}")
+        part.set_boundary(f"=_{identity.token}_{number}")
     return message.as_bytes()
 
 
-def _fill(message: EmailMessage, letter: Letter) -> None:
-    if letter.html and not letter.text:
-        message.set_content(letter.html, subtype="html")
+def _fill(message: EmailMessage, content: MailContent) -> None:
+    if content.html and not content.text:
+        message.set_content(content.html, subtype="html")
     else:
-        message.set_content(letter.text)
-        if letter.html:
-            message.add_alternative(letter.html, subtype="html")
-    for attachment in letter.attachments:
+        message.set_content(content.text)
+        if content.html:
+            message.add_alternative(content.html, subtype="html")
+    for attachment in content.attachments:
         family, _, kind = attachment.media_type.partition("/")
         message.add_attachment(attachment.content, maintype=family, subtype=kind, filename=attachment.name)
 
@@ -136,7 +139,7 @@ def normalised(raw: bytes) -> bytes:
     end = re.search(rb"\r?\n\r?\n", raw)
     head = raw[: end.start()] if end else raw
     if head.startswith(b"From "):
-        raise ValueError("begins with a `From ` line: it is a mailbox, not one message.")
+        raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
     if re.search(rb"\r(?!\n)|\0", head):
         raise ValueError("has a bare carriage return or a NUL in its headers.")
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
@@ -148,11 +151,11 @@ def faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
     names = [name.lower() for name in parsed]
     found = [f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1]
     if parsed.defects or not {"from", "to", "cc", "bcc", "subject"} & set(names):
-        found.append("is no message: its headers can't be read.")
+        found.append("is not a message: its headers can't be read.")
     if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
         found.append("has no recipient in To, Cc or Bcc.")
     if parsed.get_content_maintype() == "multipart" and not _has_parts(message, parsed.get_boundary()):
-        found.append("is multipart, but its boundary does not occur.")
+        found.append("is multipart, but its boundary does not occur in it.")
     return tuple(found)
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from uploader.errors import ProtocolError
 from uploader.services.base import Call, Endpoint, Json
-from uploader.services.paths import expand
 from uploader.services.play.known_errors import conflict
+from uploader.services.uri_template import expand
 
 ROOT = "https://androidpublisher.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from uploader.errors import InputError, Problem
-from uploader.files.android import companion_files, release_notes, store_listing
+from uploader.files.android import release_notes, store_listing
+from uploader.files.android.expansion import expansion_file
+from uploader.files.android.mapping import mapping_file
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.services.play.edit_api import ExpansionKind
 from uploader.services.play.job import Extras
 from uploader.services.play.tracks import Notes
@@ -27,49 +29,38 @@ class Attachments:
     extras: Extras = field(default_factory=Extras)
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     listing: store_listing.StoreFiles | None = None
-    warnings: tuple[str, ...] = ()
 
 
-def attachments(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> Attachments:
-    """Reads them all; what is wrong with any of them is added to the problems."""
+def attachments(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> Attachments:
+    """Reads them all; what is wrong or odd about any of them is added to the problems."""
     return _Reader(inputs, artifacts, problems).read()
 
 
 class _Reader:
     """Reads one file or folder after the other, and goes on after a mistake."""
 
-    def __init__(self, inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> None:
+    def __init__(self, inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> None:
         self._inputs = inputs
         self._workspace = inputs.platform.workspace
         self._within = None if inputs.allow_outside_workspace else self._workspace
         own = [artifact.manifest.version_code for artifact in artifacts if artifact.manifest]
         self._codes = own or [int(code) for code in inputs.version_codes_to_retain]
         self._problems = problems
-        self._warnings: list[str] = []
 
     def read(self) -> Attachments:
         extras = Extras(self._mapping(), self._symbols(), tuple(self._expansions()))
-        return Attachments(extras, self._notes(), self._listing(), tuple(self._warnings))
-
-    def _try(self, read: Callable[[], T]) -> T | None:
-        try:
-            return read()
-        except InputError as error:
-            self._problems += error.problems
-            return None
+        return Attachments(extras, self._notes(), self._listing())
 
     def _warned(self, read: Callable[[], tuple[T, tuple[str, ...]]]) -> T | None:
-        found = self._try(read)
-        if found is None:
-            return None
-        self._warnings += found[1]
-        return found[0]
+        value, warnings = self._problems.collect(read) or (None, ())
+        self._problems.warnings += warnings
+        return value
 
     def _mapping(self) -> Artifact | None:
         name = self._inputs.mapping_file
         if not name:
             return None
-        return self._try(lambda: companion_files.mapping_file(self._workspace / name, name=name, within=self._within))
+        return self._problems.collect(lambda: mapping_file(self._workspace / name, name=name, within=self._within))
 
     def _symbols(self) -> Artifact | None:
         name = self._inputs.debug_symbols
@@ -91,7 +82,7 @@ class _Reader:
 
     def _expansion(self, kind: ExpansionKind, value: str) -> Artifact | int | None:
         name = f"expansion-file-{kind}"
-        return self._try(lambda: companion_files.expansion_file(value, self._workspace, name, within=self._within))
+        return self._problems.collect(lambda: expansion_file(value, self._workspace, name, within=self._within))
 
     def _notes(self) -> Mapping[str | None, Notes]:
         name, tracks = self._inputs.whats_new_directory, self._inputs.tracks
@@ -110,7 +101,7 @@ class _Reader:
 
 def _temporary(folder: Path | None) -> Path:
     """A folder of this process's own, made when something is packed into it and gone when the process ends."""
-    import atexit  # only native symbols are ever packed, and start-up counts
+    import atexit  # these three are for native symbols alone, which few releases bring
     import shutil
     import tempfile
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
-from uploader.errors import InputError, Problem
-from uploader.files.android.companion_files import too_large
+from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
+from uploader.problems import Problems
 from uploader.results import size
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
@@ -21,25 +22,23 @@ NAME_LIMIT = 50  # characters that the Play Console takes for a release's name; 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
-    problems: list[Problem] = []
-    artifacts = _inspected(files, problems)
+    problems = Problems()
+    inspected = [problems.collect(partial(inspect, file)) for file in files]
+    artifacts = tuple(artifact for artifact in inspected if artifact)
     attached = attachments(inputs, artifacts, problems)
     package = _package(inputs, files, artifacts, problems)
-    problems += [
-        *_artifact_problems(artifacts),
-        *_release_problems(inputs, files),
-        *_shard_problems(inputs, files),
-        *_status_problems(inputs, files),
-        *_extra_problems(inputs, files, artifacts),
-    ]
-    if problems:
-        raise InputError(*problems)
+    _check_artifacts(artifacts, problems)
+    _check_release(inputs, files, problems)
+    _check_shard(inputs, files, problems)
+    _check_status(inputs, files, problems)
+    _check_extras(inputs, files, artifacts, problems)
+    problems.raise_if_any()
     asked = _asked(inputs, package, artifacts, attached)
     return Prepared(
         lines=tuple(_plan(asked)),
         scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(asked),
-        warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *attached.warnings),
+        warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *problems.warnings),
     )
 
 
@@ -49,106 +48,91 @@ def _flow(asked: ReleaseJob) -> Flow:
     return flow(asked)
 
 
-def _inspected(files: tuple[Artifact, ...], problems: list[Problem]) -> tuple[Artifact, ...]:
-    """The artifacts that can be read, with their manifests."""
-    found = (_inspect(file, problems) for file in files)
-    return tuple(artifact for artifact in found if artifact)
-
-
-def _inspect(file: Artifact, problems: list[Problem]) -> Artifact | None:
-    try:
-        return inspect(file)
-    except InputError as error:
-        problems += error.problems
-        return None
-
-
-def _package(
-    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: list[Problem]
-) -> str:
+def _package(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems) -> str:
     packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
     given = inputs.package_name
     if len(packages) > 1:
         named = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        problems.append(Problem("files", f"they belong to different apps: {named}.", "the artifacts of one app"))
+        problems.add("files", f"they belong to different apps: {named}.", "the artifacts of one app")
     for package, name in packages.items():
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
-            problems.append(Problem("package-name", what, "the artifact's own name, or nothing"))
+            problems.add("package-name", what, "the artifact's own name, or nothing")
     if not given and not files:
-        problems.append(Problem("package-name", "it is not given, and there is no artifact to read it from."))
+        problems.add("package-name", "it is not given, and there is no artifact to read it from.")
     return given or next(iter(packages), "")
 
 
-def _artifact_problems(artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
+def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> None:
     codes = Counter(artifact.manifest.version_code for artifact in artifacts if artifact.manifest)
     for artifact in artifacts:
         if artifact.manifest and not artifact.manifest.version_code:
             what = f"{artifact.name} has no android:versionCode, by which Google Play keys artifacts."
-            yield Problem("files", what, "an artifact whose build sets versionCode")
+            problems.add("files", what, "an artifact whose build sets versionCode")
     for code, times in codes.items():
         if times > 1 and code:
             names = [one.name for one in artifacts if one.manifest and one.manifest.version_code == code]
-            yield Problem(
-                "files", f"version code {code} occurs {times} times: {', '.join(names)}.", "each version once"
-            )
-    large = (too_large(artifact, artifact.manifest.kind) for artifact in artifacts if artifact.manifest)
-    yield from (problem for problem in large if problem)
+            problems.add("files", f"version code {code} occurs {times} times: {', '.join(names)}.", "each version once")
+    for artifact in artifacts:
+        if artifact.manifest:
+            check_size(artifact, artifact.manifest.kind, problems)
 
 
-def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
+def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Whether it is clear what goes where."""
     new = _new(inputs, files)
     releasing = new or _changes(inputs)
     if files and inputs.promote_from:
         what = "the release of another track was asked for, and new files as well."
-        yield Problem("promote-from", what, "this input or `files`")
+        problems.add("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
-        yield Problem("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
+        problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
     if releasing and not inputs.tracks and (inputs.commit or not files):
         what = "no track is given, and nothing is released unasked."
-        yield Problem("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
+        problems.add("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
     if inputs.tracks and not releasing:
         what = "there are none, and no other input says what should change on the track."
-        yield Problem("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
+        problems.add("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
     if inputs.commit and not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
-        yield Problem("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
+        problems.add("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
 
 
-def _shard_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
+def _check_shard(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Jobs that split the files of one release would each commit a part of it, against one another."""
     if files and inputs.shard and inputs.shard[1] > 1 and inputs.commit and not inputs.existing_edit_id:
         part = "{}/{}".format(*inputs.shard)
         what = f"each of {inputs.shard[1]} jobs ({part} is this one) would commit a part of the release by itself."
         accepted = "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: false`"
-        yield Problem("shard", what, accepted)
+        problems.add("shard", what, accepted)
 
 
-def _status_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
+def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
     new, status, fraction = _new(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
-        yield Problem("user-fraction", f"a release that is {status} has none.", "only with `inProgress` or `halted`")
+        problems.add("user-fraction", f"a release that is {status} has none.", "only with `inProgress` or `halted`")
     if new and status == "inProgress" and fraction is None:
-        yield Problem("user-fraction", "a release that is inProgress needs one.", "a decimal between 0 and 1")
+        problems.add("user-fraction", "a release that is inProgress needs one.", "a decimal between 0 and 1")
     if _brings(inputs, files) and status == "halted" and fraction is None:
         what = "only a release that is on the track can be halted, nothing new can be released so."
-        yield Problem("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
+        problems.add("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
     if not new and status == "draft":
-        yield Problem("status", "a release that is on the track can't become a draft again.", "with `files`")
+        problems.add("status", "a release that is on the track can't become a draft again.", "with `files`")
 
 
-def _extra_problems(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
+def _check_extras(
+    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems
+) -> None:
     """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
     for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
         if value and not files:
-            yield Problem(name, "there is no artifact that it belongs to.", "together with `files`")
+            problems.add(name, "there is no artifact that it belongs to.", "together with `files`")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
     expansions = (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch))
     for kind, value in expansions:
         if value and not apks:
-            yield Problem(
+            problems.add(
                 f"expansion-file-{kind}", "only an APK has expansion files.", "together with an APK in `files`"
             )
 

@@ -23,7 +23,7 @@ from tests.support.factory import (
 )
 from uploader.errors import InputError, IntegrityError, Refused, ServiceError
 from uploader.files.artifacts import Artifact
-from uploader.services import catalogue, generic
+from uploader.services import any_method, catalogue
 from uploader.services.base import Batch, Note, Prepared
 
 AUTH = "https://www.googleapis.com/auth/"
@@ -32,7 +32,7 @@ AUTH = "https://www.googleapis.com/auth/"
 def prepared(workspace: Path, *files: Artifact, params: Any = "", metadata: Any = "", **given: str) -> Prepared:
     texts = [value if isinstance(value, str) else json.dumps(value) for value in (params, metadata)]
     inputs = make_inputs(workspace, params=texts[0], metadata=texts[1], **given)
-    return generic.prepare(inputs, files or (make_file(workspace, "file.bin"),))
+    return any_method.prepare(inputs, files or (make_file(workspace, "file.bin"),))
 
 
 def refused(workspace: Path, *files: Artifact, **given: Any) -> dict[str, str]:
@@ -66,17 +66,17 @@ def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
         ("drive.files.create", "folder: x", "`folder` is not a parameter of this method."),
         ("drive.files.create", "access_token: x", "`access_token` is not a parameter of this method."),
         ("drive.files.create", "supportsAllDrives: 1", "`supportsAllDrives` is not a boolean."),
-        ("drive.files.create", '{"supportsAllDrives": {"a": 1}}', "is neither a text"),
-        ("drive.files.create", '{"includeLabels": null}', "is neither a text"),
+        ("drive.files.create", '{"supportsAllDrives": {"a": 1}}', "is not text"),
+        ("drive.files.create", '{"includeLabels": null}', "is not text"),
         ("drive.files.create", "includeLabels: [a, b]", "takes one value, not a list."),
         ("youtube.captions.insert", "part: []", "`part` is missing."),
-        ("analytics.management.uploads.uploadData", "{accountId: x1}", "has the wrong form."),
-        ("firebaseappdistribution.media.upload", "app: apps/1", "`app` has the wrong form."),
-        ("firebaseappdistribution.media.upload", "app: projects/../apps/1", "`app` holds a . or .. segment"),
-        ("cloudsearch.media.upload", "resourceName: a?b", "`resourceName` holds ? or #"),
-        ("storage.objects.insert", "bucket: ..", "`bucket` holds a . or .. segment"),
+        ("analytics.management.uploads.uploadData", "{accountId: x1}", "does not have the required form."),
+        ("firebaseappdistribution.media.upload", "app: apps/1", "`app` does not have the required form."),
+        ("firebaseappdistribution.media.upload", "app: projects/../apps/1", "`app` contains a . or .. segment"),
+        ("cloudsearch.media.upload", "resourceName: a?b", "`resourceName` contains ? or #"),
+        ("storage.objects.insert", "bucket: ..", "`bucket` contains a . or .. segment"),
         ("storage.objects.insert", "bucket: b\nifGenerationMatch: 99999999999999999999", "is not a whole number"),
-        ("storage.objects.insert", "bucket: b\nprojection: all", "is none of the choices."),
+        ("storage.objects.insert", "bucket: b\nprojection: all", "is not a valid choice."),
         ("storage.objects.insert", "just text", "is not a map."),
         ("storage.objects.insert", "a: [", "is neither JSON nor YAML."),
         ("storage.objects.insert", "!!python/object/apply:os.system [x]", "is n"),
@@ -109,7 +109,7 @@ def test_all_mistakes_come_together(tmp_path: Path) -> None:
     """Mistakes in params, metadata and files are told in one error."""
     inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")
     with pytest.raises(InputError) as caught:
-        generic.prepare(inputs, ())
+        any_method.prepare(inputs, ())
     names = [problem.name for problem in caught.value.problems]
     assert names == ["metadata", "params", "params", "files"]
 
@@ -171,8 +171,8 @@ def test_file_of_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
 def test_ways_that_the_method_does_not_have_are_refused(tmp_path: Path) -> None:
     """Resumable upload, a stream, or metadata in a simple upload are refused where the method can't."""
     given = {"target": "chromewebstore.items.update", "params": {"itemId": "i"}}
-    assert "no resumable upload" in refused(tmp_path, **given, upload_protocol="resumable")["upload-protocol"]
-    assert "size beforehand" in refused(tmp_path, stream(), **given)["files"]
+    assert "not support resumable uploads" in refused(tmp_path, **given, upload_protocol="resumable")["upload-protocol"]
+    assert "size in advance" in refused(tmp_path, stream(), **given)["files"]
     found = refused(tmp_path, target="drive.files.create", upload_protocol="simple")
     assert "can't carry metadata" in found["upload-protocol"]
     assert prepared(tmp_path, stream(), target="drive.files.create").lines
@@ -222,7 +222,7 @@ def test_storage_objects_are_named_by_their_paths(
 
 def test_object_of_a_file_outside_the_workspace_has_its_base_name(tmp_path: Path) -> None:
     """The path of a file outside the workspace does not become part of an object's name."""
-    file = replace(make_file(tmp_path, "x.zip"), name="/etc/x.zip")
+    file = make_file(tmp_path, "x.zip")._replace(name="/etc/x.zip")
     upload = only_upload(prepared(tmp_path, file, target="storage.objects.insert", params="bucket: b"))
     assert dict(upload.endpoint.query)["name"] == "x.zip"
 
@@ -259,7 +259,7 @@ def test_only_replacing_requests_are_repeatable(
 ) -> None:
     """Updates, and inserts of a named object without a precondition, leave one effect when they are sent twice."""
     inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
-    upload = only_upload(generic.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
+    upload = only_upload(any_method.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
     assert upload.endpoint.repeatable is repeatable
 
 

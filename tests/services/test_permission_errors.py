@@ -6,7 +6,7 @@ import pytest
 
 from uploader.errors import CredentialsError, Refused
 from uploader.services.base import Call, Flow, Outcome
-from uploader.services.permission import heeded
+from uploader.services.permission_errors import explain_refusals
 
 CALL = Call("POST", "https://www.googleapis.com", "/x")
 
@@ -25,16 +25,16 @@ def refused(status: int, reason: str) -> Refused:
 @pytest.mark.parametrize("reason", ["insufficientPermissions", "forbidden", "PERMISSION_DENIED", "accessNotConfigured"])
 def test_a_missing_right_is_about_the_credentials(reason: str) -> None:
     """The service's own words stay, with what to do about rights."""
-    steps = heeded(flow())
+    steps = explain_refusals(flow())
     next(steps)
-    with pytest.raises(CredentialsError, match=r"refused it: No\..* give the account the right"):
+    with pytest.raises(CredentialsError, match=r"refused it: No\..* grant the account the permission"):
         steps.throw(refused(403, reason))
 
 
 @pytest.mark.parametrize(("status", "reason"), [(403, "storageQuotaExceeded"), (400, "forbidden"), (403, "")])
 def test_any_other_refusal_stays_one(status: int, reason: str) -> None:
     """A full drive, a bad request, or a 403 without a reason that is known: exit 4."""
-    steps = heeded(flow())
+    steps = explain_refusals(flow())
     next(steps)
     with pytest.raises(Refused):
         steps.throw(refused(status, reason))
@@ -42,7 +42,7 @@ def test_any_other_refusal_stays_one(status: int, reason: str) -> None:
 
 def test_a_flow_that_is_not_refused_is_left_alone() -> None:
     """Steps, answers and the outcome pass through."""
-    steps = heeded(flow())
+    steps = explain_refusals(flow())
     assert next(steps) == CALL
     with pytest.raises(StopIteration) as end:
         steps.send({})

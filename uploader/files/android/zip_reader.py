@@ -9,8 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
 MAX_ENTRY = 16 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold
@@ -21,10 +20,11 @@ _END64 = struct.Struct("<4sQ2H2I4Q")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _LOCAL = struct.Struct("<4s5H3I2H")
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
+LONGEST_TAIL = _END.size + _FULL16  # bytes from the end record to the end of the file, with the longest comment
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
 
 
-class Malformed(Exception):
+class MalformedFile(Exception):
     """A file is not what it should be. `what` continues a sentence that begins with its name; `cure` is a sentence."""
 
     def __init__(self, what: str, cure: str = "Build the artifact again.") -> None:
@@ -33,8 +33,7 @@ class Malformed(Exception):
         self.cure = cure
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class ZipEntry(NamedTuple):
     """One line of the directory; sizes and the offset of the local header are in bytes."""
 
     name: str
@@ -46,35 +45,37 @@ class Entry:
     offset: int
 
 
-class Archive:
-    """The directory of an open zip of `size` bytes; keeps the entries whose name `wanted` accepts. Raises Malformed."""
+class ZipReader:
+    """The directory of an open zip of `size` bytes, with the entries that `wanted` accepts. Raises MalformedFile."""
 
     def __init__(self, file: BinaryIO, size: int, wanted: Callable[[str], bool]) -> None:
         self._file = file
         self._size = size
         self.directory, length = self._find_directory()
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ZipEntry] = {}
         for entry in _entries(self._read_at(self.directory, length)):
             if not wanted(entry.name):
                 continue
             if entry.name in self.entries:
-                raise Malformed(f"holds {entry.name} twice, so readers may disagree about what it says.")
+                raise MalformedFile(f"contains {entry.name} twice, so readers may disagree about what it says.")
             self.entries[entry.name] = entry
 
     def read(self, name: str) -> bytes:
-        """The whole entry, checked against its declared size and checksum. Raises Malformed."""
+        """The whole entry, checked against its declared size and checksum. Raises MalformedFile."""
         entry = self.entries[name]
         if entry.flags & _ENCRYPTED:
-            raise Malformed(f"has an encrypted {name}.", "Play takes no encrypted archives; use no password.")
+            raise MalformedFile(
+                f"has an encrypted {name}.", "Play takes no encrypted archives; build it without a password."
+            )
         if max(entry.size, entry.packed) > MAX_ENTRY:
-            raise Malformed(f"declares {entry.size:,} bytes for {name}; no more than {MAX_ENTRY:,} are believed.")
+            raise MalformedFile(f"declares {entry.size:,} bytes for {name}; no more than {MAX_ENTRY:,} are plausible.")
         magic, *_, name_length, extra_length = _LOCAL.unpack(self._read_at(entry.offset, _LOCAL.size))
         if magic != b"PK\3\4":
-            raise Malformed(f"is damaged: no entry begins where the directory says {name} does.")
+            raise MalformedFile(f"is damaged: no entry begins where the directory says {name} does.")
         data = self._read_at(entry.offset + _LOCAL.size + name_length + extra_length, entry.packed)
         data = _unpack(data, entry)
         if len(data) != entry.size or zlib.crc32(data) != entry.crc:
-            raise Malformed(f"is damaged: {name} differs from its checksum.")
+            raise MalformedFile(f"is damaged: {name} differs from its checksum.")
         return data
 
     def bytes_before_directory(self, back: int, length: int) -> bytes:
@@ -83,26 +84,28 @@ class Archive:
 
     def _read_at(self, offset: int, length: int) -> bytes:
         if not 0 <= offset <= self._size - length:
-            raise Malformed("is cut short or damaged: parts of it lie beyond its end.")
+            raise MalformedFile("is cut short or damaged: parts of it lie beyond its end.")
         self._file.seek(offset)
         data = self._file.read(length)
         if len(data) != length:
-            raise Malformed("became shorter while it was read.")
+            raise MalformedFile("became shorter while it was read.")
         return data
 
     def _find_directory(self) -> tuple[int, int]:
         if self._size == 0:
-            raise Malformed("is empty (0 bytes).")
-        tail_at = max(0, self._size - _END.size - _FULL16)
+            raise MalformedFile("is empty (0 bytes).")
+        tail_at = max(0, self._size - LONGEST_TAIL)
         tail = self._read_at(tail_at, self._size - tail_at)
-        at = _end_record(tail)
+        at = end_record(tail)
         if at < 0:
             raise self._no_end()
         *_, count, _, length, offset, _ = _END.unpack_from(tail, at)
         if count == _FULL16 or _FULL32 in (length, offset):
             offset, length = self._find_directory64(tail_at + at, offset, length)
         if length > MAX_DIRECTORY:
-            raise Malformed(f"declares a directory of {length:,} bytes; no more than {MAX_DIRECTORY:,} are believed.")
+            raise MalformedFile(
+                f"declares a directory of {length:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
+            )
         return offset, length
 
     def _find_directory64(self, end_at: int, offset: int, length: int) -> tuple[int, int]:
@@ -113,16 +116,20 @@ class Archive:
             return offset, length  # exactly 65,535 entries, in an ordinary zip
         magic, *_, length64, offset64 = _END64.unpack(self._read_at(record_at, _END64.size))
         if magic != b"PK\6\6":
-            raise Malformed("is damaged: its zip64 record is not where it should be.")
+            raise MalformedFile("is damaged: its zip64 record is not where it should be.")
         return offset64, length64
 
-    def _no_end(self) -> Malformed:
+    def _no_end(self) -> MalformedFile:
         if self._read_at(0, min(4, self._size)) == b"PK\3\4":
-            return Malformed("is cut short: the directory at the end of the zip is missing.", "Fetch it again.")
-        return Malformed("is no zip archive, hence no APK or Android App Bundle.", "Check what the pattern matched.")
+            return MalformedFile(
+                "is cut short: the directory at the end of the zip is missing.", "Download or build it again."
+            )
+        return MalformedFile(
+            "is not a zip archive, so it can't be an APK or an Android App Bundle.", "Check what the pattern matched."
+        )
 
 
-def _end_record(tail: bytes) -> int:
+def end_record(tail: bytes) -> int:
     """Where the end record is: the last one whose comment ends exactly with the file; -1 when there is none."""
     at = tail.rfind(b"PK\5\6")
     while at >= 0:
@@ -132,11 +139,11 @@ def _end_record(tail: bytes) -> int:
     return -1
 
 
-def _entries(directory: bytes) -> Iterator[Entry]:
+def _entries(directory: bytes) -> Iterator[ZipEntry]:
     at = 0
     while at < len(directory):
         if len(directory) - at < _CENTRAL.size or directory[at : at + 4] != b"PK\1\2":
-            raise Malformed("is damaged: its directory can't be read.")
+            raise MalformedFile("is damaged: its directory can't be read.")
         fields = _CENTRAL.unpack_from(directory, at)
         flags, method, offset = fields[3], fields[4], fields[16]
         crc, packed, size, name_length, extra_length, comment_length = fields[7:13]
@@ -147,7 +154,7 @@ def _entries(directory: bytes) -> Iterator[Entry]:
             extra = directory[at : at + extra_length]
             size, packed, offset = _wide(extra, size, packed, offset)
         at += extra_length + comment_length
-        yield Entry(name, flags, method, crc, packed, size, offset)
+        yield ZipEntry(name, flags, method, crc, packed, size, offset)
 
 
 def _wide(extra: bytes, *fields: int) -> list[int]:
@@ -163,12 +170,12 @@ def _wide(extra: bytes, *fields: int) -> list[int]:
     return list(fields)
 
 
-def _unpack(data: bytes, entry: Entry) -> bytes:
+def _unpack(data: bytes, entry: ZipEntry) -> bytes:
     if entry.method == 0:
         return data
     if entry.method != 8:
-        raise Malformed(f"has {entry.name} compressed with method {entry.method}; Android knows only deflate.")
+        raise MalformedFile(f"has {entry.name} compressed with method {entry.method}; Android supports only deflate.")
     try:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.size + 1)
     except zlib.error:
-        raise Malformed(f"is damaged: {entry.name} can't be decompressed.") from None
+        raise MalformedFile(f"is damaged: {entry.name} can't be decompressed.") from None

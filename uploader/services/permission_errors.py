@@ -1,4 +1,4 @@
-"""Tells a refusal for lack of rights from every other one: the account is to be changed then, not the upload."""
+"""Explains a service's refusals: one for lack of permission ends like a failed login, as the account must change."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _DENIED = frozenset(
 )
 
 
-def heeded(flow: Flow) -> Flow:
-    """The same flow, whose refusals have a cause and a cure, and for lack of rights are a `CredentialsError`."""
+def explain_refusals(flow: Flow) -> Flow:
+    """The same flow, whose refusals have a cause and a cure; one for lack of permission is a `CredentialsError`."""
     try:
         return (yield from flow)
     except Refused as refused:
         if refused.status == 403 and refused.reason in _DENIED:
             raise CredentialsError(
                 refused.what,
-                cause=refused.cause or "The account is known, but it may not do this here, or the API is switched off.",
-                cure=refused.cure
-                or "Enable the API in the account's project, and give the account the right to do it.",
+                cause=refused.cause
+                or "The account is known, but lacks the permission to do this here, or the API is not enabled.",
+                cure=refused.cure or "Enable the API in the account's project, and grant the account the permission.",
             ) from refused
-        refused.cause = refused.cause or "What was asked does not suit the method, or the place that it goes to."
-        refused.cure = refused.cure or "The service's own words say what to change; then run again."
+        refused.cause = refused.cause or "The request does not fit the method, or the place that it goes to."
+        refused.cure = refused.cure or "Change what the service's message names, then run again."
         raise

@@ -32,15 +32,15 @@ def objection(template: str, name: str, value: str) -> str:
     if not value:
         return "is empty, which would leave out a part of the path."
     if re.search(r"[\x00-\x1f\x7f]", unquote(value) if reserved else value):
-        return "holds a control character."
+        return "contains a control character."
     if reserved and re.search(r"[?#]", value):
-        return "holds ? or #, which would end the path; write %3F or %23 if they belong to the name."
+        return "contains ? or #, which would end the path; write %3F or %23 if they belong to the name."
     # Servers and proxies undo escapes before they resolve dots, so an escaped dot or slash counts like a plain one.
     segments = (unquote(value) if reserved else value).split("/")
     if any(segment in {".", ".."} for segment in segments):
-        return "holds a . or .. segment, which would lead to another path."
+        return "contains a . or .. segment, which would lead to another path."
     if reserved and "" in segments:
-        return "has an empty segment (a slash at its begin or end, or two in a row)."
+        return "has an empty segment (a slash at the beginning or end, or two in a row)."
     return ""
 
 

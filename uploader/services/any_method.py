@@ -1,6 +1,6 @@
 """Sends files to any upload method of Google's APIs, as the catalogue describes it.
 
-The rules that the catalogue can't tell are few and stand in docs/TARGETS.md: how several files get their names, which
+The few rules that the catalogue does not have are in docs/TARGETS.md: how several files get their names, which
 scope is asked for, and that a request which replaces something may be repeated.
 """
 
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
-from uploader.services import batch_upload, catalogue, media_types, parameters, paths
+from uploader.problems import Problems
+from uploader.services import batch_upload, catalogue, media_types, parameters, uri_template
 from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method
 
@@ -23,7 +24,7 @@ _STORAGE = "storage.objects.insert"
 _PRECONDITIONS = ("ifGenerationMatch", "ifGenerationNotMatch", "ifMetagenerationMatch", "ifMetagenerationNotMatch")
 
 
-class _Request(NamedTuple):
+class _MethodRequest(NamedTuple):
     """What the inputs ask of the method, the same for every file but its name."""
 
     method: Method
@@ -37,61 +38,48 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     method = catalogue.find(inputs.target)
     if method is None:
         raise InputError(_unknown(inputs.target))
-    request, problems = _request(method, inputs)
-    problems += _file_problems(request, files)
-    if problems:
-        raise InputError(*problems)
+    problems = Problems()
+    request = _request(method, inputs, problems)
+    _check_files(request, files, problems)
+    problems.raise_if_any()
     uploads = tuple(_upload(_named(request, file), file) for file in files)
-    problems = (
-        *_collisions(method, uploads),
-        *(one for upload in uploads for one in batch_upload.check(upload, inputs)),
-    )
-    if problems:
-        raise InputError(*dict.fromkeys(problems))
+    _check_collisions(method, uploads, problems)
+    for upload in uploads:
+        batch_upload.check(upload, inputs, problems)
+    problems.raise_if_any()
     return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(uploads[0].endpoint, results))
 
 
 def _unknown(target: str) -> Problem:
     near = " or ".join(catalogue.similar(target))
     hint = f" Did you mean {near}?" if near else ""
-    return Problem("target", f"{target!r} is no upload method.{hint}", "a method of docs/TARGETS.md.")
+    return Problem("target", f"{target!r} is not an upload method.{hint}", "a method of docs/TARGETS.md.")
 
 
-def _request(method: Method, inputs: Inputs) -> tuple[_Request, tuple[Problem, ...]]:
-    problems: list[Problem] = []
-    params: dict[str, Any] = {}
-    metadata: dict[str, Any] = {}
-    try:
-        params = parameters.read_params(inputs.params)
-    except InputError as error:
-        problems += error.problems
-    try:
-        metadata = parameters.read_metadata(inputs.metadata)
-    except InputError as error:
-        problems += error.problems
+def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodRequest:
+    params = problems.collect(lambda: parameters.read_params(inputs.params))
+    metadata = problems.collect(lambda: parameters.read_metadata(inputs.metadata)) or {}
     if metadata and not method.takes_metadata:
-        problems.append(Problem("metadata", f"{method.target} takes none."))
-    values, wrong = parameters.check(method, params)
-    if not any(problem.name == "params" for problem in problems):
-        problems += wrong
-    return _Request(method, values, metadata, (_scope(method, values, metadata),)), tuple(problems)
+        problems.add("metadata", f"{method.target} takes none.")
+    values = {} if params is None else parameters.check(method, params, problems)
+    return _MethodRequest(method, values, metadata, (_scope(method, values, metadata),))
 
 
-def _file_problems(request: _Request, files: tuple[Artifact, ...]) -> tuple[Problem, ...]:
+def _check_files(request: _MethodRequest, files: tuple[Artifact, ...], problems: Problems) -> None:
     if not files:
-        return (Problem("files", f"names no file to upload to {request.method.target}."),)
+        problems.add("files", f"no file was given to upload to {request.method.target}.")
     field = request.method.name_field
     if len(files) > 1 and field in request.metadata:
-        return (Problem("metadata", f"gives {len(files)} files one `{field}`; without it each has its own."),)
-    return ()
+        what = f"gives all {len(files)} files the same `{field}`; leave it out, and each keeps its own."
+        problems.add("metadata", what)
 
 
-def _upload(request: _Request, file: Artifact) -> Upload:
+def _upload(request: _MethodRequest, file: Artifact) -> Upload:
     endpoint = _endpoint(request)
     return Upload(endpoint, file, media_types.choose(file, endpoint.media_types), request.metadata or None)
 
 
-def _named(request: _Request, file: Artifact) -> _Request:
+def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     """The request with the file's own name in it, where the method makes something that has one."""
     if request.method.id == _STORAGE:
         return _object_named(request, file)
@@ -101,7 +89,7 @@ def _named(request: _Request, file: Artifact) -> _Request:
     return request._replace(metadata=metadata)
 
 
-def _object_named(request: _Request, file: Artifact) -> _Request:
+def _object_named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     """A Cloud Storage object has the name given, or the file's path in the workspace, below a name that ends in `/`."""
     given = "".join(request.values.get("name", ())) or str(request.metadata.get("name", ""))
     if given and not given.endswith("/"):
@@ -113,14 +101,14 @@ def _object_named(request: _Request, file: Artifact) -> _Request:
     return request._replace(values={**request.values, "name": (name,)}, metadata=metadata)
 
 
-def _endpoint(request: _Request) -> Endpoint:
+def _endpoint(request: _MethodRequest) -> Endpoint:
     method, values = request.method, request.values
-    filled = {name: values[name][0] for name in paths.names(method.upload_path)}
+    filled = {name: values[name][0] for name in uri_template.names(method.upload_path)}
     return Endpoint(
         id=method.target,
         root=method.root,
-        path=sys.intern(paths.expand(method.path, filled)),  # one text for all files of a run
-        upload_path=sys.intern(paths.expand(method.upload_path, filled)),
+        path=sys.intern(uri_template.expand(method.path, filled)),  # one text for all files of a run
+        upload_path=sys.intern(uri_template.expand(method.upload_path, filled)),
         media_types=method.accept,
         scopes=request.scopes,
         http_method=method.http_method,
@@ -140,22 +128,20 @@ def _scope(method: Method, values: parameters.Values, metadata: Mapping[str, Any
     return method.scope_existing if existing else method.scope
 
 
-def _replaces(request: _Request) -> bool:
+def _replaces(request: _MethodRequest) -> bool:
     """Whether sending the same request twice leaves one thing: an update, or an object of a fixed name."""
     if any(name in request.values for name in _PRECONDITIONS):
         return False
     return request.method.http_method in {"PUT", "PATCH"} or request.method.id == _STORAGE
 
 
-def _collisions(method: Method, uploads: tuple[Upload, ...]) -> tuple[Problem, ...]:
+def _check_collisions(method: Method, uploads: tuple[Upload, ...], problems: Problems) -> None:
     """Files of one run that would replace one another."""
     if not (uploads[0].endpoint.repeatable or method.id == _STORAGE):
-        return ()  # each request makes a new thing
+        return  # each request makes a new thing
     seen: dict[Endpoint, str] = {}
-    problems = []
     for upload in uploads:
         first = seen.setdefault(upload.endpoint, upload.artifact.name)
         if first != upload.artifact.name:
             what = f"{upload.artifact.name} would replace {first}: both go to the same place."
-            problems.append(Problem("files", what, "one file, or a name of its own for each"))
-    return tuple(problems)
+            problems.add("files", what, "one file, or a name of its own for each")

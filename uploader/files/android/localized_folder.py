@@ -1,0 +1,107 @@
+"""A folder of texts and images by language, such as release notes or a store listing, read entry by entry.
+
+Google states the limits of texts in Unicode characters (Play Console Help, "Prepare and roll out a release"), so code
+points are counted. An emoji is two UTF-16 units; a text that is over the limit only in those is a warning, since no
+document says that no part of Google counts that way.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+
+from uploader.files.android.languages import ACCEPTED, LANGUAGES, is_language_name, suggestion
+from uploader.files.artifacts import OUTSIDE, is_within, printable
+from uploader.problems import Problems
+
+_MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class LocalizedFolder:
+    """The folder that one input names. What is wrong with its entries is added to `problems` under that input.
+
+    `name` is how people call the folder; real paths may not leave the folder `within` (None: any place is allowed).
+    """
+
+    def __init__(self, input_name: str, path: Path, name: str, within: Path | None, accepted: str) -> None:
+        self.path = path
+        self.input_name = input_name
+        self.within = within
+        self.problems = Problems()
+        self._name = printable(name or path.name).rstrip("/")
+        if not path.is_dir():
+            self.wrong(path, "is not a folder.", accepted)
+
+    def name_of(self, path: Path) -> str:
+        """How an entry, or the folder itself, is called in messages."""
+        return self._name if path == self.path else f"{self._name}/{printable(path.relative_to(self.path).as_posix())}"
+
+    def wrong(self, path: Path, what: str, accepted: str = "") -> None:
+        """Play would refuse this, or it can't be what was meant; `what` continues a sentence that begins with it."""
+        self.problems.add(self.input_name, f"{self.name_of(path)} {what}", accepted)
+
+    def warn(self, path: Path, what: str) -> None:
+        """Worth a look, but Play may take it."""
+        self.problems.warn(f"{self.input_name}: {self.name_of(path)} {what}")
+
+    def entries(self, below: Path | None = None) -> list[Path]:
+        """What is in the folder, or in one below it, by name, without hidden entries; empty when it is no folder."""
+        try:
+            return sorted(entry for entry in (below or self.path).iterdir() if not entry.name.startswith("."))
+        except OSError:
+            return []
+
+    def is_language(self, name: str, path: Path) -> bool:
+        """Whether the language that an entry is named for can be one of Play's; otherwise suggests what to write."""
+        if not is_language_name(name):
+            self.wrong(path, f"is not named for a language: `{printable(name)}`.{suggestion(name)}", ACCEPTED)
+            return False
+        if name not in LANGUAGES:
+            self.warn(path, f"is for `{name}`, which is not in Google's list of languages.{suggestion(name)}")
+        return True
+
+    def text(self, path: Path, limit: int | None) -> str:
+        """The text without a byte order mark, with LF line ends, trimmed; "" when there is none or it is wrong."""
+        data = self._bytes(path)
+        text = self._decoded(data, path) if data is not None else None
+        if text is None:
+            return ""
+        text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+        if found := _CONTROLS.search(text):
+            self.wrong(path, f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1}).")
+            return ""
+        if limit is not None:
+            self._check_length(text, limit, path)
+        return text
+
+    def _bytes(self, path: Path) -> bytes | None:
+        try:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                self.wrong(path, "is not a regular file.")
+            elif self.within is not None and not is_within(path, self.within):
+                self.wrong(path, f"{OUTSIDE}.")
+            elif status.st_size > _MAX_BYTES:
+                self.wrong(path, f"has {status.st_size:,} bytes; no text that Play takes is that long.")
+            else:
+                return path.read_bytes()
+        except OSError as error:
+            self.wrong(path, f"can't be read: {error.strerror}.")
+        return None
+
+    def _decoded(self, data: bytes, path: Path) -> str | None:
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"
+        try:
+            return data.decode("utf-16" if wide else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            self.wrong(path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text")
+            return None
+
+    def _check_length(self, text: str, limit: int, path: Path) -> None:
+        units = len(text.encode("utf-16-le")) // 2
+        if len(text) > limit:
+            self.wrong(path, f"has {len(text)} characters; Play takes at most {limit}.")
+        elif units > limit:
+            self.warn(path, f"has {len(text)} characters but {units} in UTF-16; Play's limit is {limit}.")

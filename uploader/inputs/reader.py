@@ -1,0 +1,130 @@
+"""Reads the inputs of a run from its environment, its command line and the env file named there.
+
+All mistakes are collected; none of them raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from uploader.errors import Problem
+from uploader.inputs import command_line, env_file, parse
+from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
+from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
+from uploader.problems import Problems
+
+ENV_FILE = "UPLOADER_ENV_FILE"
+OUTPUTS = (
+    *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "DOWNLOAD_URL", "DOWNLOAD_URLS"),
+    *("MESSAGE_ID", "THREAD_ID", "DRAFT_ID", "BYTES_UPLOADED", "BYTES_RESENT", "ATTEMPTS", "RESUMED", "RESULTS_FILE"),
+    *("CERTIFICATE_FINGERPRINT", "SHA256"),
+)
+
+
+def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple[Problem, ...]]:
+    """Reads every input; `argv` is without the program's name.
+
+    A wrong value leaves the default in place and adds a `Problem`. The only file that is opened is the env file. With
+    `--help` or `--version` nothing else is read, since nothing else will be done.
+    """
+    problems = Problems()
+    options = command_line.options(argv, problems)
+    if options.show:
+        return Inputs(show=options.show), ()
+    path = options.env_file or environ.get(ENV_FILE, "").strip()
+    variables = _variables(environ, env_file.read(path, problems) if path else {})
+    platform = detect(environ, variables)
+    values = _values(variables, problems)
+    _check_unknown(variables, environ, platform, problems)
+    if "target" not in values and "target" not in problems.names:
+        problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
+    _warn_of_unused(values, platform, problems)
+    _add_platform_defaults(values, platform)
+    return Inputs(**values, platform=platform, warnings=tuple(problems.warnings)), tuple(problems)
+
+
+def name_as_given(problem: Problem, platform: Platform) -> Problem:
+    """The same problem; in a shell its input is also called by the variable that sets it there."""
+    variables = {field.name: field.variables[-1] for field in fields()} if platform.kind == "console" else {}
+    variable = variables.get(problem.name)
+    return problem._replace(name=f"{problem.name} ({variable})") if variable else problem
+
+
+def _variables(environ: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
+    """Every variable that seems to be meant for this program and is not empty, trimmed; the environment wins."""
+    ours = {name: value.strip() for name, value in from_file.items() if name.startswith("UPLOADER_") and value.strip()}
+    for name, value in environ.items():
+        if name.startswith(("INPUT_", "UPLOADER_")) and value.strip():
+            ours[name] = value.strip()
+    return ours
+
+
+def _values(variables: Mapping[str, str], problems: Problems) -> dict[str, Any]:
+    """The parsed values by attribute, with a warning wherever a second variable says something else."""
+    values: dict[str, Any] = {}
+    for field in fields():
+        first, *others = [name for name in field.variables if name in variables] or [""]
+        for name in others:
+            if variables[name] != variables[first]:
+                problems.warn(f"{name} is ignored: {first} takes precedence.")
+        if first:
+            try:
+                values[field.attribute] = field.parse(parse.text(variables[first]))
+            except parse.InvalidValue as invalid:
+                what = f"{_quoted(field, variables[first], variables)} {invalid.reason}"
+                problems.add(field.name, what, invalid.accepted and invalid.accepted + ".")
+    return values
+
+
+def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
+    """The wrong value for people, unless it is a secret or contains one that was pasted into this input as well."""
+    secrets = (variables[name] for other in fields() if other.secret for name in other.variables if name in variables)
+    hidden = field.secret or any(secret in text for secret in secrets)
+    return "The value" if hidden else parse.quoted(text)
+
+
+def _check_unknown(
+    variables: Mapping[str, str], environ: Mapping[str, str], platform: Platform, problems: Problems
+) -> None:
+    """Names that are not inputs of this program: another tool's, or misspelt ones."""
+    known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
+    if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
+        known.update(f"UPLOADER_{name}" for name in OUTPUTS)
+    unknown = [name for name in variables if name not in known]
+    other_tools = [name for name in environ if name.startswith("SUPPLY_") or name == "ANDROID_PUBLISHER_CREDENTIALS"]
+    if unknown or other_tools:
+        from uploader.inputs import unknown_inputs  # difflib and a table that a run with right names does without
+
+        unknown_inputs.check(unknown, other_tools, platform.kind, problems)
+
+
+def _warn_of_unused(values: Mapping[str, Any], platform: Platform, problems: Problems) -> None:
+    """One warning that names what was given, differs from its default, and is not read by the target."""
+    target = values.get("target")
+    if not target:
+        return
+    reader, defaults = target if target in TARGETS else METHOD, Inputs()
+    outputs = OUTPUTS if platform.kind == "gitlab" else ()  # of an earlier job, not given to this one
+    names = [
+        f"`{field.name}`"
+        for field in fields()
+        if reader not in (field.group.targets or (reader,))
+        and field.attribute.upper() not in outputs
+        and values.get(field.attribute, default := getattr(defaults, field.attribute)) != default
+    ]
+    if names:
+        problems.warn(f"Not read by `target: {target}`, and ignored: {', '.join(names)}.")
+
+
+def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> None:
+    """The defaults that depend on where the program runs: GitLab's part of a parallel job, and the state's folder."""
+    if "shard" not in values and platform.node:
+        with suppress(parse.InvalidValue):  # a job that is not parallel has no index
+            values["shard"] = parse.shard(platform.node)
+    home = platform.temp or platform.state_home
+    if "state_dir" in values:
+        values["state_dir"] = platform.workspace / values["state_dir"]
+    elif home:
+        values["state_dir"] = home / "uploader"
