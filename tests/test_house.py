@@ -35,12 +35,14 @@ STREET = (
     "retrier",
     "protocol",
     "http",
+    "reporting",
     "results",
     "redaction",
     "signals",
     "clock",
     "cancellation",
     "errors",
+    "text",
 )
 NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")
 WAITING = ("time.sleep", "threading.Thread", "threading.Timer", "concurrent.futures", "multiprocessing", "asyncio")

@@ -1,10 +1,10 @@
-"""Every way in which a run can end other than well, drawn first.
+"""Every way in which a run can end other than well, as a tree.
 
     UploaderError                       exit   1: a fault of the program itself
     ├── InputError                        2   an input is wrong, nothing was sent
     ├── CredentialsError                  3   no credentials, not authenticated, not permitted
     ├── ServiceError                      4   the far side refused or can't be trusted
-    │   ├── Refused                           the service said no, in its own words
+    │   ├── Refused                           the service refused, in its own words
     │   ├── ProtocolError                     the far side broke the protocol
     │   ├── ForeignHost                       it sent us to a host that must not see the token
     │   └── AnswerLost                        a request that may not be repeated may have been received
@@ -13,14 +13,15 @@
     └── Interrupted               130 / 143   SIGINT, SIGTERM
 
 Nothing here knows the network, the files or the CI system. An error carries what happened, the likely cause and what to
-do as three separate sentences, so that each voice can lay them out in its own way.
+do as three separate sentences, so that each reporter can lay them out in its own way.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from uploader.text import sentence
 
 
 class UploaderError(Exception):
@@ -41,11 +42,6 @@ class UploaderError(Exception):
 
     def __str__(self) -> str:
         return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.cure))))
-
-
-def sentence(text: str) -> str:
-    """The text with a full stop, unless it has an end of its own: a server's words often have none."""
-    return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
 
 
 class Problem(NamedTuple):
@@ -150,6 +146,6 @@ class Interrupted(UploaderError):
 
     def __init__(self, signal_number: int) -> None:
         name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
-        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload goes on where it stopped.")
+        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload continues where it stopped.")
         self.signal_number = signal_number
         self.exit_code = 128 + signal_number

@@ -15,6 +15,7 @@ from uploader.files.artifacts import Artifact, find, identity
 from uploader.inputs import Inputs, addressed
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission import heeded
+from uploader.text import capitalised
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class Plan(NamedTuple):
 
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
-        return tuple(line[:1].upper() + line[1:] for line in self.prepared.lines)
+        return tuple(map(capitalised, self.prepared.lines))
 
 
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:

@@ -13,17 +13,17 @@ from uploader.clock import Clock
 from uploader.credentials.login import Login
 from uploader.http.client import HttpClient, Transport
 from uploader.inputs import Inputs
-from uploader.outputs import Reporter
+from uploader.outputs import LogReporter
 from uploader.plan import Plan
 from uploader.retrier import RetryPolicy
-from uploader.state.journal import FileJournal, Journal, NoJournal
+from uploader.state.journal import FileJournal, Journal
 from uploader.transfer import token_prefetch
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
 
 class Parts(NamedTuple):
-    """What was asked, as whom it is done, where the tokens come from, and how long a run tries again."""
+    """The inputs, the login, where its tokens come from, and how long a run tries again."""
 
     inputs: Inputs
     login: Login
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
 
 
 def login(
-    plan: Plan, reporter: Reporter, cancellation: Cancellation, stack: ExitStack, clock: Clock | None = None
+    plan: Plan, reporter: LogReporter, cancellation: Cancellation, stack: ExitStack, clock: Clock | None = None
 ) -> Parts:
     """Logs in for the plan, or for its rehearsal, which ends with `stack`. The clock is the system's own unless given.
 
@@ -59,7 +59,7 @@ def login(
 
 
 def engine(
-    plan: Plan, parts: Parts, reporter: Reporter, stack: ExitStack, transport: Transport | None = None
+    plan: Plan, parts: Parts, reporter: LogReporter, stack: ExitStack, transport: Transport | None = None
 ) -> Engine:
     """An engine that is ready for the plan's flow; what it needs is closed with `stack`.
 
@@ -77,7 +77,7 @@ def engine(
     return Engine(client, settings, _journal(parts, reporter, stack), reporter, plan.prepared.limit)
 
 
-def _rehearse(inputs: Inputs, reporter: Reporter, stack: ExitStack) -> Inputs:
+def _rehearse(inputs: Inputs, reporter: LogReporter, stack: ExitStack) -> Inputs:
     """The same inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
     from google_emulator import Emulator  # only a rehearsal pays for it
 
@@ -105,16 +105,16 @@ def _settings(parts: Parts) -> TransferSettings:
     )
 
 
-def _journal(parts: Parts, reporter: Reporter, stack: ExitStack) -> Journal:
+def _journal(parts: Parts, reporter: LogReporter, stack: ExitStack) -> Journal:
     inputs, login = parts.inputs, parts.login
     if login.seal_key is None or inputs.state_dir is None:
         unsealed = "there is no lasting secret to seal them with; give one as `state-key`"
         why = unsealed if login.seal_key is None else "there is no folder for them; give one as `state-dir`"
         reporter.info(f"Unfinished uploads are not kept for a next run: {why}.")
-        return NoJournal()
+        return Journal()
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
     clock = parts.policy.clock
-    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter.warning, reporter.info)
+    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter)
     stack.callback(journal.close)
     return journal

@@ -57,7 +57,7 @@ def test_multipart_of_the_other_dialect_says_so_in_a_header() -> None:
     """X-Goog-Upload-Protocol: multipart, and no uploadType in the query."""
     request = multipart(MEDIA, 11, "b", goog_upload=True)
     assert request.url == f"{URL}?fields=id"
-    assert request.header("x-goog-upload-protocol") == "multipart"
+    assert dict(request.headers)["X-Goog-Upload-Protocol"] == "multipart"
     assert request.body == multipart(MEDIA, 11, "b").body
 
 

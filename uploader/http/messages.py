@@ -44,11 +44,6 @@ class Request(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     body: Body = EMPTY
 
-    def header(self, name: str) -> str | None:
-        """The value of a header, whatever its case; None when it is absent."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Headers:
@@ -63,7 +58,10 @@ class Headers:
     def get(self, name: str) -> str | None:
         """The value of a header, stripped; None when it is absent."""
         wanted = name.lower()
-        return next((value for key, value in self.items if key == wanted), None)
+        for key, value in self.items:
+            if key == wanted:
+                return value
+        return None
 
 
 @dataclass(frozen=True, slots=True)

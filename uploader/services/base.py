@@ -1,7 +1,7 @@
 """What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the answers.
 
 A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or one of the
-small steps below, receives the answer, and returns when it is done. The driver in `transfer` carries the steps out and
+small steps below, receives the answer, and returns when it is done. The engine in `transfer` carries the steps out and
 throws what went wrong into the generator, which may clean up (yield more steps) and raises again.
 """
 
@@ -65,7 +65,7 @@ class Endpoint(NamedTuple):
 class Call(NamedTuple):
     """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
 
-    `repeatable` says that sending it twice does no harm: the driver then retries it by itself. A call that is not
+    `repeatable` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
     repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow. `retry_on` says
     why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
     """
@@ -106,7 +106,7 @@ class Note(NamedTuple):
     """A sentence for the log. The answer is None."""
 
     text: str
-    level: Literal["debug", "info", "warning"] = "info"
+    level: Literal["info", "warning"] = "info"
 
 
 class Remember(NamedTuple):
@@ -123,9 +123,14 @@ class Recall(NamedTuple):
 
 
 class Publish(NamedTuple):
-    """Make output values known as soon as they are true, so that they are written even if a later step fails."""
+    """Make output values known as soon as they are true, so that they are written even if a later step fails.
+
+    The outputs `id` and `ids` are made from the uploads' results; `ids` is for a service whose resource ids are others,
+    the first of them the value of `id`.
+    """
 
     outputs: Mapping[str, str]
+    ids: tuple[str, ...] = ()
 
 
 class Backoff(NamedTuple):

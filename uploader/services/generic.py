@@ -48,7 +48,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     )
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(uploads[0].endpoint, results))
+    return batch_upload.prepared(inputs, uploads)
 
 
 def _unknown(target: str) -> Problem:

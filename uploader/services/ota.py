@@ -40,7 +40,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems += (*batch_upload.check(upload, inputs), *_zip_problems(upload.artifact))
     if problems:
         raise InputError(*dict.fromkeys(problems))
-    return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(ENDPOINT, results))
+    return batch_upload.prepared(inputs, uploads)
 
 
 def _zip_problems(file: Artifact) -> tuple[Problem, ...]:

@@ -13,7 +13,7 @@ from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, paths
-from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Upload
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
 _DEPRECATED = (
@@ -35,7 +35,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     )
     if problems:
         raise InputError(*problems)
-    made = batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(endpoint, results))
+    made = batch_upload.prepared(inputs, uploads)
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
     return made._replace(warnings=(_DEPRECATED,), flow=flow)
 
@@ -68,13 +68,9 @@ def _flow(upload: Upload) -> Flow:
     except Refused as error:
         _explain(error)
         raise
-    values = batch_upload.ids(upload.endpoint, (result,))
-    yield Publish(values)
     url = result.resource.get("url")
     links = (("Image", url),) if isinstance(url, str) else ()
-    return Outcome(
-        f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", values, links
-    )
+    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
 
 
 def _explain(error: Refused) -> None:
