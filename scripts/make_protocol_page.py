@@ -29,7 +29,7 @@ This page is made by `scripts/make_protocol_page.py` from the code, its tests an
 MACHINE = """\
 ## The session machine
 
-After anything doubtful the next move is to ask for the offset; bytes are never sent again blindly.
+After every doubt the next move is to ask for the offset; bytes are never sent again blindly.
 """
 SITUATIONS = """\
 ## What happens on the wire, and what this program does
@@ -57,8 +57,8 @@ def diagram() -> str:
         for target in dict.fromkeys(moves.values()):
             events = [event.__name__ for event, to in moves.items() if to is target]
             lines.append(f"    {state.name} --> {target.name}: {', '.join(events)}")
-    lines.append("    KNOWN --> EXHAUSTED: Lost a fourth time")
-    lines.append("    UNSURE --> EXHAUSTED: Lost a fourth time")
+    lines.append("    OFFSET_KNOWN --> LOST_TOO_OFTEN: SessionLost a fourth time")
+    lines.append("    OFFSET_UNKNOWN --> LOST_TOO_OFTEN: SessionLost a fourth time")
     lines += [f"    {state.name} --> [*]" for state in State if state not in TRANSITIONS]
     return "\n".join([*lines, "```", ""])
 

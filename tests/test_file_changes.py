@@ -15,7 +15,7 @@ from tests.support.transfer_harness import DIALECTS, KIB, STEPS, Bench, data_of,
 from uploader.errors import IntegrityError
 from uploader.http.messages import Span
 from uploader.services.base import Dialect
-from uploader.transfer.file_source import BLOCK, Source
+from uploader.transfer.file_source import BLOCK, FileSource
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 99  # bytes: enough for the digest to run in a thread of its own
@@ -82,7 +82,7 @@ class Meddling(Bench):
 
     def change_at(self, offset: int, change: Callable[[], object]) -> None:
         """Calls `change` when the upload stands at `offset` or beyond, once."""
-        progress, pending = self.voice.progress, [change]
+        progress, pending = self.reporter.progress, [change]
 
         class Line:
             def to(self, reached: int) -> None:
@@ -96,7 +96,7 @@ class Meddling(Bench):
             progress(label, total, start)
             return Line()
 
-        self.voice.progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own
+        self.reporter.progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -158,7 +158,7 @@ def test_a_change_before_bytes_are_sent_again(
         change(artifact.path)
         sleep(seconds)
 
-    bench.wire.policy.clock.sleep = meddle
+    bench.client.policy.clock.sleep = meddle
     result = bench.send(job(artifact))
     assert isinstance(result.failure, IntegrityError)
     assert not bench.stored()
@@ -194,7 +194,7 @@ def test_what_arrived_is_held_against_what_was_sent(tmp_path: Path, emulator: Em
     assert "arrived damaged" in ended.log
 
 
-def sent_of(source: Source, start: int, stop: int) -> bytes:
+def sent_of(source: FileSource, start: int, stop: int) -> bytes:
     """What would go out: each block is taken before the next one is asked for, as it holds no longer."""
     return b"".join(bytes(block) for block in source.blocks(Span(start, stop)))
 
@@ -205,7 +205,7 @@ def test_the_digest_goes_on_over_a_resume(tmp_path: Path, size: int, done: float
     """Whatever an earlier run has sent, the digest is that of the whole content, each byte counted once."""
     content = data_of(size)
     start = int(size * done)
-    with Source(on_disk(tmp_path, content)) as source:
+    with FileSource(on_disk(tmp_path, content)) as source:
         sent = sent_of(source, start, size)
         assert sent == content[start:]
         assert source.digests() == {"sha256": hashlib.sha256(content).hexdigest()}
@@ -214,7 +214,7 @@ def test_the_digest_goes_on_over_a_resume(tmp_path: Path, size: int, done: float
 def test_the_digest_counts_what_was_read_first(tmp_path: Path) -> None:
     """Spans that overlap, repeat and leave gaps give one digest of the whole."""
     content = data_of(SIZE)
-    with Source(on_disk(tmp_path, content)) as source:
+    with FileSource(on_disk(tmp_path, content)) as source:
         for start, stop in ((0, MIB), (MIB // 2, 2 * MIB), (3 * MIB, 4 * MIB), (0, BLOCK), (2 * MIB, SIZE)):
             assert sent_of(source, start, stop) == content[start:stop]
         assert source.digests()["sha256"] == hashlib.sha256(content).hexdigest()
@@ -224,7 +224,7 @@ def test_the_sample_sees_both_ends(tmp_path: Path) -> None:
     """Another byte in the first or in the last 512 KiB makes another sample; what lies between is not read."""
 
     def sample(content: bytes) -> str:
-        with Source(on_disk(tmp_path, content)) as source:
+        with FileSource(on_disk(tmp_path, content)) as source:
             return source.sample()
 
     content = data_of(SIZE)

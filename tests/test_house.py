@@ -38,6 +38,7 @@ STREET = (
     "retrier",
     "protocol",
     "http",
+    "reporting",
     "results",
     "redaction",
     "signals",
@@ -45,6 +46,7 @@ STREET = (
     "cancellation",
     "problems",
     "errors",
+    "text",
 )
 NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")
 WAITING = ("time.sleep", "threading.Thread", "threading.Timer", "concurrent.futures", "multiprocessing", "asyncio")

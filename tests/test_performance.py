@@ -22,7 +22,7 @@ from tests.support.raw_server import answer, read_request, serving
 from tests.support.transfer_harness import Bench, job, on_disk
 from uploader.files.artifacts import find, from_path
 from uploader.http.messages import Span
-from uploader.transfer.file_source import BLOCK, Source
+from uploader.transfer.file_source import BLOCK, FileSource
 
 MIB = 1 << 20
 ENTRYPOINT = Path(__file__).resolve().parent.parent / "entrypoint.py"
@@ -86,7 +86,7 @@ def test_reading_and_digesting_costs_little_more_than_the_digest(tmp_path: Path)
     file = on_disk(tmp_path, data)
 
     def through_the_source() -> None:
-        with Source(file) as source:
+        with FileSource(file) as source:
             for _ in source.blocks(Span(0, len(data))):
                 pass
             source.digests()
@@ -102,7 +102,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         with path.open("wb") as file:
             file.truncate(size)
         tracemalloc.start()
-        with Source(from_path(path, path.name)) as source:
+        with FileSource(from_path(path, path.name)) as source:
             for _ in source.blocks(Span(0, size)):
                 pass
         peaks.append(tracemalloc.get_traced_memory()[1])

@@ -19,7 +19,7 @@ from tests.support.job import Ended, Job, Running
 from tests.support.transfer_harness import GRANULE, KIB, data_of
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted
-from uploader.signals import beside
+from uploader.signals import run_in_thread
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 4321  # bytes
@@ -158,7 +158,7 @@ def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
     job.emulator.add_fault("simple", "slow-answer", seconds=30)
     mail = {"target": "gmail", "message-file": "mail.eml", "impersonate-user": "a@example.com"}
     running = job.start({**mail, "upload-protocol": "simple"}).when(lambda state: bool(state["faults"]["fired"]))
-    assert "look whether it is there already" in stopped(running, signal.SIGTERM).log
+    assert "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -194,55 +194,55 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
 
 def test_a_run_that_can_not_end_is_left_behind() -> None:
     """Work that hears nothing (a name that is resolved) does not keep the process from ending in time."""
-    stop, forever = Cancellation(), threading.Event()
-    threading.Timer(0.05, stop.cancel, (signal.SIGTERM,)).start()
+    cancellation, forever = Cancellation(), threading.Event()
+    threading.Timer(0.05, cancellation.cancel, (signal.SIGTERM,)).start()
     began = time.monotonic()
     with pytest.raises(Interrupted) as caught:
-        beside(forever.wait, stop, goodbye=0.1)
+        run_in_thread(forever.wait, cancellation, grace_period=0.1)
     forever.set()
     assert caught.value.exit_code == 143
     assert time.monotonic() - began < 1
 
 
 def test_the_end_of_the_work_comes_through() -> None:
-    """What the work returns or raises comes back to the main thread, with a stop that came too late, too."""
-    stop = Cancellation()
-    assert beside(lambda: 42, stop) == 42
+    """What the work returns or raises comes back to the main thread, with a cancellation that came too late, too."""
+    cancellation = Cancellation()
+    assert run_in_thread(lambda: 42, cancellation) == 42
     with pytest.raises(ZeroDivisionError):
-        beside(lambda: 1 // 0, stop)
-    stop.cancel(signal.SIGINT)
-    assert beside(lambda: 43, stop) == 43
+        run_in_thread(lambda: 1 // 0, cancellation)
+    cancellation.cancel(signal.SIGINT)
+    assert run_in_thread(lambda: 43, cancellation) == 43
 
 
 def test_a_stop_within_a_stop() -> None:
     """A signal that interrupts the handling of another does nothing; the first one gives the exit code."""
-    stop = Cancellation()
+    cancellation = Cancellation()
     heard: list[str] = []
-    stop.on_cancel(lambda: stop.cancel(signal.SIGTERM))
-    stop.on_cancel(lambda: heard.append("told"))
-    stop.cancel(signal.SIGINT)
-    stop.cancel(signal.SIGTERM)
+    cancellation.on_cancel(lambda: cancellation.cancel(signal.SIGTERM))
+    cancellation.on_cancel(lambda: heard.append("told"))
+    cancellation.cancel(signal.SIGINT)
+    cancellation.cancel(signal.SIGTERM)
     assert heard == ["told"]
     with pytest.raises(Interrupted) as caught:
-        stop.check()
+        cancellation.check()
     assert caught.value.exit_code == 130
 
 
 def test_every_sleeper_wakes() -> None:
     """A cancellation ends the sleeps of all threads, and later ones at once, each as an interruption."""
-    stop = Cancellation()
+    cancellation = Cancellation()
     woken = list[int]()
 
     def sleep() -> None:
         with pytest.raises(Interrupted) as caught:
-            stop.sleep(60.0)
+            cancellation.sleep(60.0)
         woken.append(caught.value.signal_number)
 
     threads = [threading.Thread(target=sleep) for _ in range(8)]
     for thread in threads:
         thread.start()
     began = time.monotonic()
-    stop.cancel(signal.SIGINT)
+    cancellation.cancel(signal.SIGINT)
     for thread in threads:
         thread.join()
     sleep()
@@ -252,8 +252,8 @@ def test_every_sleeper_wakes() -> None:
 
 def test_a_sleep_without_a_stop_lasts() -> None:
     """A sleep that nothing ends takes its time; a negative one takes none."""
-    stop = Cancellation()
+    cancellation = Cancellation()
     began = time.monotonic()
-    stop.sleep(-5.0)
-    stop.sleep(0.02)
+    cancellation.sleep(-5.0)
+    cancellation.sleep(0.02)
     assert 0.02 <= time.monotonic() - began < 1

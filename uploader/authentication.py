@@ -13,7 +13,7 @@ from uploader.credentials import login
 from uploader.credentials.token_prefetch import TokenPrefetch, TokenSource
 from uploader.http.client import HttpClient, Transport
 from uploader.inputs import Inputs
-from uploader.outputs import Reporter
+from uploader.outputs import LogReporter
 from uploader.plan import Plan
 from uploader.retrier import RetryPolicy
 
@@ -30,7 +30,7 @@ class Authenticated(NamedTuple):
 
 def authenticate(
     plan: Plan,
-    reporter: Reporter,
+    reporter: LogReporter,
     cancellation: Cancellation,
     stack: ExitStack,
     *,
@@ -63,7 +63,7 @@ def authenticate(
     return Authenticated(inputs, made, tokens, client, policy)
 
 
-def _rehearse(inputs: Inputs, reporter: Reporter, stack: ExitStack) -> Inputs:
+def _rehearse(inputs: Inputs, reporter: LogReporter, stack: ExitStack) -> Inputs:
     """The same inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
     from google_emulator import Emulator  # only a rehearsal pays for it
 

@@ -1,4 +1,4 @@
-"""The word that ends a run: a signal says it, every thread hears it, and every sleep is over."""
+"""The cancellation of a run: a signal asks for it, every thread sees it, and every sleep ends."""
 
 from __future__ import annotations
 

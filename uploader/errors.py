@@ -1,4 +1,4 @@
-"""Every way in which a run can end other than well, drawn first.
+"""Every way in which a run can end other than well, as a tree.
 
     UploaderError                       exit   1: a fault of the program itself
     ├── InputError                        2   an input is wrong, nothing was sent
@@ -18,9 +18,10 @@ do as three separate sentences, so that each reporter can lay them out in its ow
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from uploader.text import sentence
 
 
 class UploaderError(Exception):
@@ -41,11 +42,6 @@ class UploaderError(Exception):
 
     def __str__(self) -> str:
         return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.cure))))
-
-
-def sentence(text: str) -> str:
-    """The text with a full stop, unless it has an end of its own: a server's words often have none."""
-    return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
 
 
 class Problem(NamedTuple):

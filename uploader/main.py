@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -15,22 +16,22 @@ from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
 from uploader.outputs import make_reporter
 from uploader.run import Run
-from uploader.signals import heed, ignore
+from uploader.signals import cancel_on_signals, ignore_signals
 
-ALLOCATIONS = 50_000  # before the first look for garbage: modules stay, and to go through them costs 12 ms of the start
+GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
 
 
 def main() -> NoReturn:
     """Runs the program as the environment and the command line say, and ends the process with its exit code.
 
-    At once, when temporary files are removed: to take the interpreter apart as well costs 40 ms for nothing.
+    It removes temporary files and skips the rest of the interpreter's shutdown, which costs 40 ms for nothing.
     """
-    gc.set_threshold(ALLOCATIONS)
+    gc.set_threshold(GC_THRESHOLD)
     _open_streams()
     cancellation = Cancellation()
-    heed(cancellation)
+    cancel_on_signals(cancellation)
     code = run(os.environ, sys.argv[1:], cancellation)
-    ignore()
+    ignore_signals()
     atexit._run_exitfuncs()  # noqa: SLF001  # what `os._exit` leaves out, and has no other name
     _flush()
     os._exit(code)
@@ -41,28 +42,26 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 
     No exception leaves it; RUNNER_DEBUG=1 shows where a fault of ours is.
     """
-    read, problems = inputs.read(environ, argv)
-    if read.show:
+    given, problems = inputs.read(environ, argv)
+    if given.show:
         with suppress(OSError):
-            sys.stdout.write(f"uploader {__version__}\n" if read.show == "version" else inputs.usage() + "\n")
+            sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
         return 0
-    reporter = make_reporter(read.platform)
-    for secret in read.secrets:
+    reporter = make_reporter(given.platform)
+    for secret in given.secrets:
         reporter.mask(secret)
-    running = Run(read, reporter, cancellation or Cancellation())
+    this_run = Run(given, reporter, cancellation or Cancellation())
     try:
-        running.begin(problems)
+        this_run.carry_out(problems)
     except UploaderError as error:
-        running.failed(error)
+        this_run.failed(error)
     except ModuleNotFoundError as error:
-        running.failed(_missing(error))
-    except Exception as error:  # noqa: BLE001  # the last border: a traceback never reaches a user
-        running.failed(_fault(error))
-        if read.platform.debug:  # and where it was asked for it passes the redactor
-            import traceback
-
+        this_run.failed(_missing(error))
+    except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
+        this_run.failed(_fault(error))
+        if given.platform.debug:  # where it is asked for, redacted
             reporter.info("".join(traceback.format_exception(error)))
-    return running.finish()
+    return this_run.finish()
 
 
 def _open_streams() -> None:
@@ -80,7 +79,7 @@ def _open_streams() -> None:
 
 
 def _flush() -> None:
-    """Says the last words; whoever read them may be gone, which is no reason for another exit code."""
+    """Flushes the output; a reader that has gone away is no reason for another exit code."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
@@ -96,7 +95,7 @@ def _missing(error: ModuleNotFoundError) -> UploaderError:
 
 
 def _fault(error: Exception) -> UploaderError:
-    """A fault of this program, told without a traceback and without the message, which may hold anything."""
+    """A fault of this program, reported without a traceback and without the message, which may hold anything."""
     return UploaderError(
         f"The program itself failed ({type(error).__name__}).",
         cause="This is a fault in the uploader, not in your inputs.",

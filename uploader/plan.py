@@ -17,6 +17,7 @@ from uploader.inputs import Inputs, name_as_given
 from uploader.problems import Problems
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission_errors import explain_refusals
+from uploader.text import capitalised
 
 EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
 
@@ -47,7 +48,7 @@ class Plan(NamedTuple):
 
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
-        return tuple(line[:1].upper() + line[1:] for line in self.prepared.lines)
+        return tuple(map(capitalised, self.prepared.lines))
 
 
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:

@@ -1,10 +1,15 @@
-"""What happened, frozen: one record for each file, the counters of a run that are derived from them, sizes in words."""
+"""What happened: one frozen result for each file, the record of the run, and the outputs that follow from both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
+
+_JSON_KEYS = (
+    *("path", "bytes", "sha256", "id", "resource"),
+    *("attempts", "bytes_resent", "seconds", "resumed_from", "error"),
+)
 
 
 class Moment(NamedTuple):
@@ -48,35 +53,57 @@ class FileResult:
 
     def as_json(self) -> dict[str, Any]:
         """The object that stands for this file in `uploader-results.json`, with the contract's keys."""
-        return {
-            "path": self.path,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-            "id": self.id,
-            "resource": dict(self.resource),
-            "attempts": self.attempts,
-            "bytes_resent": self.bytes_resent,
-            "seconds": round(self.seconds, 3),
-            "resumed_from": self.resumed_from,
-            "error": self.error,
-        }
+        values = {name: getattr(self, name) for name in _JSON_KEYS}
+        return {**values, "resource": dict(self.resource), "seconds": round(self.seconds, 3)}
 
 
-def counters(results: Iterable[FileResult]) -> dict[str, str]:
-    """The outputs that are sums over all files: `bytes-uploaded`, `bytes-resent`, `attempts`, `resumed`."""
-    files = list(results)
+def not_reached(path: str, size: int | None) -> FileResult:
+    """The result of a file that the run did not come to."""
+    return FileResult(path, size or 0, error="Not reached.")
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """What a run has to show, filled while it goes: it is all there even when the run ends badly.
+
+    `ids` are the resource ids that the service named, where they are not those of the uploads: version codes, a draft
+    that was sent without an upload.
+    """
+
+    results: list[FileResult] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
+
+    def add(self, result: FileResult) -> None:
+        """One more result, or the better one of a file that was tried before and failed."""
+        tried = (place for place, one in enumerate(self.results) if one.error and one.path == result.path)
+        place = next(tried, None)
+        if place is None:
+            self.results.append(result)
+        else:
+            self.results[place] = result
+
+    def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
+        """Output values that are true from now on; without `ids` those that are known stay."""
+        self.outputs.update(outputs)
+        self.ids = ids or self.ids
+
+
+def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, str]:
+    """Every output of a run but the place of its results file.
+
+    `id` is the resource id of the first file and `ids` those of all files that have one, in the order of the files,
+    unless the service named others; neither is set where there is none.
+    """
+    ids = record.ids or tuple(result.id for result in results)
+    named = ",".join(filter(None, ids))
+    return {**({"id": ids[0], "ids": named} if named else {}), **record.outputs, **_counters(results)}
+
+
+def _counters(results: Sequence[FileResult]) -> dict[str, str]:
     return {
-        "bytes-uploaded": str(sum(file.bytes_uploaded for file in files)),
-        "bytes-resent": str(sum(file.bytes_resent for file in files)),
-        "attempts": str(sum(file.attempts for file in files)),
-        "resumed": "true" if any(file.resumed_from is not None for file in files) else "false",
+        "bytes-uploaded": str(sum(file.bytes_uploaded for file in results)),
+        "bytes-resent": str(sum(file.bytes_resent for file in results)),
+        "attempts": str(sum(file.attempts for file in results)),
+        "resumed": "true" if any(file.resumed_from is not None for file in results) else "false",
     }
-
-
-def size(count: float) -> str:
-    """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"

@@ -1,8 +1,7 @@
 """The one place where a run waits before it tries again; whether and how long, `protocol.retry` says.
 
 A run has one `RetryPolicy`; each operation (an upload, a call, the fetching of a token) takes a `Retrier` from it, asks
-it to wait before another attempt, and tells it when the far side made progress. Who tells people about a wait is handed
-in.
+it to wait before another attempt, and tells it when the server made progress. Who logs a wait is passed in.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Broken, Response
 from uploader.protocol.retry import next_wait, retry_after
+from uploader.text import capitalised, plural
 
 CAUSE = "The service or the network is in trouble at the moment."
-CURE = "Run again: what arrived is kept, and the upload goes on from there."
+CURE = "Run again: what the server has stored is kept, and the upload continues from there."
 
 
 class Wait(NamedTuple):
-    """One wait before another attempt, told before it begins: why, `seconds`, its `number` out of at most `most`."""
+    """One wait before another attempt, reported before it begins: `why`, `seconds`, its `number` out of `most`."""
 
     why: str
     seconds: float
@@ -30,10 +30,9 @@ class Wait(NamedTuple):
     most: int
 
     def __str__(self) -> str:
-        why = self.why[:1].upper() + self.why[1:]
         if not self.seconds:
-            return f"{why}; trying again at once."
-        return f"{why}; trying again in {self.seconds:.1f} s (wait {self.number} of {self.most})."
+            return f"{capitalised(self.why)}; trying again at once."
+        return f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s (wait {self.number} of {self.most})."
 
 
 Report = Callable[[Wait], None]
@@ -41,9 +40,9 @@ Report = Callable[[Wait], None]
 
 @dataclass(slots=True)
 class RetryPolicy:
-    """How a run tries again: `max_retries` waits without progress, none that ends after the run's deadline.
+    """How a run tries again: `max_retries` waits without progress, none that would end after the run's deadline.
 
-    The deadline is `retry_deadline` seconds after the run's first request.
+    The deadline is `retry_deadline` seconds after the run's first operation began.
     """
 
     clock: Clock
@@ -52,36 +51,30 @@ class RetryPolicy:
     retry_deadline: float
     _deadline: float | None = field(default=None)
 
-    def begin(self) -> None:
-        """Marks the run's first request; later calls change nothing."""
+    def retrier(self, report: Report) -> Retrier:
+        """The waits of an operation that begins now, each reported to `report`."""
         if self._deadline is None:
             self._deadline = self.clock.monotonic() + self.retry_deadline
-
-    @property
-    def deadline(self) -> float:
-        """The reading of the monotonic clock after which no new attempt is made; the run's time has begun then."""
-        self.begin()
-        assert self._deadline is not None
-        return self._deadline
-
-    def retrier(self, report: Report) -> Retrier:
-        """The waits of one operation, told to `report`."""
-        return Retrier(self, report)
+        return Retrier(self, report, self._deadline)
 
 
 class Retrier:
-    """The waits of one operation. `retries` counts them, `waited` adds up their seconds."""
+    """The waits of one operation, until `deadline` on the monotonic clock.
 
-    def __init__(self, policy: RetryPolicy, report: Report) -> None:
+    `retries` counts them, `waited` adds up their seconds.
+    """
+
+    def __init__(self, policy: RetryPolicy, report: Report, deadline: float) -> None:
         self._policy = policy
         self._report = report
+        self._deadline = deadline
         self._spent = 0
         self._renewed = False
         self.retries = 0
         self.waited = 0.0
 
     def progressed(self) -> None:
-        """The far side advanced: everything may be tried as often as at the start."""
+        """The server advanced: everything may be tried as often as at the start."""
         self._spent = 0
         self._renewed = False
 
@@ -103,16 +96,19 @@ class Retrier:
 
         `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause
         and `cure` what to do, told when no wait is left. Raises `TemporaryError` when no further wait is allowed, and
-        `Interrupted` when the run is asked to end.
+        `Interrupted` when the run is cancelled.
         """
         policy, clock = self._policy, self._policy.clock
-        policy.cancellation.check()
+        began = clock.monotonic()
         skipped = at_once and not self._spent
-        seconds = 0.0 if skipped else self._seconds(answer)
+        seconds: float | None = 0.0
+        if not skipped:
+            asked = None if answer is None else retry_after(answer, clock.wall())
+            left, fraction = self._deadline - began, clock.fraction()
+            seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
         if seconds is None:
             raise self._exhausted(why, cause, cure)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
-        began = clock.monotonic()
         if not skipped:
             clock.sleep(seconds)
         policy.cancellation.check()
@@ -120,21 +116,9 @@ class Retrier:
         self.retries += 1
         self.waited += clock.monotonic() - began
 
-    def _seconds(self, answer: Response | Broken | None) -> float | None:
-        policy, clock = self._policy, self._policy.clock
-        asked = None if answer is None else retry_after(answer, clock.wall())
-        return next_wait(
-            self._spent,
-            policy.max_retries,
-            time_left=policy.deadline - clock.monotonic(),
-            fraction=clock.fraction(),
-            asked=asked,
-        )
-
     def _exhausted(self, why: str, cause: str, cure: str) -> TemporaryError:
-        spent = self._spent
-        if spent >= self._policy.max_retries:
-            reason = f"No progress after {spent} {'wait' if spent == 1 else 'waits'}; last: {why}."
+        if self._spent >= self._policy.max_retries:
+            reason = f"No progress after {plural(self._spent, 'wait')}; last: {why}."
         else:
             reason = f"The retry deadline of {self._policy.retry_deadline:g} s would have passed; last: {why}."
         return TemporaryError(reason, cause=cause, cure=cure)

@@ -1,4 +1,4 @@
-"""The story of one run: read what was asked, plan, log in, carry it out, and tell in one place how it ended."""
+"""The story of one run: plan, log in, carry it out, and report in one place how it ended."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from uploader.outputs import Reporter
-from uploader.results import FileResult, counters
-from uploader.signals import beside
+from uploader.outputs import LogReporter
+from uploader.results import FileResult, RunRecord, not_reached, outputs_of
+from uploader.signals import run_in_thread
 
 if TYPE_CHECKING:
     from uploader.cancellation import Cancellation
@@ -24,9 +24,9 @@ CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on th
 
 
 class Run:
-    """One run as it goes, so that its end can be told whatever happens."""
+    """One run as it goes, so that its end can be reported whatever happens."""
 
-    def __init__(self, inputs: Inputs, reporter: Reporter, cancellation: Cancellation) -> None:
+    def __init__(self, inputs: Inputs, reporter: LogReporter, cancellation: Cancellation) -> None:
         self._inputs = inputs
         self._reporter = reporter
         self._cancellation = cancellation
@@ -35,19 +35,14 @@ class Run:
         self._outcome: Outcome | None = None
         self._error: UploaderError | None = None
 
-    def begin(self, problems: Sequence[Problem]) -> None:
-        """Plans the run and carries it out, beside this thread. Raises the errors of `uploader.errors`."""
+    def carry_out(self, problems: Sequence[Problem]) -> None:
+        """Plans the run and carries it out, in a thread of its own. Raises the errors of `uploader.errors`."""
+        run_in_thread(lambda: self._plan_and_carry_out(problems), self._cancellation)
 
-        def work() -> None:
-            from uploader import plan  # the rooms behind it load what they need and no more
+    def _plan_and_carry_out(self, problems: Sequence[Problem]) -> None:
+        from uploader import plan as planning  # YAML, zip files and XML, which `--help` does not wait for
 
-            self._carry_out(plan.make(self._inputs, problems))
-
-        beside(work, self._cancellation)
-
-    def _carry_out(self, plan: Plan) -> None:
-        """The plan, from the login to the last step of the flow."""
-        self._plan = plan
+        plan = self._plan = planning.make(self._inputs, problems)
         with self._reporter.group(f"Plan: {self._inputs.target}"):
             for line in plan.lines():
                 self._reporter.info(line)
@@ -68,7 +63,7 @@ class Run:
         self._error = error
 
     def finish(self) -> int:
-        """Writes results, outputs and summary, says how it ended, and returns the exit code.
+        """Writes results, outputs and summary, reports how the run ended, and returns the exit code.
 
         A run in a shell that never began leaves nothing behind; the next step of a CI job may count on the files.
         """
@@ -84,7 +79,7 @@ class Run:
         else:
             self._reporter.error(self._error)
         if self._engine:
-            self._engine.settle(ok=self._error is None)
+            self._engine.clear_journal(ok=self._error is None)
         return self._error.exit_code if self._error else 0
 
     def _results(self) -> list[FileResult]:
@@ -94,13 +89,11 @@ class Run:
             return known
         reached = {result.path for result in known}
         missed = [file for file in self._plan.files if file.name not in reached]
-        return known + [FileResult(file.name, file.size or 0, error="Not reached.") for file in missed]
+        return known + [not_reached(file.name, file.size) for file in missed]
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
-        outputs = dict(self._engine.record.outputs) if self._engine else {}
-        ids = ",".join(result.id for result in results if result.id)
-        defaults = {"id": results[0].id, "ids": ids} if ids else {}
-        return {**defaults, **outputs, **counters(results), "results-file": self._results_file()}
+        record = self._engine.record if self._engine else RunRecord()
+        return {**outputs_of(results, record), "results-file": self._results_file()}
 
     def _results_file(self) -> str:
         """Where later steps find the file: inside GitHub's container only the relative path is true for them too."""
@@ -111,7 +104,7 @@ class Run:
         return self._outcome.headline if self._outcome else "Nothing was done."
 
     def _page(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
-        from uploader.outputs import summary
+        from uploader.outputs import summary  # only GitHub shows one
 
         report = summary.Report(
             headline=self._error.what if self._error else self._headline(),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from uploader.authentication import Authenticated
-from uploader.outputs import Reporter
+from uploader.outputs import LogReporter
 from uploader.plan import Plan
-from uploader.state.journal import FileJournal, Journal, NoJournal
+from uploader.state.journal import FileJournal, Journal
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
 
-def engine(plan: Plan, parts: Authenticated, reporter: Reporter, stack: ExitStack) -> Engine:
+def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Engine:
     """An engine that is ready for the plan's flow; what it needs is closed with `stack`.
 
     Raises what the login raises in a dry run, which may have nothing else to ask.
@@ -39,16 +39,16 @@ def _settings(parts: Authenticated) -> TransferSettings:
     )
 
 
-def _journal(parts: Authenticated, reporter: Reporter, stack: ExitStack) -> Journal:
+def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Journal:
     inputs, login = parts.inputs, parts.login
     if login.seal_key is None or inputs.state_dir is None:
         unsealed = "there is no lasting secret to seal them with; give one as `state-key`"
         why = unsealed if login.seal_key is None else "there is no folder for them; give one as `state-dir`"
         reporter.info(f"Unfinished uploads are not kept for a next run: {why}.")
-        return NoJournal()
+        return Journal()
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
     clock = parts.policy.clock
-    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter.warning, reporter.info)
+    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter)
     stack.callback(journal.close)
     return journal

@@ -1,7 +1,7 @@
-"""Keeps the main thread free to hear signals: the run goes on beside it, and is left behind when it can't end in time.
+"""Keeps the main thread free to receive signals: the run is carried out in another one, and left behind at the end.
 
-A system call such as resolving a name can't be interrupted, and only the main thread hears signals; a run inside it
-would stay deaf until the call returns.
+A system call such as resolving a name can't be interrupted, and only the main thread receives signals; a run inside it
+could not be ended until the call returns.
 """
 
 from __future__ import annotations
@@ -17,41 +17,42 @@ from uploader.cancellation import Cancellation
 
 T = TypeVar("T")
 
-LONGEST_GOODBYE = 1.0  # seconds after a signal in which a run may end by itself
+GRACE_PERIOD = 1.0  # seconds after a signal in which a run may end by itself
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def heed(cancellation: Cancellation) -> None:
-    """From now on SIGINT and SIGTERM ask the run to end, a second one changes nothing. Main thread only.
+def cancel_on_signals(cancellation: Cancellation) -> None:
+    """From now on SIGINT and SIGTERM cancel the run, a second one changes nothing. Main thread only.
 
-    As process 1 of a container a program without these handlers would not hear them at all.
+    As process 1 of a container a program without these handlers would not receive them at all.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         signal.signal(number, lambda number, _: cancellation.cancel(number))
 
 
-def ignore() -> None:
-    """From now on neither signal changes anything: the end is told, and that of the interpreter must not alter it."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+def ignore_signals() -> None:
+    """From now on neither signal changes anything: the end is reported, and the interpreter's must not alter it."""
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
-def beside(work: Callable[[], T], cancellation: Cancellation, goodbye: float = LONGEST_GOODBYE) -> T:
-    """What `work` returns or raises. Raises `Interrupted` when it goes on for `goodbye` seconds after the stop."""
-    heard: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
-    cancellation.on_cancel(lambda: heard.put(None))
-    threading.Thread(target=lambda: heard.put(_ended(work)), daemon=True).start()
-    ending = heard.get()
-    if ending is None:
+def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD) -> T:
+    """What `work` returns or raises. Raises `Interrupted` when it goes on for `grace_period` seconds after a signal."""
+    ended: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
+    cancellation.on_cancel(lambda: ended.put(None))
+    threading.Thread(target=lambda: ended.put(_result_of(work)), daemon=True).start()
+    result = ended.get()
+    if result is None:
         try:
-            ending = heard.get(timeout=goodbye)
+            result = ended.get(timeout=grace_period)
         except queue.Empty:
             cancellation.check()
-    assert ending is not None
-    return ending()
+    assert result is not None
+    return result()
 
 
-def _ended(work: Callable[[], T]) -> Callable[[], T]:
-    """The end of the work, ready to be told in another thread: what it returned, or what it raised."""
+def _result_of(work: Callable[[], T]) -> Callable[[], T]:
+    """What the work returned or raised, as a function that does so in another thread."""
     try:
         value = work()
     except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from uploader import inputs
@@ -21,7 +22,18 @@ from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
 from uploader.protocol.media import Media
-from uploader.protocol.session import TRANSITIONS, Ask, Cancel, Event, Move, Send, Session, Start, Started, Stored
+from uploader.protocol.session import (
+    TRANSITIONS,
+    Cancel,
+    Event,
+    Move,
+    QueryOffset,
+    Send,
+    Session,
+    Start,
+    Started,
+    Stored,
+)
 from uploader.redaction import Redactor
 from uploader.services import parameters, uri_template
 from uploader.services.mail import mime
@@ -32,7 +44,7 @@ MOVES: tuple[Move, ...] = (
     Start(),
     Send(Span(0, 262_144), final=False),
     Send(Span(262_144, SIZE), final=True),
-    Ask(),
+    QueryOffset(),
     Cancel(),
 )
 SECRET = "hunter2-and-more"  # nobody's: what the redactor is given to hide
@@ -72,7 +84,7 @@ def _followed(move: Move, event: Event) -> None:
         else Session.resumed(SIZE, ENDPOINT + "?upload_id=x", 262_144, Session(SIZE).chunking)
     )
     if isinstance(move, Send):
-        session = session.after(Stored(move.span.start)).sending(move.span)
+        session = replace(session.after(Stored(move.span.start)), sent=move.span.stop)
     if type(event) not in TRANSITIONS[session.state]:
         assert isinstance(move, Cancel)
         return
@@ -83,7 +95,7 @@ def _followed(move: Move, event: Event) -> None:
         )
     after = session.after(event)
     assert 0 <= after.offset <= SIZE
-    following = None if after.over else after.move()
+    following = None if after.over else after.next_move()
     assert not isinstance(following, Send) or following.span.start == after.offset
 
 

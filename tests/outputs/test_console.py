@@ -1,4 +1,4 @@
-"""The console's voice: what happened on stdout, what went wrong on stderr, nothing that a terminal would obey."""
+"""The console's reporter: what happened on stdout, what went wrong on stderr, nothing that a terminal would obey."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from uploader.outputs import make_reporter
 def test_what_happened_and_what_went_wrong() -> None:
     """Titles, words and outputs go to stdout; warnings and the error, with cause and cure, to stderr."""
     out, err = io.StringIO(), io.StringIO()
-    speaking = make_reporter(where(Path(), "console"), stdout=out, stderr=err)
-    with speaking.group("Plan"):
-        speaking.info("upload app.aab")
-    speaking.debug("unasked")
-    speaking.warning("slow")
-    speaking.write_outputs({"edit-id": "42", "ids": "a\nb"})
-    speaking.write_summary(lambda: "# Done")
-    speaking.error(Refused("No.", status=403, cause="No right.", cure="Ask."))
+    reporter = make_reporter(where(Path(), "console"), stdout=out, stderr=err)
+    with reporter.group("Plan"):
+        reporter.info("upload app.aab")
+    reporter.debug("unasked")
+    reporter.warning("slow")
+    reporter.write_outputs({"edit-id": "42", "ids": "a\nb"})
+    reporter.write_summary(lambda: "# Done")
+    reporter.error(Refused("No.", status=403, cause="No right.", cure="Ask."))
     assert out.getvalue() == "Plan\nupload app.aab\nedit-id=42\nids=a\\nb\n"
     assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"
 
@@ -57,9 +57,9 @@ def test_every_sentence_ends(words: str, shown: str) -> None:
 def test_terminal_obeys_nothing(texts: list[str]) -> None:
     """Text from outside reaches the terminal without escapes or returns, and its later lines are indented."""
     out = io.StringIO()
-    speaking = make_reporter(where(Path(), "console"), stdout=out, stderr=out)
+    reporter = make_reporter(where(Path(), "console"), stdout=out, stderr=out)
     for text in texts:
-        speaking.info(f"said {text}")
+        reporter.info(f"said {text}")
     shown = out.getvalue()
     assert not set(shown) & set("\r\x1b\x85\x9b\u2028\u202e\u200b")
     assert all(line.startswith(("said ", "  ")) for line in shown.split("\n")[:-1])

@@ -1,4 +1,4 @@
-"""GitHub's voice, read back by a parser of the runner's own rules."""
+"""GitHub's reporter, read back by a parser of the runner's own rules."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.outputs import make_reporter
-from uploader.outputs.github import ANNOTATIONS, LIMIT, GitHub
+from uploader.outputs.github_reporter import ANNOTATIONS, LIMIT, GitHubReporter
 from uploader.redaction import Redactor
 
 
 class Heard:
-    """A voice and what it said."""
+    """A reporter and what it said."""
 
     def __init__(self, folder: Path, **facts: object) -> None:
         self.log = io.StringIO()
-        self.voice = make_reporter(where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0)
+        self.reporter = make_reporter(where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0)
 
     @property
     def commands(self) -> list[Command]:
@@ -47,13 +47,13 @@ def heard(tmp_path: Path) -> Heard:
 def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
     """Whatever a server or a file name says, the runner finds no command but the program's own, and no line but its."""
     heard = Heard(Path())
-    heard.voice.info(text)
-    with heard.voice.group(text):
-        heard.voice.progress(name, 10).done(True)
-    heard.voice.debug(text)
-    heard.voice.warning(text)
-    heard.voice.error(UploaderError(text, cause=text, cure=text))
-    heard.voice.error(UploaderError(text, cause=text, cure=text))
+    heard.reporter.info(text)
+    with heard.reporter.group(text):
+        heard.reporter.progress(name, 10).done(True)
+    heard.reporter.debug(text)
+    heard.reporter.warning(text)
+    heard.reporter.error(UploaderError(text, cause=text, cure=text))
+    heard.reporter.error(UploaderError(text, cause=text, cure=text))
     assert [command.name for command in heard.commands] == ["group", "endgroup", "debug", "warning", "error"]
     assert "\r" not in heard.log.getvalue()
 
@@ -63,15 +63,17 @@ def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
 def test_data_survives_the_runner(text: str) -> None:
     """The runner unescapes exactly what was said, percent signs included; only blanks keep colons apart."""
     heard = Heard(Path())
-    heard.voice.warning(text)
+    heard.reporter.warning(text)
     (command,) = heard.commands
     assert command.data.replace(" ", "") == Redactor().one_line(text).replace(" ", "")
 
 
 def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
     """A run has one error annotation that says what happened, why, and what to do; later errors are plain lines."""
-    heard.voice.error(Refused("Not published: 100% no.", status=403, cause="No right, it seems.", cure="Ask for it."))
-    heard.voice.error(UploaderError("And the edit stays."))
+    heard.reporter.error(
+        Refused("Not published: 100% no.", status=403, cause="No right, it seems.", cure="Ask for it.")
+    )
+    heard.reporter.error(UploaderError("And the edit stays."))
     (command,) = heard.commands
     assert command.name == "error"
     assert command.properties == {"title": "Refused"}
@@ -81,7 +83,7 @@ def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
 
 def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
     """Several wrong inputs stand in the one annotation, each on a line of its own, and nowhere else."""
-    heard.voice.error(InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing.")))
+    heard.reporter.error(InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing.")))
     (command,) = heard.commands
     assert command.data == (
         "2 inputs are wrong. Nothing was sent: correct what is wrong and run again.\n"
@@ -92,7 +94,7 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
 
 def test_mistakes_that_no_annotation_can_hold_stand_in_the_log(heard: Heard) -> None:
     """GitHub cuts an annotation at 4096 characters; what it has no room for is listed before it."""
-    heard.voice.error(InputError(*(Problem(f"input-{number}", "is wrong. " * 10) for number in range(100))))
+    heard.reporter.error(InputError(*(Problem(f"input-{number}", "is wrong. " * 10) for number in range(100))))
     (command,) = heard.commands
     assert command.data.startswith("100 inputs are wrong. Nothing was sent")
     assert len(command.data) <= 4096
@@ -102,7 +104,7 @@ def test_mistakes_that_no_annotation_can_hold_stand_in_the_log(heard: Heard) -> 
 @pytest.mark.parametrize("letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"])
 def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
     """An annotation that GitHub would cut loses its middle, never what the reader has to do."""
-    heard.voice.error(UploaderError(letter * 100_000, cause=letter * 100_000, cure="Do this."))
+    heard.reporter.error(UploaderError(letter * 100_000, cause=letter * 100_000, cure="Do this."))
     (command,) = heard.commands
     assert 1000 < len(command.data) <= 4096
     assert command.data.endswith(" Do this.")
@@ -111,7 +113,7 @@ def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
 def test_warnings_beyond_the_limit_are_lines(heard: Heard) -> None:
     """GitHub shows ten annotations of a type; the eleventh warning is a plain line instead of lost."""
     for number in range(ANNOTATIONS + 1):
-        heard.voice.warning(f"number {number}")
+        heard.reporter.warning(f"number {number}")
     assert len(heard.commands) == ANNOTATIONS
     assert heard.log.getvalue().endswith("\nWarning: number 10\n")
 
@@ -120,7 +122,7 @@ def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
     """A group inside another is a plain line, and a group that an error leaves is closed."""
 
     def fail() -> None:
-        with heard.voice.group("outer"), heard.voice.group("inner"):
+        with heard.reporter.group("outer"), heard.reporter.group("inner"):
             raise UploaderError("stop")
 
     with pytest.raises(UploaderError):
@@ -131,11 +133,11 @@ def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
 def test_secrets_are_masked_line_by_line(heard: Heard) -> None:
     """The runner learns each line of a secret, braces excepted, once; the log never shows it elsewhere."""
     secret = '{\n  "private_key": "abc%def-ghi"\n}'
-    heard.voice.mask(secret)
-    heard.voice.mask(secret)
+    heard.reporter.mask(secret)
+    heard.reporter.mask(secret)
     assert heard.commands == [Command("add-mask", '"private_key": "abc%def-ghi"')]
     heard.log.truncate(heard.log.seek(0))
-    heard.voice.info(f"it is {secret}")
+    heard.reporter.info(f"it is {secret}")
     assert heard.log.getvalue() == "it is ***\n"
 
 
@@ -145,7 +147,7 @@ def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
     folder = tmp_path_factory.mktemp("outputs")
     (folder / "output").write_text("before=1")
     heard = Heard(folder)
-    heard.voice.write_outputs(outputs)
+    heard.reporter.write_outputs(outputs)
     expected = {name: Redactor().clean(value) for name, value in outputs.items()}
     assert file_commands((folder / "output").read_bytes()) == {"before": "1", **expected}
     assert [command.name for command in heard.commands] == ["group", "endgroup"]
@@ -154,15 +156,15 @@ def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
 def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
     """A value that holds its own delimiter is left out with a warning; the others are written."""
     log = io.StringIO()
-    speaker = GitHub(where(tmp_path, "github"), log, Redactor(), lambda: 0.0, delimiter=lambda: "END")
-    speaker.write_outputs({"id": "1\nEND\nevil=2", "edit-id": "3"})
+    reporter = GitHubReporter(where(tmp_path, "github"), log, Redactor(), lambda: 0.0, delimiter=lambda: "END")
+    reporter.write_outputs({"id": "1\nEND\nevil=2", "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
     assert [command.name for command in workflow_commands(log.getvalue())] == ["group", "endgroup", "warning"]
 
 
 def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
     """One value over GitHub's limit would cost all of them: it is left out with a warning, never cut."""
-    heard.voice.write_outputs({"ids": "x" * (LIMIT + 1), "edit-id": "3"})
+    heard.reporter.write_outputs({"ids": "x" * (LIMIT + 1), "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
     assert [command.name for command in heard.commands] == ["group", "endgroup", "warning"]
 
@@ -182,14 +184,14 @@ def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path)
 )
 def test_title_says_the_kind_of_failure(heard: Heard, error: UploaderError, title: str) -> None:
     """The annotation's title is the kind of failure, so that a list of runs can be read without opening them."""
-    heard.voice.error(error)
+    heard.reporter.error(error)
     assert heard.commands[-1].properties == {"title": title}
 
 
 def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
     """An output never carries a secret, nor a session URI's authority."""
-    heard.voice.mask("hunter2-hunter2")
-    heard.voice.write_outputs({"id": "hunter2-hunter2", "download-url": "https://x.example/?upload_id=AB-c"})
+    heard.reporter.mask("hunter2-hunter2")
+    heard.reporter.write_outputs({"id": "hunter2-hunter2", "download-url": "https://x.example/?upload_id=AB-c"})
     written = file_commands((tmp_path / "output").read_bytes())
     assert written == {"id": "***", "download-url": "https://x.example/?upload_id=***"}
 
@@ -200,8 +202,8 @@ def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
 def test_output_file_that_cannot_be_written(tmp_path: Path, output_file: Path | None) -> None:
     """Outputs that can't be handed over are one warning, and their values stand in the log."""
     heard = Heard(tmp_path, output_file=output_file, summary_file=output_file)
-    heard.voice.write_outputs({"edit-id": "42"})
-    heard.voice.write_summary(lambda: "# Done")
+    heard.reporter.write_outputs({"edit-id": "42"})
+    heard.reporter.write_summary(lambda: "# Done")
     warnings = [command.data for command in heard.commands if command.name == "warning"]
     assert len(warnings) == 2
     assert warnings[0].startswith("The outputs")
@@ -212,7 +214,7 @@ def test_output_file_that_cannot_be_written(tmp_path: Path, output_file: Path | 
 def test_full_disk_is_one_warning(tmp_path: Path) -> None:
     """A disk that is full costs a warning in the system's words."""
     heard = Heard(tmp_path, output_file=Path("/dev/full"))
-    heard.voice.write_outputs({"edit-id": "42"})
+    heard.reporter.write_outputs({"edit-id": "42"})
     (warning,) = (command.data for command in heard.commands if command.name == "warning")
     assert warning == "The outputs (GITHUB_OUTPUT) could not be written: No space left on device."
 
@@ -220,13 +222,13 @@ def test_full_disk_is_one_warning(tmp_path: Path) -> None:
 def test_summary_is_appended_without_secrets(heard: Heard, tmp_path: Path) -> None:
     """The summary goes behind what the step wrote before, and secrets in it are masked."""
     (tmp_path / "summary").write_text("# Before\n")
-    heard.voice.mask("hunter2-hunter2")
-    heard.voice.write_summary(lambda: "# After hunter2-hunter2\n")
+    heard.reporter.mask("hunter2-hunter2")
+    heard.reporter.write_summary(lambda: "# After hunter2-hunter2\n")
     assert (tmp_path / "summary").read_text() == "# Before\n# After ***\n"
 
 
 def test_summary_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
     """A page over GitHub's limit is not written, and a warning says so."""
-    heard.voice.write_summary(lambda: "é" * (LIMIT // 2 + 1))
+    heard.reporter.write_summary(lambda: "é" * (LIMIT // 2 + 1))
     assert not (tmp_path / "summary").exists()
     assert [command.name for command in heard.commands] == ["warning"]

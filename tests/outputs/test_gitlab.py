@@ -1,4 +1,4 @@
-"""GitLab's voice, its dotenv report read back by a parser of GitLab's own rules."""
+"""GitLab's reporter, its dotenv report read back by a parser of GitLab's own rules."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import dotenv_report, hostile, where, workflow_commands
 from uploader.errors import TemporaryError, UploaderError
-from uploader.outputs import Reporter, make_reporter
+from uploader.outputs import LogReporter, make_reporter
 from uploader.redaction import Redactor
 
 
-def speaker(folder: Path, log: io.StringIO, **facts: object) -> Reporter:
+def make(folder: Path, log: io.StringIO, **facts: object) -> LogReporter:
     return make_reporter(where(folder, "gitlab", **facts), stdout=log, clock=lambda: 0.0, now=lambda: 1_700_000_000.4)
 
 
 def test_group_is_a_section() -> None:
     """A group is a section with a name of its own, opened and closed with the time, its title behind the marker."""
     log = io.StringIO()
-    speaking = speaker(Path(), log)
+    reporter = make(Path(), log)
     for title in ("Plan", "Upload"):
-        with speaking.group(title):
-            speaking.info("inside")
+        with reporter.group(title):
+            reporter.info("inside")
     assert log.getvalue() == (
         "section_start:1700000000:uploader_1\r\x1b[0KPlan\ninside\nsection_end:1700000000:uploader_1\r\x1b[0K\n"
         "section_start:1700000000:uploader_2\r\x1b[0KUpload\ninside\nsection_end:1700000000:uploader_2\r\x1b[0K\n"
@@ -37,12 +37,12 @@ def test_group_is_a_section() -> None:
 def test_text_from_outside_opens_no_section(text: str) -> None:
     """Whatever is said, sections, escapes and carriage returns in the log are the program's own."""
     log = io.StringIO()
-    speaking = speaker(Path(), log, debug=True)
-    with speaking.group(text):
-        speaking.info(text)
-        speaking.debug(text)
-    speaking.warning(text)
-    speaking.error(UploaderError(text))
+    reporter = make(Path(), log, debug=True)
+    with reporter.group(text):
+        reporter.info(text)
+        reporter.debug(text)
+    reporter.warning(text)
+    reporter.error(UploaderError(text))
     own = re.sub(r"(?m)^section_(start|end):1700000000:uploader_1\r\x1b\[0K|\x1b\[(33|31;1|0)m", "", log.getvalue())
     assert "\r" not in own
     assert "\x1b" not in own
@@ -51,10 +51,10 @@ def test_text_from_outside_opens_no_section(text: str) -> None:
 def test_warnings_and_errors_say_so() -> None:
     """WARNING and ERROR stand at the beginning of their line, and nothing in the log is one of GitHub's commands."""
     log = io.StringIO()
-    speaking = speaker(Path(), log)
-    speaking.mask("hunter2-hunter2")
-    speaking.warning("slow")
-    speaking.error(TemporaryError("Not done.", cause="503.", cure="Run again."))
+    reporter = make(Path(), log)
+    reporter.mask("hunter2-hunter2")
+    reporter.warning("slow")
+    reporter.error(TemporaryError("Not done.", cause="503.", cure="Run again."))
     assert log.getvalue() == "\x1b[33mWARNING:\x1b[0m slow\n\x1b[31;1mERROR:\x1b[0m Not done. 503. Run again.\n"
     assert not workflow_commands(log.getvalue())
 
@@ -62,8 +62,8 @@ def test_warnings_and_errors_say_so() -> None:
 def test_debug_lines_only_on_demand() -> None:
     """Debug text is silent unless debugging was asked for."""
     log = io.StringIO()
-    speaker(Path(), log).debug("quiet")
-    speaker(Path(), log, debug=True).debug("loud")
+    make(Path(), log).debug("quiet")
+    make(Path(), log, debug=True).debug("loud")
     assert log.getvalue() == "debug: loud\n"
 
 
@@ -71,7 +71,7 @@ def test_debug_lines_only_on_demand() -> None:
 def test_report_arrives(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
     """Whatever the values hold, GitLab reads each as one line under its own key."""
     folder = tmp_path_factory.mktemp("report")
-    speaker(folder, io.StringIO()).write_outputs(outputs)
+    make(folder, io.StringIO()).write_outputs(outputs)
     expected = {
         f"UPLOADER_{name.upper().replace('-', '_')}": Redactor().one_line(value).strip()
         for name, value in outputs.items()
@@ -85,7 +85,7 @@ def test_report_arrives(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
 def test_report_is_never_too_big(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
     """Values that GitLab's limit has no room for are left out, the longest first, and a warning names them."""
     folder, log = tmp_path_factory.mktemp("report"), io.StringIO()
-    speaker(folder, log).write_outputs({**outputs, "id": "7"})
+    make(folder, log).write_outputs({**outputs, "id": "7"})
     report = dotenv_report((folder / "uploader.env").read_bytes())
     assert report["UPLOADER_ID"] == "7"
     assert log.getvalue().count("WARNING") == len({**outputs, "id": "7"}) - len(report)
@@ -94,7 +94,7 @@ def test_report_is_never_too_big(tmp_path_factory: pytest.TempPathFactory, outpu
 @pytest.mark.parametrize(("size", "kept"), [(5 * 1024 - 1, True), (5 * 1024, False)])
 def test_limit_of_the_report_to_the_byte(tmp_path: Path, size: int, kept: bool) -> None:
     """A report of one byte less than 5 KiB is written whole; one of 5 KiB, which GitLab rejects, loses its value."""
-    speaker(tmp_path, io.StringIO()).write_outputs({"ids": "x" * (size - len("UPLOADER_IDS=\n"))})
+    make(tmp_path, io.StringIO()).write_outputs({"ids": "x" * (size - len("UPLOADER_IDS=\n"))})
     assert bool(dotenv_report((tmp_path / "uploader.env").read_bytes())) == kept
 
 
@@ -102,7 +102,7 @@ def test_thousands_of_ids_do_not_break_the_report(tmp_path: Path) -> None:
     """A list that alone is over the limit is left out by name; the single values stay."""
     log = io.StringIO()
     ids = ",".join(f"{number:033d}" for number in range(10_000))
-    speaker(tmp_path, log).write_outputs({"id": ids[:33], "ids": ids, "edit-id": "9"})
+    make(tmp_path, log).write_outputs({"id": ids[:33], "ids": ids, "edit-id": "9"})
     assert set(dotenv_report((tmp_path / "uploader.env").read_bytes())) == {"UPLOADER_ID", "UPLOADER_EDIT_ID"}
     assert "WARNING:\x1b[0m The output ids was left out" in log.getvalue()
 
@@ -111,7 +111,7 @@ def test_thousands_of_ids_do_not_break_the_report(tmp_path: Path) -> None:
 def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> None:
     """A report that can't be written is one warning, and the values stand in the log."""
     log = io.StringIO()
-    speaker(tmp_path, log, dotenv_file=dotenv_file).write_outputs({"edit-id": "42"})
+    make(tmp_path, log, dotenv_file=dotenv_file).write_outputs({"edit-id": "42"})
     assert log.getvalue().count("WARNING") == 1
     assert "\nedit-id=42\n" in log.getvalue()
 
@@ -119,6 +119,6 @@ def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> Non
 def test_summary_has_no_place(tmp_path: Path) -> None:
     """GitLab has no job summary: nothing is written, nothing is said."""
     log = io.StringIO()
-    speaker(tmp_path, log).write_summary(lambda: "# Done")
+    make(tmp_path, log).write_summary(lambda: "# Done")
     assert log.getvalue() == ""
     assert list(tmp_path.iterdir()) == []

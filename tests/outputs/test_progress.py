@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import where
 from uploader.errors import UploaderError
-from uploader.outputs import Reporter, make_reporter
-from uploader.outputs.progress import Lines
-from uploader.results import size
+from uploader.outputs import LogReporter, make_reporter
+from uploader.outputs.progress import ProgressLines
+from uploader.text import format_size
 
 MIB = 1024 * 1024
 
@@ -43,7 +43,7 @@ class Log:
     def __init__(self, total: int | None, start: int = 0) -> None:
         self.clock = Clock()
         self.lines: list[str] = []
-        self.progress = Lines(self.lines.append, "app.aab", total, start, self.clock)
+        self.progress = ProgressLines(self.lines.append, "app.aab", total, start, self.clock)
 
     def at(self, seconds: float, offset: int) -> list[str]:
         self.clock.seconds = seconds
@@ -91,7 +91,7 @@ def test_offset_that_goes_back_is_said_once_and_not_shown() -> None:
     """After a partial commit the log says how much was stored; what is shown never falls."""
     log = Log(100 * MIB)
     log.at(5, 50 * MIB)
-    assert log.at(6, 40 * MIB)[1:] == ["app.aab: 40.0 MiB of 50.0 MiB were stored, the rest goes again"]
+    assert log.at(6, 40 * MIB)[1:] == ["app.aab: 40.0 MiB of 50.0 MiB were stored; the rest is sent again"]
     assert log.at(8, 45 * MIB)[2:] == []
     assert log.at(9, 60 * MIB)[2:] == ["app.aab: 60 %, 60.0 MiB of 100.0 MiB, 6.7 MiB/s"]
 
@@ -124,12 +124,12 @@ def test_percentages_only_grow_and_lines_are_few(total: int, moves: list[tuple[f
 
 
 def test_four_uploads_at_once() -> None:
-    """Four threads share a voice: every line stands whole, and each upload ends once."""
+    """Four threads share a reporter: every line stands whole, and each upload ends once."""
     out = io.StringIO()
-    speaking = make_reporter(where(Path(), "gitlab"), stdout=out)
+    reporter = make_reporter(where(Path(), "gitlab"), stdout=out)
 
     def upload(name: str) -> None:
-        progress = speaking.progress(name, 1000)
+        progress = reporter.progress(name, 1000)
         for offset in range(0, 1001, 10):
             progress.to(offset)
         progress.done(ok=True)
@@ -144,14 +144,14 @@ def test_four_uploads_at_once() -> None:
 
 
 class Terminal:
-    """A real pseudo-terminal as stderr of a console voice."""
+    """A real pseudo-terminal as stderr of a console reporter."""
 
     def __init__(self, columns: int = 80) -> None:
         self.far, near = os.openpty()
         fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         self.err = os.fdopen(near, "w", encoding="utf-8")
         self.out = io.StringIO()
-        self.voice: Reporter = make_reporter(where(Path(), "console"), stdout=self.out, stderr=self.err)
+        self.reporter: LogReporter = make_reporter(where(Path(), "console"), stdout=self.out, stderr=self.err)
 
     def close(self) -> str:
         """Hang up; the answer is everything that the terminal was sent."""
@@ -167,22 +167,22 @@ class Terminal:
 def test_bar_on_a_terminal() -> None:
     """On a terminal a tqdm bar moves, goes back never, and text goes to stdout beside it."""
     terminal = Terminal()
-    progress = terminal.voice.progress("app.aab", 100 * MIB, 10 * MIB)
+    progress = terminal.reporter.progress("app.aab", 100 * MIB, 10 * MIB)
     progress.to(50 * MIB)
     progress.to(40 * MIB)
-    terminal.voice.info("between")
+    terminal.reporter.info("between")
     progress.to(100 * MIB)
     progress.done(ok=True)
     frames = terminal.close()
     assert "\r" in frames
     assert "app.aab: 100%" in frames
-    assert terminal.out.getvalue() == "app.aab: 40.0 MiB of 50.0 MiB were stored, the rest goes again\nbetween\n"
+    assert terminal.out.getvalue() == "app.aab: 40.0 MiB of 50.0 MiB were stored; the rest is sent again\nbetween\n"
 
 
 def test_terminal_without_a_width_gets_lines() -> None:
     """A terminal that can't say how wide it is, as some CI systems make, gets lines instead of an invisible bar."""
     terminal = Terminal(columns=0)
-    terminal.voice.progress("app.aab", 100).done(ok=True)
+    terminal.reporter.progress("app.aab", 100).done(ok=True)
     terminal.close()
     assert terminal.out.getvalue().startswith("app.aab: 0 B in ")
 
@@ -190,11 +190,11 @@ def test_terminal_without_a_width_gets_lines() -> None:
 def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
     """When the terminal is closed in mid-upload the bar and the words are let go, and nothing is raised."""
     terminal = Terminal()
-    progress = terminal.voice.progress("app.aab", 100 * MIB)
+    progress = terminal.reporter.progress("app.aab", 100 * MIB)
     os.close(terminal.far)
     for offset in range(0, 100 * MIB, MIB):
         progress.to(offset)
-    terminal.voice.error(UploaderError("nobody hears this"))
+    terminal.reporter.error(UploaderError("nobody hears this"))
     progress.done(ok=True)
     with pytest.raises(OSError, match="Input/output error"):
         terminal.err.close()
@@ -225,4 +225,4 @@ def test_no_bar_without_a_terminal() -> None:
 )
 def test_sizes_as_people_read_them(count: int, shown: str) -> None:
     """Sizes have a binary unit and one decimal."""
-    assert size(count) == shown
+    assert format_size(count) == shown

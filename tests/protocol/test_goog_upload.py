@@ -13,22 +13,22 @@ from uploader.protocol import goog_upload
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
-    Ask,
     Cancel,
+    Cancelled,
     Completed,
-    Ended,
     Event,
-    Lost,
     Move,
     OffsetUnknown,
+    ProtocolViolated,
+    QueryOffset,
     Rejected,
     Send,
     Session,
+    SessionLost,
     Start,
     Started,
     Stored,
     TokenRejected,
-    Violated,
 )
 
 URL = "https://androidovertheair.googleapis.com/upload/package"
@@ -65,7 +65,7 @@ REQUESTS: list[tuple[str, Move, Media, Request]] = [
     ("everything at once", Send(Span(0, 2_000_000), True), MEDIA, command("upload, finalize", 0, Span(0, 2_000_000))),
     ("nothing left to send", Send(Span(2_000_000, 2_000_000), True), MEDIA, command("finalize", 2_000_000)),
     ("an empty file", Send(Span(0, 0), True), MEDIA, command("finalize", 0)),
-    ("the question", Ask(), MEDIA, command("query")),
+    ("the question", QueryOffset(), MEDIA, command("query")),
     ("cancel", Cancel(), MEDIA, command("cancel")),
 ]
 
@@ -101,45 +101,50 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
         said(200, "active", url="https://x/1", chunk_granularity="1048576"),
         Started("https://x/1", 1_048_576),
     ),
-    ("started nowhere", Start(), said(200, "active"), Violated),
+    ("started nowhere", Start(), said(200, "active"), ProtocolViolated),
     ("start refused as final", Start(), said(200, "final", UPLOADED, url="https://x/1"), Rejected),
     ("start refused", Start(), said(400, "final"), Rejected),
     ("start: 404", Start(), said(404), Rejected),
     ("start: 503", Start(), said(503), OffsetUnknown),
     ("start: 401", Start(), said(401), TokenRejected),
-    ("start: redirect", Start(), said(302, url="https://evil/"), Violated),
+    ("start: redirect", Start(), said(302, url="https://evil/"), ProtocolViolated),
     ("start: broken", Start(), Broken("gone", True), OffsetUnknown),
     ("stored", CHUNK, said(200, "active", size_received="524288"), Stored(524_288)),
-    ("the size received is a count: nothing is added", Ask(), said(200, "active", size_received="42"), Stored(42)),
-    ("nothing received", Ask(), said(200, "active", size_received="0"), Stored(0)),
+    (
+        "the size received is a count: nothing is added",
+        QueryOffset(),
+        said(200, "active", size_received="42"),
+        Stored(42),
+    ),
+    ("nothing received", QueryOffset(), said(200, "active", size_received="0"), Stored(0)),
     ("active without a size, to a chunk", CHUNK, said(200, "active"), OffsetUnknown),
-    ("active without a size, to a query", Ask(), said(200, "active"), Violated),
-    ("a size that is no number", CHUNK, said(200, "active", size_received="many"), Violated),
-    ("a negative size", Ask(), said(200, "active", size_received="-1"), Violated),
-    ("no status on a query's 200", Ask(), said(200, body=UPLOADED), Violated),
-    ("an unknown status on a query's 200", Ask(), said(200, "paused"), Violated),
+    ("active without a size, to a query", QueryOffset(), said(200, "active"), ProtocolViolated),
+    ("a size that is no number", CHUNK, said(200, "active", size_received="many"), ProtocolViolated),
+    ("a negative size", QueryOffset(), said(200, "active", size_received="-1"), ProtocolViolated),
+    ("no status on a query's 200", QueryOffset(), said(200, body=UPLOADED), ProtocolViolated),
+    ("an unknown status on a query's 200", QueryOffset(), said(200, "paused"), ProtocolViolated),
     ("no status on a chunk's 200", CHUNK, said(200, body=UPLOADED), OffsetUnknown),
     ("no status on a 5xx", CHUNK, said(502, body=b"<html>"), OffsetUnknown),
     ("active on a 5xx", CHUNK, said(503, "active"), OffsetUnknown),
     ("final", LAST, said(200, "final", UPLOADED), Completed),
     ("Final", LAST, said(200, "Final", UPLOADED), Completed),
-    ("final, learnt by asking", Ask(), said(200, "final", UPLOADED), Completed),
+    ("final, learnt by asking", QueryOffset(), said(200, "final", UPLOADED), Completed),
     ("final without a resource", LAST, said(200, "final"), OffsetUnknown),
-    ("final without a resource even when asked", Ask(), said(200, "final"), Violated),
+    ("final without a resource even when asked", QueryOffset(), said(200, "final"), ProtocolViolated),
     ("final while the body was on its way", LAST, said(200, "final", UPLOADED, whole=False), OffsetUnknown),
     ("final with 400", CHUNK, said(400, "final", b'{"error":{"message":"no"}}'), Rejected),
     ("final with 503", CHUNK, said(503, "final"), Rejected),
     ("cancelled with 400", CHUNK, said(400, "cancelled"), Rejected),
-    ("cancelled", Ask(), said(200, "cancelled"), Lost),
-    ("404", CHUNK, said(404), Lost),
-    ("410", Ask(), said(410), Lost),
+    ("cancelled", QueryOffset(), said(200, "cancelled"), SessionLost),
+    ("404", CHUNK, said(404), SessionLost),
+    ("410", QueryOffset(), said(410), SessionLost),
     ("401", CHUNK, said(401), TokenRejected),
     ("403", CHUNK, said(403), Rejected),
-    ("308 means nothing here", CHUNK, said(308), Violated),
+    ("308 means nothing here", CHUNK, said(308), ProtocolViolated),
     ("429", CHUNK, said(429), OffsetUnknown),
     ("broken", LAST, Broken("gone", True), OffsetUnknown),
-    ("cancel", Cancel(), said(200, "cancelled"), Ended),
-    ("cancel, whatever is said", Cancel(), said(500), Ended),
+    ("cancel", Cancel(), said(200, "cancelled"), Cancelled),
+    ("cancel, whatever is said", Cancel(), said(500), Cancelled),
 ]
 
 
@@ -153,7 +158,7 @@ def test_an_answer_is_exactly_this_event(move: Move, answer: Response | Broken, 
 def test_a_service_without_bodies_is_complete_without_one() -> None:
     """The OTA service documents success without a body."""
     media = Media("POST", URL, (), "application/zip", 2_000_000, empty_answer=True)
-    for move in (LAST, Ask()):
+    for move in (LAST, QueryOffset()):
         assert isinstance(goog_upload.event(move, said(200, "final"), media), Completed)
 
 

@@ -9,27 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.http.messages import Broken, Response, Span
+from uploader.protocol.chunking import AUTO_CHUNK, Chunking
 from uploader.protocol.session import (
-    AUTO_CHUNK,
     DEFAULT_GRANULARITY,
-    MOST_RESTARTS,
+    MAX_RESTARTS,
     TRANSITIONS,
-    Ask,
-    Chunking,
+    Cancelled,
     Completed,
-    Ended,
     Event,
-    Lost,
     OffsetUnknown,
+    ProtocolViolated,
+    QueryOffset,
     Rejected,
     Send,
     Session,
+    SessionLost,
     Start,
     Started,
     State,
     Stored,
     TokenRejected,
-    Violated,
 )
 
 GRANULE = DEFAULT_GRANULARITY
@@ -45,9 +44,9 @@ def begun(size: int | None, chunk: int | None = None, granularity: int = GRANULE
 
 def sent(session: Session) -> Session:
     """The session with its next move's bytes under way."""
-    move = session.move()
+    move = session.next_move()
     assert isinstance(move, Send)
-    return session.sending(move.span)
+    return replace(session, sent=move.span.stop)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_auto_sends_the_whole_rest_and_after_an_interruption_8_mib() -> None:
     session = sent(begun(200 * MIB))
     assert session.sent == 200 * MIB
     session = session.after(DOUBT).after(Stored(MIB))
-    assert session.move() == Send(Span(MIB, MIB + AUTO_CHUNK), final=False)
+    assert session.next_move() == Send(Span(MIB, MIB + AUTO_CHUNK), final=False)
 
 
 def test_chunks_double_with_each_success() -> None:
@@ -92,7 +91,7 @@ def test_chunks_double_with_each_success() -> None:
 def test_a_partial_store_makes_auto_careful() -> None:
     """A server that takes a little of the whole rest each time does not get the whole rest each time."""
     session = sent(begun(200 * MIB)).after(Stored(GRANULE))
-    move = session.move()
+    move = session.next_move()
     assert move == Send(Span(GRANULE, GRANULE + AUTO_CHUNK), final=False)
 
 
@@ -100,25 +99,25 @@ def test_a_stream_is_sent_in_chunks_that_never_grow() -> None:
     """What is held of a stream stays bounded, and is whole granules even where 8 MiB are not."""
     session = begun(None, granularity=3 * MIB)
     for _ in range(5):
-        move = session.move()
+        move = session.next_move()
         assert isinstance(move, Send)
         assert (len(move.span), move.final) == (6 * MIB, False)
-        session = session.sending(move.span).after(DOUBT).after(Stored(move.span.stop))
+        session = session.after(DOUBT, move.span.stop).after(Stored(move.span.stop))
 
 
 def test_after_a_partial_store_lengths_stay_multiples() -> None:
     """The server stored 43 bytes: the next chunk begins there and is still whole granules long."""
     session = sent(begun(10 * GRANULE, GRANULE)).after(Stored(43))
-    assert session.move() == Send(Span(43, 43 + GRANULE), final=False)
+    assert session.next_move() == Send(Span(43, 43 + GRANULE), final=False)
 
 
 def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
     """The chunk that ends the file says so; when all of it is stored but not finished, an empty one does."""
     session = begun(GRANULE + 5, GRANULE)
     session = sent(session).after(Stored(GRANULE))
-    assert session.move() == Send(Span(GRANULE, GRANULE + 5), final=True)
+    assert session.next_move() == Send(Span(GRANULE, GRANULE + 5), final=True)
     session = sent(session).after(DOUBT).after(Stored(GRANULE + 5))
-    assert session.move() == Send(Span(GRANULE + 5, GRANULE + 5), final=True)
+    assert session.next_move() == Send(Span(GRANULE + 5, GRANULE + 5), final=True)
 
 
 @pytest.mark.parametrize("event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"])
@@ -127,50 +126,50 @@ def test_after_anything_doubtful_the_offset_is_asked(event: Event) -> None:
     session = sent(begun(10 * GRANULE, GRANULE))
     for _ in range(3):
         session = session.after(event)
-        assert session.move() == Ask()
+        assert session.next_move() == QueryOffset()
 
 
 def test_an_empty_file_is_started_and_finished() -> None:
     """Nothing to send is one final move without bytes."""
-    assert begun(0).move() == Send(Span(0, 0), final=True)
+    assert begun(0).next_move() == Send(Span(0, 0), final=True)
 
 
 @pytest.mark.parametrize("offset", [-1, GRANULE + 1, 10**18])
 def test_an_offset_beyond_what_was_sent_breaks_the_protocol(offset: int) -> None:
     """No honest server holds more than it was given."""
-    assert sent(begun(10 * GRANULE, GRANULE)).after(Stored(offset)).state is State.BROKEN
+    assert sent(begun(10 * GRANULE, GRANULE)).after(Stored(offset)).state is State.VIOLATED
 
 
 def test_the_offset_may_go_back_once() -> None:
     """The first retreat is accepted and kept in mind, the second breaks the protocol."""
     session = sent(begun(10 * GRANULE, GRANULE)).after(Stored(GRANULE))
     session = sent(session).after(Stored(GRANULE - 1))
-    assert (session.state, session.offset, session.retreats) == (State.KNOWN, GRANULE - 1, 1)
-    assert sent(session).after(Stored(GRANULE - 2)).state is State.BROKEN
+    assert (session.state, session.offset, session.rewinds) == (State.OFFSET_KNOWN, GRANULE - 1, 1)
+    assert sent(session).after(Stored(GRANULE - 2)).state is State.VIOLATED
 
 
 def test_completion_before_everything_was_sent_breaks_the_protocol() -> None:
     """Half a file can't be a finished upload, and neither can a stream without an end."""
-    assert sent(begun(10 * GRANULE, GRANULE)).after(Completed(Response(200))).state is State.BROKEN
-    assert sent(begun(None)).after(Completed(Response(200))).state is State.BROKEN
+    assert sent(begun(10 * GRANULE, GRANULE)).after(Completed(Response(200))).state is State.VIOLATED
+    assert sent(begun(None)).after(Completed(Response(200))).state is State.VIOLATED
 
 
 def test_a_lost_session_is_begun_again_at_byte_0_three_times() -> None:
     """Each time as a new session with nothing stored; the fourth loss is the end."""
     session = begun(10 * GRANULE, GRANULE)
-    for count in range(1, MOST_RESTARTS + 1):
-        session = sent(session).after(Stored(GRANULE)).after(Lost("gone"))
+    for count in range(1, MAX_RESTARTS + 1):
+        session = sent(session).after(Stored(GRANULE)).after(SessionLost("gone"))
         assert (session.state, session.restarts, session.uri) == (State.NEW, count, "")
         session = session.after(STARTED)
         assert (session.offset, session.sent) == (0, 0)
-    assert sent(session).after(Lost("gone")).state is State.EXHAUSTED
+    assert sent(session).after(SessionLost("gone")).state is State.LOST_TOO_OFTEN
 
 
 def test_a_resumed_session_asks_first() -> None:
     """What an earlier run sent is not known, so nothing is sent before the server was asked."""
     session = Session.resumed(100, "https://www.googleapis.com/s", GRANULE, Chunking())
-    assert session.move() == Ask()
-    assert session.after(Stored(43)).move() == Send(Span(43, 100), final=True)
+    assert session.next_move() == QueryOffset()
+    assert session.after(Stored(43)).next_move() == Send(Span(43, 100), final=True)
     assert session.after(Completed(Response(200))).state is State.COMPLETE
 
 
@@ -180,10 +179,10 @@ EVENTS: list[Event] = [
     Completed(Response(200)),
     DOUBT,
     TokenRejected(Response(401)),
-    Lost("gone"),
+    SessionLost("gone"),
     Rejected(Response(400)),
-    Violated("nonsense"),
-    Ended(),
+    ProtocolViolated("nonsense"),
+    Cancelled(),
 ]
 
 
@@ -201,8 +200,8 @@ def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> Non
 
 def test_every_state_that_is_not_over_has_a_move() -> None:
     """A new session starts, a doubtful one asks, a known one sends; the others are ends."""
-    moves = {state: type(replace(begun(5), state=state).move()) for state in TRANSITIONS}
-    assert moves == {State.NEW: Start, State.KNOWN: Send, State.UNSURE: Ask}
+    moves = {state: type(replace(begun(5), state=state).next_move()) for state in TRANSITIONS}
+    assert moves == {State.NEW: Start, State.OFFSET_KNOWN: Send, State.OFFSET_UNKNOWN: QueryOffset}
     assert all(replace(begun(5), state=state).over for state in set(State) - set(TRANSITIONS))
 
 
@@ -217,8 +216,8 @@ def test_every_request_begins_at_the_servers_offset(
 ) -> None:
     """A span begins where the server stands, stays inside the file, and is whole granules unless it is the last."""
     session = begun(size, chunk, granularity)
-    session = session.sending(Span(0, size)).after(DOUBT).after(Stored(int(size * share)))
-    move = session.move()
+    session = session.after(DOUBT, size).after(Stored(int(size * share)))
+    move = session.next_move()
     assert isinstance(move, Send)
     assert move.span.start == session.offset <= move.span.stop <= size
     assert move.final == (move.span.stop == size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uploader.http.messages import Body, Broken, Headers, Request, Response, Span
+from uploader.http.messages import Body, Broken, Request, Response, Span
 from uploader.protocol.media import Media
 from uploader.protocol.single_request import may_repeat, multipart, simple
 
@@ -57,7 +57,7 @@ def test_multipart_of_the_other_dialect_says_so_in_a_header() -> None:
     """X-Goog-Upload-Protocol: multipart, and no uploadType in the query."""
     request = multipart(MEDIA, 11, "b", goog_upload=True)
     assert request.url == f"{URL}?fields=id"
-    assert Headers(request.headers).get("x-goog-upload-protocol") == "multipart"
+    assert dict(request.headers)["X-Goog-Upload-Protocol"] == "multipart"
     assert request.body == multipart(MEDIA, 11, "b").body
 
 

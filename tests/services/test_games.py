@@ -39,10 +39,11 @@ def test_image_goes_to_the_documented_place(tmp_path: Path) -> None:
 
 
 def test_answer_becomes_outputs_and_a_link(tmp_path: Path) -> None:
-    """The resource's id is the output, the image's URL a link of the summary."""
+    """The resource is known by its id, and the image's URL is a link of the summary."""
     made = prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GIVEN)
-    outcome, _ = run(made, {"kind": "k", "url": "https://example.com/i", "resourceId": "CgkI", "imageType": "x"})
-    assert outcome.outputs == {"id": "CgkI", "ids": "CgkI"}
+    resource = {"kind": "k", "url": "https://example.com/i", "resourceId": "CgkI", "imageType": "x"}
+    outcome, steps = run(made, resource)
+    assert [step.endpoint.identify(resource) for step in steps if isinstance(step, Upload)] == ["CgkI"]
     assert outcome.links == (("Image", "https://example.com/i"),)
 
 

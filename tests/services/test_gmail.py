@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
 from uploader.errors import InputError, Refused, TemporaryError
 from uploader.files.artifacts import Artifact
-from uploader.services.base import Call, Note, Prepared, Recall, Remember, Step, Upload
+from uploader.services.base import Call, Note, Prepared, Publish, Recall, Remember, Step, Upload
 from uploader.services.mail import gmail, mime
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -339,7 +339,8 @@ def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     assert isinstance(call, Call)
     assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
     assert not call.repeatable
-    assert outcome.outputs == {"id": "m1", "ids": "m1", "message-id": "m1", "thread-id": "t1"}
+    assert outcome.outputs == {"message-id": "m1", "thread-id": "t1"}
+    assert Publish({}, ids=("m1",)) in steps
 
 
 def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:
@@ -353,13 +354,13 @@ def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("action", "resource", "outputs"),
     [
-        ("send", MESSAGE, {"id": "m1", "ids": "m1", "message-id": "m1", "thread-id": "t1"}),
+        ("send", MESSAGE, {"message-id": "m1", "thread-id": "t1"}),
         (
             "draft",
             {"id": "d1", "message": MESSAGE},
-            {"id": "d1", "ids": "d1", "draft-id": "d1", "message-id": "m1", "thread-id": "t1"},
+            {"draft-id": "d1", "message-id": "m1", "thread-id": "t1"},
         ),
-        ("draft", {"id": "d1", "message": "odd"}, {"id": "d1", "ids": "d1", "draft-id": "d1"}),
+        ("draft", {"id": "d1", "message": "odd"}, {"draft-id": "d1"}),
         ("send", {"id": 7}, {}),
     ],
 )

@@ -22,11 +22,11 @@ def test_simple_is_one_request_with_the_file_as_its_body(method: str) -> None:
     """`uploadType=media`: the method, the media type, the length, the bytes."""
     with scripted(DONE) as server:
         result = Bench(server.url, protocol="simple").send(job(DATA, media_type="image/png", http_method=method))
-    asked = server.asked[0]
-    assert (result.error, asked.line) == ("", f"{method} /upload/things/v1/items?uploadType=media HTTP/1.1")
-    assert (asked.headers["content-type"], asked.headers["content-length"]) == ("image/png", str(len(DATA)))
-    assert asked.body == DATA
-    assert "transfer-encoding" not in asked.headers
+    request = server.requests[0]
+    assert (result.error, request.line) == ("", f"{method} /upload/things/v1/items?uploadType=media HTTP/1.1")
+    assert (request.headers["content-type"], request.headers["content-length"]) == ("image/png", str(len(DATA)))
+    assert request.body == DATA
+    assert "transfer-encoding" not in request.headers
 
 
 @METHODS
@@ -35,13 +35,13 @@ def test_multipart_is_metadata_then_media(method: str) -> None:
     with scripted(DONE) as server:
         bench = Bench(server.url, protocol="multipart")
         result = bench.send(job(DATA, metadata={"name": "a"}, media_type="image/png", http_method=method))
-    asked = server.asked[0]
-    kind, _, boundary = asked.headers["content-type"].partition("; boundary=")
+    request = server.requests[0]
+    kind, _, boundary = request.headers["content-type"].partition("; boundary=")
     assert (result.error, kind) == ("", "multipart/related")
-    assert asked.line == f"{method} /upload/things/v1/items?uploadType=multipart HTTP/1.1"
+    assert request.line == f"{method} /upload/things/v1/items?uploadType=multipart HTTP/1.1"
     assert boundary.isalnum()
-    assert asked.headers["content-length"] == str(len(asked.body))
-    before, metadata, media, after = asked.body.split(f"--{boundary}".encode())
+    assert request.headers["content-length"] == str(len(request.body))
+    before, metadata, media, after = request.body.split(f"--{boundary}".encode())
     assert (before, after) == (b"", b"--\r\n")
     assert metadata == f'\r\nContent-Type: {JSON_TYPE}\r\n\r\n{{"name":"a"}}\r\n'.encode()
     assert media == b"\r\nContent-Type: image/png\r\n\r\n" + DATA + b"\r\n"
@@ -51,7 +51,7 @@ def test_two_multipart_requests_have_different_boundaries() -> None:
     """A boundary that could be foreseen could be put into a file."""
     with scripted(says(429), DONE) as server:
         assert Bench(server.url, protocol="multipart").send(job(DATA)).error == ""
-    first, second = (asked.headers["content-type"] for asked in server.asked)
+    first, second = (request.headers["content-type"] for request in server.requests)
     assert first != second
 
 
@@ -63,10 +63,10 @@ def test_multipart_of_dialect_b_is_named_in_a_header() -> None:
         result = bench.send(
             job(DATA, "goog-upload", metadata=metadata, media_type="application/zip", empty_answer=True)
         )
-    asked = server.asked[0]
-    assert (result.error, asked.headers["x-goog-upload-protocol"]) == ("", "multipart")
-    assert b'{"deployment":"id","package_title":"title"}\r\n' in asked.body
-    assert "uploadType" not in asked.line
+    request = server.requests[0]
+    assert (result.error, request.headers["x-goog-upload-protocol"]) == ("", "multipart")
+    assert b'{"deployment":"id","package_title":"title"}\r\n' in request.body
+    assert "uploadType" not in request.line
 
 
 @pytest.mark.parametrize("protocol", ["simple", "multipart"])
@@ -96,13 +96,13 @@ def test_dialect_a_starts_with_the_type_and_the_length(method: str) -> None:
         with scripted(started("content-range"), finished("content-range")) as server:
             upload = job(DATA, metadata=metadata, media_type="image/png", http_method=method)
             assert Bench(server.url).send(upload).error == ""
-        asked = server.asked[0]
-        assert asked.line == f"{method} /upload/things/v1/items?uploadType=resumable HTTP/1.1"
-        assert asked.headers["x-upload-content-type"] == "image/png"
-        assert asked.headers["x-upload-content-length"] == str(len(DATA))
-        assert asked.headers.get("content-type") == (JSON_TYPE if metadata else None)
-        assert asked.body == (json.dumps(metadata, separators=(",", ":")).encode() if metadata else b"")
-        assert asked.headers["content-length"] == str(len(asked.body))
+        request = server.requests[0]
+        assert request.line == f"{method} /upload/things/v1/items?uploadType=resumable HTTP/1.1"
+        assert request.headers["x-upload-content-type"] == "image/png"
+        assert request.headers["x-upload-content-length"] == str(len(DATA))
+        assert request.headers.get("content-type") == (JSON_TYPE if metadata else None)
+        assert request.body == (json.dumps(metadata, separators=(",", ":")).encode() if metadata else b"")
+        assert request.headers["content-length"] == str(len(request.body))
 
 
 def test_dialect_a_sends_the_whole_file_in_one_put() -> None:
@@ -110,9 +110,9 @@ def test_dialect_a_sends_the_whole_file_in_one_put() -> None:
     for status in (200, 201):
         with scripted(started("content-range"), says(status, b'{"id": "1"}')) as server:
             assert Bench(server.url).send(job(DATA)).error == ""
-        asked = server.asked[1]
-        assert (asked.method, asked.target) == ("PUT", "/session?upload_id=1")
-        assert (asked.headers["content-length"], asked.body) == (str(len(DATA)), DATA)
+        request = server.requests[1]
+        assert (request.method, request.target) == ("PUT", "/session?upload_id=1")
+        assert (request.headers["content-length"], request.body) == (str(len(DATA)), DATA)
 
 
 def test_dialect_a_sends_chunks_with_their_place() -> None:
@@ -136,11 +136,11 @@ def test_dialect_a_asks_with_an_empty_put() -> None:
     a: Dialect = "content-range"
     with scripted(started(a), says(503), says(308, b"", "Range: 0-42"), finished(a)) as server:
         assert Bench(server.url).send(job(DATA)).error == ""
-    question = server.asked[2]
+    question = server.requests[2]
     assert (question.method, question.body, question.headers["content-length"]) == ("PUT", b"", "0")
     assert question.headers["content-range"] == f"bytes */{len(DATA)}"
     assert server.lines()[3] == f"PUT bytes 43-{len(DATA) - 1}/{len(DATA)}"
-    assert server.asked[3].body == DATA[43:]
+    assert server.requests[3].body == DATA[43:]
 
 
 def test_dialect_b_is_posts_with_commands() -> None:
@@ -150,13 +150,13 @@ def test_dialect_b_is_posts_with_commands() -> None:
         upload = job(DATA, b, metadata={"package_title": "t"}, media_type="application/zip")
         assert Bench(server.url, chunk=GRANULE).send(upload).error == ""
     assert server.lines() == ["POST start", "POST upload", "POST upload", "POST upload, finalize"]
-    start = server.asked[0].headers
+    start = server.requests[0].headers
     assert start["x-goog-upload-protocol"] == "resumable"
     assert start["x-goog-upload-header-content-type"] == "application/zip"
     assert start["x-goog-upload-header-content-length"] == str(len(DATA))
     assert start["content-type"] == JSON_TYPE
-    assert server.asked[0].body == b'{"package_title":"t"}'
-    assert [one.headers["x-goog-upload-offset"] for one in server.asked[1:]] == ["0", str(GRANULE), str(2 * GRANULE)]
+    assert server.requests[0].body == b'{"package_title":"t"}'
+    assert [one.headers["x-goog-upload-offset"] for one in server.requests[1:]] == ["0", str(GRANULE), str(2 * GRANULE)]
 
 
 def test_dialect_b_finalises_with_the_upload() -> None:
@@ -172,8 +172,8 @@ def test_dialect_b_asks_and_resumes() -> None:
     with scripted(started(b), says(503), stored(b, 43), finished(b)) as server:
         assert Bench(server.url).send(job(DATA, b)).error == ""
     assert server.lines()[2:] == ["POST query", "POST upload, finalize"]
-    assert server.asked[3].headers["x-goog-upload-offset"] == "43"
-    assert server.asked[3].body == DATA[43:]
+    assert server.requests[3].headers["x-goog-upload-offset"] == "43"
+    assert server.requests[3].body == DATA[43:]
 
 
 @pytest.mark.parametrize("spelling", ["active", "Active", "ACTIVE"])
@@ -208,7 +208,7 @@ def test_the_token_goes_with_every_request_of_a_session(dialect: Dialect) -> Non
     """Start, bytes, question: each bears the token, as from Google's own clients."""
     with scripted(started(dialect), says(503), stored(dialect, 5), finished(dialect)) as server:
         assert Bench(server.url).send(job(DATA, dialect)).error == ""
-    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer token-0"] * 4
+    assert [request.headers["authorization"] for request in server.requests] == ["Bearer token-0"] * 4
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -217,6 +217,6 @@ def test_the_documented_waits_have_their_milliseconds(dialect: Dialect) -> None:
     with Emulator([fault("any", "status", status=500, times=3)]) as emulator:
         bench = Bench(emulator)
         draws = iter([0.0, 0.5, 0.999])
-        bench.wire.policy.clock.fraction = lambda: next(draws)
+        bench.client.policy.clock.fraction = lambda: next(draws)
         assert bench.send(job(DATA, dialect)).error == ""
         assert bench.naps == [pytest.approx(1.0), pytest.approx(2.5), pytest.approx(4.999)]

@@ -14,7 +14,17 @@ import pytest
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
 from tests.support.situation_rows import shows
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
+from tests.support.transfer_harness import (
+    DIALECTS,
+    GRANULE,
+    STEPS,
+    Bench,
+    RecordingReporter,
+    data_of,
+    fault,
+    job,
+    on_disk,
+)
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
 from uploader.services.base import Dialect
 from uploader.state.journal import FileJournal
@@ -36,7 +46,7 @@ def test_an_undisturbed_upload_is_stored_once_and_identical(dialect: Dialect, ch
         assert (result.error, bench.stored(), result.bytes_resent) == ("", [data], 0)
         assert result.attempts == (1 if chunk is None else -(-size // chunk))
         assert result.resource["name"] == "x"
-        assert (result.bytes, result.bytes_uploaded, bench.voice.lines[0].ok) == (size, size, True)
+        assert (result.bytes, result.bytes_uploaded, bench.reporter.lines[0].ok) == (size, size, True)
 
 
 @BOTH
@@ -131,7 +141,7 @@ def test_the_finish_of_an_empty_file_says_so(dialect: Dialect) -> None:
     with scripted(started(dialect), finished(dialect)) as server:
         assert Bench(server.url).send(job(b"", dialect)).error == ""
     assert server.lines()[1] == ("PUT bytes */0" if dialect == "content-range" else "POST finalize")
-    assert server.asked[1].headers["content-length"] == "0"
+    assert server.requests[1].headers["content-length"] == "0"
 
 
 @shows("final-error")
@@ -200,7 +210,7 @@ def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> No
     with scripted(started(dialect), finished(dialect, body), finished(dialect, body), says(499)) as server:
         result = Bench(server.url).send(job(DATA, dialect))
     assert isinstance(result.failure, ProtocolError)
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
 
 
 @BOTH
@@ -209,7 +219,7 @@ def test_where_bodies_may_be_empty_an_empty_one_is_success(dialect: Dialect) -> 
     """The OTA service answers 200 without a body."""
     with scripted(started(dialect), finished(dialect, b"")) as server:
         result = Bench(server.url).send(job(DATA, dialect, empty_answer=True))
-    assert (result.error, len(server.asked)) == ("", 2)
+    assert (result.error, len(server.requests)) == ("", 2)
 
 
 @BOTH
@@ -299,7 +309,7 @@ bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))
 
 def journal(folder: Path) -> FileJournal:
     """The journal that a run and the next one share."""
-    return FileJournal(folder / "state", b"lasting secret", "tester@example.com", time.time, lambda _: None)
+    return FileJournal(folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter())
 
 
 @BOTH

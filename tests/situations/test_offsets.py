@@ -11,9 +11,9 @@ from tests.support.scripted_transport import finished, says, scripted, started, 
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ProtocolError
-from uploader.protocol.session import AUTO_CHUNK
-from uploader.results import size
+from uploader.protocol.chunking import AUTO_CHUNK
 from uploader.services.base import Dialect
+from uploader.text import format_size
 
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
 DATA = data_of(4 * GRANULE + 5)
@@ -32,7 +32,7 @@ def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, 
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert (bench.fired(), bench.count(STEPS[dialect]["query"])) == (["reset"], 1)
         assert bench.state()["sessions"][0]["bytes_repeated"] == 0
-        assert any(f"holds {size(kept)} of" in text for text in bench.voice.infos)
+        assert any(f"holds {format_size(kept)} of" in text for text in bench.reporter.infos)
 
 
 @BOTH
@@ -101,7 +101,7 @@ def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
         bench = Bench(emulator)
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.count("resumable.start")) == ("", [DATA], 1)
-        assert any("holds 0 B of" in text for text in bench.voice.infos)
+        assert any("holds 0 B of" in text for text in bench.reporter.infos)
 
 
 @shows("308-without-range")
@@ -156,8 +156,8 @@ def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Diale
         bench = Bench(emulator, chunk=GRANULE)
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-backward"])
-        assert len(bench.voice.warnings) == 1
-        assert "went back" in bench.voice.warnings[0]
+        assert len(bench.reporter.warnings) == 1
+        assert "went back" in bench.reporter.warnings[0]
         assert result.bytes_resent == 2 * GRANULE
 
 
@@ -247,8 +247,8 @@ def test_the_size_received_is_the_next_offset() -> None:
     with scripted(started(b), says(503), stored(b, 42), finished(b)) as server:
         result = Bench(server.url).send(job(bytes(100), b))
     assert result.error == ""
-    assert server.asked[3].headers["x-goog-upload-offset"] == "42"
-    assert len(server.asked[3].body) == 58
+    assert server.requests[3].headers["x-goog-upload-offset"] == "42"
+    assert len(server.requests[3].body) == 58
 
 
 @shows("no-status-query")

@@ -62,7 +62,7 @@ def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: 
     answers = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
     with scripted(*answers) as server, pipe(tmp_path, data_of(GRANULE + 5)) as stream:
         assert Bench(server.url, chunk=GRANULE).send(job(stream, dialect)).error == ""
-    assert not {"x-upload-content-length", "x-goog-upload-header-content-length"} & server.asked[0].headers.keys()
+    assert not {"x-upload-content-length", "x-goog-upload-header-content-length"} & server.requests[0].headers.keys()
     assert server.lines()[1:] == (
         [f"PUT bytes 0-{GRANULE - 1}/*", f"PUT bytes {GRANULE}-{GRANULE + 4}/{GRANULE + 5}"]
         if dialect == "content-range"
@@ -89,7 +89,7 @@ def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Pat
     with scripted(*answers) as server, pipe(tmp_path, b"0123456789") as stream:
         assert Bench(server.url).send(job(stream, dialect)).error == ""
     assert server.lines()[2] == ("PUT bytes */*" if dialect == "content-range" else "POST query")
-    assert server.asked[3].body == b"56789"
+    assert server.requests[3].body == b"56789"
 
 
 @shows("size-unknown")
@@ -154,7 +154,7 @@ def test_a_file_that_changes_is_never_finished(
     changes = [lambda: change(artifact.path)]
     with Emulator() as emulator:
         bench = Bench(emulator, chunk=chunk)
-        bench.voice.hook = lambda _: changes.pop()() if changes else None
+        bench.reporter.hook = lambda _: changes.pop()() if changes else None
         result = bench.send(job(artifact, dialect))
         assert isinstance(result.failure, IntegrityError)
         assert (result.failure.exit_code, bench.stored(), bench.naps) == (5, [], [])
@@ -187,6 +187,6 @@ def test_a_file_that_shrinks_during_a_wait_is_noticed(dialect: Dialect, tmp_path
             bench.time.sleep(seconds)
             _shrink(artifact.path)
 
-        bench.wire.policy.clock.sleep = sleep
+        bench.client.policy.clock.sleep = sleep
         assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
         assert (bench.naps, bench.stored()) == ([1.0], [])

@@ -111,7 +111,7 @@ def test_a_start_without_a_session_is_a_protocol_error(dialect: Dialect) -> None
     with scripted(says(200, b"{}")) as server:
         result = Bench(server.url).send(job(b"data", dialect))
     assert isinstance(result.failure, ProtocolError)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) -> None:
@@ -121,7 +121,7 @@ def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) ->
         host = server.url.removeprefix("http://")
         server.answers[0] = says(200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host))
         result = Bench(server.url).send(job(b"data", dialect))
-    assert (result.error, [one.target for one in server.asked][1]) == ("", "/session")
+    assert (result.error, [one.target for one in server.requests][1]) == ("", "/session")
 
 
 def test_the_session_address_is_used_as_it_was_given(dialect: Dialect) -> None:
@@ -130,4 +130,4 @@ def test_the_session_address_is_used_as_it_was_given(dialect: Dialect) -> None:
     answer = started(dialect).replace(b"?upload_id=1", query.encode())
     with scripted(answer, finished(dialect)) as server:
         result = Bench(server.url).send(job(b"data", dialect, query=(("fields", "id"),)))
-    assert (result.error, server.asked[1].target) == ("", f"/session{query}")
+    assert (result.error, server.requests[1].target) == ("", f"/session{query}")

@@ -141,45 +141,47 @@ class Chaos:
         fate = self._chance.random()
         dies = self._chance.randrange(1, 8) if fate < 0.5 else None
         transport = troubles.Mortal(dies, self._chance.random())
-        stop, out = Cancellation(), io.StringIO()
+        cancellation, out = Cancellation(), io.StringIO()
         if 0.5 <= fate < 0.6:
             left = self._chance.randrange(1, 8)
-            transport = _Stopping(stop, left)
+            transport = _Stopping(cancellation, left)
         environ = job.environment({**one.inputs, **PATIENT})
         asked, problems = inputs.read(environ, [])
-        speak = make_reporter(asked.platform, stdout=out)
+        reporter = make_reporter(asked.platform, stdout=out)
         code = "killed"
-        driver: Engine | None = None
+        engine: Engine | None = None
         try:
             with ExitStack() as stack, suppress(troubles.Killed):
                 planned = plan.make(asked, problems)
-                who = authentication.authenticate(planned, speak, stop, stack, clock=clock.clock(), client=transport)
-                driver = setup.engine(planned, who, speak, stack)
-                driver.run(planned.prepared.flow())
-                driver.settle(ok=True)
+                made = authentication.authenticate(
+                    planned, reporter, cancellation, stack, clock=clock.clock(), client=transport
+                )
+                engine = setup.engine(planned, made, reporter, stack)
+                engine.run(planned.prepared.flow())
+                engine.clear_journal(ok=True)
                 code = "0"
         except Interrupted:
             code = "130"
         except UploaderError as error:
             code = str(error.exit_code)
-        if driver is not None and code not in ("0", "killed"):
-            driver.settle(ok=False)
-        self._count(code, driver, job, out.getvalue())
+        if engine is not None and code not in ("0", "killed"):
+            engine.clear_journal(ok=False)
+        self._count(code, engine, job, out.getvalue())
         return code
 
-    def _count(self, code: str, driver: Engine | None, job: Job, log: str) -> None:
+    def _count(self, code: str, engine: Engine | None, job: Job, log: str) -> None:
         with self._lock:
-            self._add(code, driver, secret_watch.leaks(job.emulator, {"the log": log.encode()}))
+            self._add(code, engine, secret_watch.leaks(job.emulator, {"the log": log.encode()}))
 
-    def _add(self, code: str, driver: Engine | None, leaks: list[str]) -> None:
+    def _add(self, code: str, engine: Engine | None, leaks: list[str]) -> None:
         ledger = self.ledger
         ledger.runs += 1
         ledger.codes[code] += 1
         ledger.kills += code == "killed"
         ledger.signals += code == "130"
-        if driver is not None:
-            ledger.resumed += any(result.resumed_from is not None for result in driver.record.results)
-            mine = [result for result in driver.record.results if isinstance(result.failure, IntegrityError)]
+        if engine is not None:
+            ledger.resumed += any(result.resumed_from is not None for result in engine.record.results)
+            mine = [result for result in engine.record.results if isinstance(result.failure, IntegrityError)]
             ledger.wrong += [f"{result.path}: {result.error}" for result in mine if "changed during" in result.error]
         ledger.wrong += leaks
 
@@ -217,13 +219,13 @@ def _told(log: str) -> bool:
 class _Stopping(troubles.Mortal):
     """A transport during whose request a signal comes."""
 
-    def __init__(self, stop: Cancellation, left: int) -> None:
+    def __init__(self, cancellation: Cancellation, left: int) -> None:
         super().__init__(None, 0.0)
-        self._stop = stop
+        self._cancellation = cancellation
         self._until_signal = left
 
     def send(self, *args: object, **options: object) -> object:  # type: ignore[override]  # passed on as they are
         self._until_signal -= 1
         if self._until_signal == 0:
-            self._stop.cancel(signal.SIGINT)
+            self._cancellation.cancel(signal.SIGINT)
         return super().send(*args, **options)  # type: ignore[arg-type]  # passed on as they are, too

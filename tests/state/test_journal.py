@@ -19,14 +19,14 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.job import Job
-from tests.support.transfer_harness import ITEMS, KIB, data_of, in_memory, on_disk
+from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_of, in_memory, on_disk
 from uploader.services.base import Upload
-from uploader.state.journal import Entry, FileJournal
+from uploader.state.journal import FileJournal, SessionRecord
 
 MIB = 1024 * KIB
 SIZE = 3 * MIB + 777  # bytes
 DRIVE = {"target": "drive.files.create", "files": "*.bin", "chunk-size": "256KiB"}
-ENTRY = Entry("https://things.googleapis.com/upload?upload_id=very-secret", 256 * KIB, "sample")
+RECORD = SessionRecord("https://things.googleapis.com/upload?upload_id=very-secret", 256 * KIB, "sample")
 NOW = time.time()  # seconds since the epoch; files bear the real time
 
 
@@ -36,12 +36,11 @@ class Books:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.now = NOW
-        self.warnings: list[str] = []
-        self.said: list[str] = []
+        self.reporter = RecordingReporter()
 
     def open(self, key: bytes = b"key", account: str = "me") -> FileJournal:
         """A journal as a new process would open it."""
-        return FileJournal(self.folder, key, account, lambda: self.now, self.warnings.append, self.said.append)
+        return FileJournal(self.folder, key, account, lambda: self.now, self.reporter)
 
     def files(self, suffix: str = "") -> list[Path]:
         """What is in the folder."""
@@ -63,7 +62,7 @@ def upload(tmp_path: Path) -> Upload:
 def kept(books: Books, upload: Upload) -> None:
     """An unfinished session of an earlier process."""
     journal = books.open()
-    journal.save(upload, ENTRY)
+    journal.save(upload, RECORD)
     journal.close()
 
 
@@ -73,8 +72,8 @@ def kept(books: Books, upload: Upload) -> None:
 def test_the_next_process_finds_the_session(books: Books, upload: Upload) -> None:
     """What was saved is found by a journal with the same credential and account, and nothing is said about it."""
     kept(books, upload)
-    assert books.open().find(upload) == ENTRY
-    assert not books.warnings + books.said
+    assert books.open().find(upload) == RECORD
+    assert not books.reporter.warnings + books.reporter.infos
 
 
 def touched(upload: Upload) -> Upload:
@@ -109,7 +108,9 @@ def test_a_changed_file_is_said(books: Books, upload: Upload, what: str) -> None
     """The log tells why the upload of a file that changed since then begins anew."""
     kept(books, upload)
     books.open().find(OTHERS[what](upload))
-    assert books.said == ["app.bin: the file is not the one that an earlier run began to upload; beginning anew."]
+    assert books.reporter.infos == [
+        "app.bin: the file is not the one that an earlier run began to upload; starting over."
+    ]
 
 
 @pytest.mark.parametrize("days", [1, 3, 7])
@@ -118,11 +119,11 @@ def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, day
     upload = upload._replace(endpoint=upload.endpoint._replace(session_lifetime=timedelta(days=days)))
     kept(books, upload)
     books.now = NOW + days * 86400 - 60
-    assert books.open().find(upload) == ENTRY
-    assert not books.said
+    assert books.open().find(upload) == RECORD
+    assert not books.reporter.infos
     books.now += 120
-    assert books.open().find(upload) == ENTRY
-    assert books.said == ["app.bin: the session of an earlier run should have expired by now."]
+    assert books.open().find(upload) == RECORD
+    assert books.reporter.infos == ["app.bin: the session of an earlier run should have expired by now."]
 
 
 @pytest.mark.parametrize("jump", [-3600.0, -10 * 365 * 86400.0])
@@ -130,7 +131,7 @@ def test_a_clock_that_went_back_loses_nothing(books: Books, upload: Upload, jump
     """An entry that is younger than nothing is asked about at the server, who knows."""
     kept(books, upload)
     books.now += jump
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
 
 
 def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> None:
@@ -139,17 +140,17 @@ def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> N
     books.now += 3 * 365 * 86400
     journal = books.open()
     assert journal.find(upload) is None
-    journal.save(upload, ENTRY)
-    assert journal.find(upload) == ENTRY
+    journal.save(upload, RECORD)
+    assert journal.find(upload) == RECORD
 
 
 def test_a_finished_session_rests_until_its_run_has_ended(books: Books, upload: Upload) -> None:
     """Between the end of an upload and the end of its run the entry stays without its lock; then nothing is left."""
     journal = books.open()
-    journal.save(upload, ENTRY)
-    journal.rest(upload)
+    journal.save(upload, RECORD)
+    journal.unlock(upload)
     assert [path.suffix for path in books.files()] == [".sealed"]
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
     books.open().drop(upload)
     assert not books.files()
 
@@ -167,7 +168,7 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
     third = books.open()
     assert third.recall("edit") is None
     third.remember("edit", "three")
-    assert not books.warnings + books.said
+    assert not books.reporter.warnings + books.reporter.infos
 
 
 # --- whom it tells nothing ------------------------------------------------------------------------------------------
@@ -179,17 +180,17 @@ def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key:
     kept(books, upload)
     stranger = books.open(key, account)
     assert stranger.find(upload) is None
-    assert len(books.warnings) == 1
-    assert "another account" in books.warnings[0]
-    stranger.save(upload, replace(ENTRY, uri="https://things.googleapis.com/mine"))
+    assert len(books.reporter.warnings) == 1
+    assert "another account" in books.reporter.warnings[0]
+    stranger.save(upload, replace(RECORD, uri="https://things.googleapis.com/mine"))
     stranger.close()
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
 
 
 def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
     """Neither the content nor the name of any file tells the session, the file, the method or the account."""
     journal = books.open(account="me@example.com")
-    journal.save(upload, ENTRY)
+    journal.save(upload, RECORD)
     journal.remember("edit:com.example.app", "42")
     seen = b"".join(path.name.encode() + b"\n" + path.read_bytes() for path in books.files())
     for word in (b"secret", b"googleapis", b"app.bin", b"example", b"things", b"uri", b"created", b"edit"):
@@ -200,7 +201,7 @@ def test_files_and_folder_are_for_the_owner_alone(books: Books, upload: Upload) 
     """Mode 0600 for every file and 0700 for the folder, whatever the umask."""
     before = os.umask(0)
     try:
-        books.open().save(upload, ENTRY)
+        books.open().save(upload, RECORD)
     finally:
         os.umask(before)
     assert {stat.S_IMODE(path.stat().st_mode) for path in books.files()} == {0o600}
@@ -224,12 +225,12 @@ def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     other.remember("note", None)
     for content in (*bits(whole), whole[:-1], whole[:12], b"", b"{}", os.urandom(200_000), foreign):
         path.write_bytes(content)
-        books.warnings.clear()
+        books.reporter.warnings.clear()
         assert books.open().find(upload) is None
-        assert books.warnings
-        assert "secret" not in str(books.warnings)
+        assert books.reporter.warnings
+        assert "secret" not in str(books.reporter.warnings)
     path.write_bytes(whole)
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
 
 
 @pytest.mark.parametrize("suffix", ["sealed", "lock"])
@@ -254,7 +255,7 @@ def test_what_somebody_planted_leads_nowhere(
     journal = books.open()
     found = journal.find(upload)
     assert found is None or (suffix, plant) == ("lock", "pipe")  # a pipe can be locked like a file
-    journal.save(upload, ENTRY)
+    journal.save(upload, RECORD)
     assert victim.read_text() == "untouched"
 
 
@@ -265,14 +266,14 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     """While one process works on an entry another begins anew, says so, and disturbs nothing; after it it may."""
     kept(books, upload)
     first = books.open()
-    assert first.find(upload) == ENTRY
+    assert first.find(upload) == RECORD
     second = books.open()
     assert second.find(upload) is None
-    assert books.said == ["Another run works on the same upload at this moment; this one goes on for itself."]
-    second.save(upload, replace(ENTRY, uri="https://things.googleapis.com/second"))
+    assert books.reporter.infos == ["Another run is working on the same upload; this one does not share its session."]
+    second.save(upload, replace(RECORD, uri="https://things.googleapis.com/second"))
     second.drop(upload)
     first.close()
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
 
 
 def test_the_lock_ends_with_the_process(books: Books, upload: Upload) -> None:
@@ -291,20 +292,20 @@ def test_the_lock_ends_with_the_process(books: Books, upload: Upload) -> None:
         assert books.open().find(upload) is None
         child.kill()
         child.wait()
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
 
 
 def test_a_lock_file_that_was_replaced_locks_nothing(books: Books, upload: Upload) -> None:
     """Runs that finish one after the other remove their lock files, and never are two of them inside at once."""
     for _ in range(50):
         first, second = books.open(), books.open()
-        first.save(upload, ENTRY)
-        second.save(upload, replace(ENTRY, granularity=1))
+        first.save(upload, RECORD)
+        second.save(upload, replace(RECORD, granularity=1))
         first.drop(upload)
         second.close()
     third = books.open()
-    third.save(upload, ENTRY)
-    assert third.find(upload) == ENTRY
+    third.save(upload, RECORD)
+    assert third.find(upload) == RECORD
     third.drop(upload)
     assert not books.files()
 
@@ -326,7 +327,7 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     books.now = NOW + 31 * 86400
     books.open()
     assert books.files() == [strange]
-    assert books.said == ["1 files of the state folder, older than any upload session lives, are removed."]
+    assert books.reporter.infos == ["Removed 1 file of the state folder, older than any upload session."]
 
 
 def descriptors() -> int:
@@ -339,8 +340,8 @@ def test_many_sessions_hold_no_descriptors(books: Books) -> None:
     before = descriptors()
     jobs = [Upload(ITEMS, in_memory(b"x", f"{number}"), "text/plain") for number in range(300)]
     for job in jobs:
-        journal.save(job, ENTRY)
-        journal.rest(job)
+        journal.save(job, RECORD)
+        journal.unlock(job)
     assert descriptors() <= before  # what earlier tests left may be collected meanwhile
     for job in jobs:
         journal.drop(job)
@@ -352,13 +353,13 @@ def test_a_folder_that_can_not_be_made_costs_one_warning(tmp_path: Path, upload:
     (tmp_path / "file").touch()
     books = Books(tmp_path / "file" / "state")
     journal = books.open()
-    journal.save(upload, ENTRY)
+    journal.save(upload, RECORD)
     journal.remember("edit", "1")
     assert (journal.find(upload), journal.recall("edit")) == (None, None)
     journal.drop(upload)
     journal.remember("edit", None)
-    assert len(books.warnings) == 1
-    assert "Set `state-dir`" in books.warnings[0]
+    assert len(books.reporter.warnings) == 1
+    assert "Set `state-dir`" in books.reporter.warnings[0]
 
 
 @pytest.fixture
@@ -387,15 +388,15 @@ def test_a_full_disk_costs_one_warning_and_no_entry(small_disk: Path, upload: Up
         except OSError:
             pass
     journal = books.open()
-    journal.save(upload, replace(ENTRY, granularity=1))
-    assert len(books.warnings) == 1
+    journal.save(upload, replace(RECORD, granularity=1))
+    assert len(books.reporter.warnings) == 1
     assert not books.files(".new")
     journal.close()
-    assert books.open().find(upload) == ENTRY
+    assert books.open().find(upload) == RECORD
     filler.unlink()
     journal = books.open()
-    journal.save(upload, replace(ENTRY, granularity=2))
-    assert journal.find(upload) == replace(ENTRY, granularity=2)
+    journal.save(upload, replace(RECORD, granularity=2))
+    assert journal.find(upload) == replace(RECORD, granularity=2)
 
 
 def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) -> None:
@@ -407,9 +408,9 @@ def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) ->
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     journal = books.open()
     assert journal.find(upload) is None
-    journal.save(upload, ENTRY)
+    journal.save(upload, RECORD)
     journal.drop(upload)
-    assert len(books.warnings) == 1
+    assert len(books.reporter.warnings) == 1
 
 
 # --- through the entrypoint -----------------------------------------------------------------------------------------
@@ -468,7 +469,7 @@ CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
     "rebuilt": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)), "content is not"),
     "longer": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)), "not the one"),
     "same mtime": (lambda job: rewrite(job, 8), "content is not"),
-    "expired at the server": (expire, "the session is gone; beginning again with a new one"),
+    "expired at the server": (expire, "the session is gone; starting over in a new one"),
 }
 
 
@@ -582,4 +583,4 @@ def test_a_cut_journal_of_a_shared_cache_harms_nobody(job: Job) -> None:
     (state_folder(job) / ("0" * 40 + ".sealed")).write_bytes(b"\xff" * 1000)
     ended = job.run(DRIVE)
     assert (ended.code, ended.outputs["resumed"]) == (0, "false"), ended.log
-    assert "left aside" in ended.log
+    assert "ignored" in ended.log

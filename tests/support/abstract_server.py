@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 
 from uploader.http.messages import Broken, Response
 from uploader.protocol.session import (
-    Ask,
     Cancel,
+    Cancelled,
     Completed,
-    Ended,
     Event,
-    Lost,
     Move,
     OffsetUnknown,
+    QueryOffset,
     Send,
+    SessionLost,
     Start,
     Started,
     Stored,
@@ -61,10 +61,10 @@ class Server:
                 return self._start(fault)
             case Send():
                 return self._send(move, fault)
-            case Ask():
+            case QueryOffset():
                 return self._ask(fault)
             case Cancel():
-                return replace(self, open=False), Ended()
+                return replace(self, open=False), Cancelled()
 
     def _start(self, fault: str) -> tuple[Server, Event]:
         if fault in ("error before", "error after", "break before", "break after"):
@@ -77,7 +77,7 @@ class Server:
         if self.finals:
             return self, Completed(Response(200))
         if fault == "lost" or not self.open:
-            return replace(self, open=False, stored=0), Lost(fault)
+            return replace(self, open=False, stored=0), SessionLost(fault)
         span = move.span
         if span.start > self.stored:
             return replace(self, holes=self.holes + 1), OffsetUnknown("a hole", Response(503))
@@ -98,7 +98,7 @@ class Server:
 
     def _status(self, fault: str) -> tuple[Server, Event]:
         if fault == "silent":
-            return self, OffsetUnknown(fault, Response(308), polite=True)
+            return self, OffsetUnknown(fault, Response(308), server_ok=True)
         if fault == "beyond":
             return self, Stored(self.size + 7)
         if fault == "early":
@@ -114,5 +114,5 @@ class Server:
         if self.finals:
             return self, Completed(Response(200))
         if fault == "lost" or not self.open:
-            return replace(self, open=False, stored=0), Lost(fault)
+            return replace(self, open=False, stored=0), SessionLost(fault)
         return self._status("none" if fault == "silent" else fault)

@@ -10,7 +10,7 @@ from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
-from uploader.services.base import Batch, Flow, Outcome, Prepared, Publish, Step, Upload
+from uploader.services.base import Batch, Outcome, Prepared, Step, Upload
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -72,19 +72,6 @@ def run(
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome, steps
-
-
-def published(flow: Flow, *answers: Any) -> Mapping[str, str]:
-    """The outputs that a flow had made known when it ended with an error."""
-    known: Mapping[str, str] = {}
-    step = next(flow)
-    try:
-        for reply in (*answers, None):
-            known = step.outputs if isinstance(step, Publish) else known
-            step = flow.send(reply)
-    except Exception:  # noqa: BLE001 - whatever ends it, this asks only what was known by then
-        return known
-    return known
 
 
 def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileResult:

@@ -48,7 +48,7 @@ class Command:
 
 
 def where(folder: Path, kind: str, **facts: Any) -> Any:
-    """The facts that a voice reads of its platform, with real files in `folder`."""
+    """The facts that a reporter reads of its platform, with real files in `folder`."""
     files = {
         "output_file": folder / "output",
         "summary_file": folder / "summary",

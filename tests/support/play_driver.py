@@ -124,6 +124,8 @@ class Engine:
                 self.journal[step.name] = value
             case Publish():
                 self.outputs |= step.outputs
+                if step.ids:
+                    self.outputs |= {"id": step.ids[0], "ids": ",".join(step.ids)}
 
     def _call(self, step: Call) -> Any:
         try:

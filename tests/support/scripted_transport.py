@@ -15,7 +15,7 @@ Answer: TypeAlias = "bytes | Callable[[socket.socket], None]"
 
 
 @dataclass
-class ReleaseJob:
+class ReceivedRequest:
     """One request as it came."""
 
     line: str
@@ -33,10 +33,10 @@ class ReleaseJob:
 
 @dataclass
 class Script:
-    """The answers in their order; `{url}` in one stands for the server's own root. `asked` is what came."""
+    """The answers in their order; `{url}` in one stands for the server's own root. `requests` is what came."""
 
     answers: list[Answer]
-    asked: list[ReleaseJob] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     url: str = ""
 
     def serve(self, connection: socket.socket) -> None:
@@ -44,8 +44,8 @@ class Script:
         line, *rest = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (one.partition(":") for one in rest)}
         length = int(headers.get("content-length", "0"))
-        asked = ReleaseJob(line, headers, body)
-        self.asked.append(asked)
+        request = ReceivedRequest(line, headers, body)
+        self.requests.append(request)
         if not self.answers:
             connection.sendall(raw_server.answer(500, b"the script is over", "Connection: close"))
             return
@@ -53,18 +53,18 @@ class Script:
         if callable(answer):
             answer(connection)
             return
-        while len(asked.body) < length:
+        while len(request.body) < length:
             part = connection.recv(1 << 20)
             if not part:
                 return
-            asked.body += part
+            request.body += part
         connection.sendall(answer.replace(b"{url}", self.url.encode()))
 
     def lines(self) -> list[str]:
         """Method and what the request says of its place, for each request: `PUT bytes 0-9/10`, `POST query`."""
         return [
             f"{one.method} {one.headers.get('content-range') or one.headers.get('x-goog-upload-command') or ''}".strip()
-            for one in self.asked
+            for one in self.requests
         ]
 
 

@@ -1,4 +1,4 @@
-"""Everything around one upload that a test wants to hold in its hand: clock, token, journal, voice, and the real rest.
+"""Everything around one upload that a test wants to control: clock, token, journal and reporter; the rest is real.
 
 The transport, the transfer and the protocol are the program's own, over real sockets; only time and credentials are
 made up, so that a wait of a minute is written down instead of slept.
@@ -20,7 +20,7 @@ from uploader.http.client import HttpClient, Transport
 from uploader.results import FileResult
 from uploader.retrier import RetryPolicy
 from uploader.services.base import Dialect, Endpoint, Flow, Outcome, Upload
-from uploader.state.journal import Entry, Journal, NoJournal
+from uploader.state.journal import Journal, SessionRecord
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
@@ -75,17 +75,17 @@ class FakeLogin:
         return self._emulator.token(CLOUD) if self._emulator else f"token-{self.renewals}"
 
 
-class MemoryJournal(NoJournal):
+class MemoryJournal(Journal):
     """A journal that two runs of a test share."""
 
     def __init__(self) -> None:
-        self.entries: dict[Artifact, Entry] = {}
+        self.entries: dict[Artifact, SessionRecord] = {}
 
-    def find(self, job: Upload) -> Entry | None:
+    def find(self, job: Upload) -> SessionRecord | None:
         return self.entries.get(job.artifact)
 
-    def save(self, job: Upload, entry: Entry) -> None:
-        self.entries[job.artifact] = entry
+    def save(self, job: Upload, record: SessionRecord) -> None:
+        self.entries[job.artifact] = record
 
     def drop(self, job: Upload) -> None:
         self.entries.pop(job.artifact, None)
@@ -108,8 +108,8 @@ class Line:
 
 
 @dataclass
-class RecordingVoice:
-    """A voice that remembers. `hook` is told of every progress, from inside the upload."""
+class RecordingReporter:
+    """A reporter that remembers. `hook` is told of every progress, from inside the upload."""
 
     hook: Callable[[int], None] = lambda _: None
     infos: list[str] = field(default_factory=list)
@@ -121,9 +121,6 @@ class RecordingVoice:
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
-
-    def debug(self, text: str) -> None:
-        self.infos.append(text)
 
     def progress(self, label: str, total: int | None, start: int = 0) -> Line:
         del label, total, start
@@ -150,26 +147,26 @@ class Bench:
         self.emulator = server if isinstance(server, Emulator) else None
         self.time = FakeTime()
         self.login = FakeLogin(self.emulator)
-        self.voice = RecordingVoice()
-        self.stop = Cancellation()
+        self.reporter = RecordingReporter()
+        self.cancellation = Cancellation()
         root = server.url if isinstance(server, Emulator) else server
         settings = TransferSettings(root, protocol, chunk, stall_timeout=stall, finalize_timeout=finalize)
-        policy = RetryPolicy(self.time.clock(), self.stop, max_retries, retry_deadline)
-        self.wire = ApiClient(transport or HttpClient(direct=True), self.login, policy, settings)
-        self.driver = Engine(self.wire, settings, journal or NoJournal(), self.voice)
+        policy = RetryPolicy(self.time.clock(), self.cancellation, max_retries, retry_deadline)
+        self.client = ApiClient(transport or HttpClient(direct=True), self.login, policy, settings)
+        self.engine = Engine(self.client, settings, journal or Journal(), self.reporter)
 
     def send(self, job: Upload) -> FileResult:
-        """Uploads one file through the driver; a failure stands in the result."""
+        """Uploads one file through the engine; a failure stands in the result."""
 
         def flow() -> Flow:
             yield job
             return Outcome("done")
 
         try:
-            self.driver.run(flow())
+            self.engine.run(flow())
         except UploaderError:
-            assert self.driver.record.results
-        return self.driver.record.results[-1]
+            assert self.engine.record.results
+        return self.engine.record.results[-1]
 
     @property
     def naps(self) -> list[float]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from uploader.http.messages import Headers, Response, Span
-from uploader.protocol.session import Ask, Cancel, Move, Send, Start
+from uploader.protocol.session import Cancel, Move, QueryOffset, Send, Start
 
 NUMBERS = st.integers(0, 10**20).map(str)
 RANGES = st.builds("{}{}-{}".format, st.sampled_from(["", "bytes=", "bytes = ", "items="]), NUMBERS, NUMBERS)
@@ -25,7 +25,7 @@ STATUSES = st.one_of(st.integers(100, 599), st.sampled_from([200, 201, 308, 401,
 MOVES: st.SearchStrategy[Move] = st.sampled_from(
     [
         Start(),
-        Ask(),
+        QueryOffset(),
         Cancel(),
         Send(Span(0, 10), final=False),
         Send(Span(0, 10), final=True),

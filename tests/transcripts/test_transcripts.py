@@ -19,7 +19,7 @@ from tests.support.transcripts import Exchange, Message, Transcript, names, read
 from uploader.http.messages import Broken, Headers, Request, Response, Span
 from uploader.protocol import content_range, goog_upload, single_request
 from uploader.protocol.media import Media
-from uploader.protocol.session import Ask, Cancel, Completed, Event, Move, Send, Session, Start, Started, Stored
+from uploader.protocol.session import Cancel, Completed, Event, Move, QueryOffset, Send, Session, Start, Started, Stored
 
 SIZE = 2_000_000
 FILLER = bytes(range(251)) * (SIZE // 251 + 1)
@@ -53,7 +53,7 @@ def move_of(words: list[str]) -> Move:
     kind, *rest = words
     if kind == "Send":
         return Send(Span(int(rest[0]), int(rest[1])), final=rest[2] == "final")
-    moves: dict[str, Move] = {"Start": Start(), "Ask": Ask(), "Cancel": Cancel()}
+    moves: dict[str, Move] = {"Start": Start(), "QueryOffset": QueryOffset(), "Cancel": Cancel()}
     return moves[kind]
 
 

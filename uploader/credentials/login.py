@@ -109,7 +109,6 @@ class Login:
                 self._renewed()
 
     def _renewed(self) -> google_auth.Token:
-        self._policy.begin()
         retrier = self._policy.retrier(self._report)
         while True:
             self._policy.cancellation.check()

@@ -63,7 +63,10 @@ class Headers:
     def get(self, name: str) -> str | None:
         """The value of a header, stripped; None when it is absent."""
         wanted = name.lower()
-        return next((value for key, value in self.items if key == wanted), None)
+        for key, value in self.items:
+            if key == wanted:
+                return value
+        return None
 
 
 @dataclass(frozen=True, slots=True)

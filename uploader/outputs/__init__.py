@@ -9,15 +9,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from uploader.outputs.reporter import Reporter
+from uploader.inputs import Platform
+from uploader.outputs.console_reporter import ConsoleReporter
+from uploader.outputs.github_reporter import GitHubReporter
+from uploader.outputs.gitlab_reporter import GitLabReporter
+from uploader.outputs.log_reporter import LogReporter
 from uploader.redaction import Redactor
 
-if TYPE_CHECKING:
-    from uploader.inputs import Platform
-
-__all__ = ["Reporter", "make_reporter"]
+__all__ = ["LogReporter", "make_reporter"]
 
 
 def make_reporter(
@@ -28,21 +29,15 @@ def make_reporter(
     redactor: Redactor | None = None,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
-) -> Reporter:
+) -> LogReporter:
     """The reporter for this platform. `clock` measures (seconds), `now` tells the time of day (seconds since 1970).
 
-    The streams are the process's own unless given; the redactor learns from `Reporter.mask` and may be shared.
+    The streams are the process's own unless given; the redactor learns from `LogReporter.mask` and may be shared.
     """
     out, err = stdout or sys.stdout, stderr or sys.stderr
-    knowing = redactor or Redactor()
+    redactor = redactor or Redactor()
     if platform.kind == "github":
-        from uploader.outputs.github import GitHub  # each run needs one reporter only
-
-        return GitHub(platform, out, knowing, clock)
+        return GitHubReporter(platform, out, redactor, clock)
     if platform.kind == "gitlab":
-        from uploader.outputs.gitlab import GitLab
-
-        return GitLab(platform, out, knowing, clock, now)
-    from uploader.outputs.console import Console
-
-    return Console(platform, out, err, knowing, clock)
+        return GitLabReporter(platform, out, redactor, clock, now)
+    return ConsoleReporter(platform, out, err, redactor, clock)

@@ -1,7 +1,7 @@
 """The files that a run leaves for other programs: whole or not at all, never through a link that somebody planted.
 
 Every function here raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the
-voice turns that into one line.
+reporter turns that into one line.
 """
 
 from __future__ import annotations

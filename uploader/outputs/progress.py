@@ -1,4 +1,4 @@
-"""How an upload's progress is told: lines now and then in a log, one moving bar on a terminal, never both.
+"""How an upload's progress is shown: lines now and then in a log, one moving bar on a terminal, never both.
 
 What is shown only grows. A server that stored less than was sent takes the offset back: that is said once, in words,
 and the display waits until the upload has caught up.
@@ -9,30 +9,20 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, TextIO
 
-from uploader.results import size
+from uploader.text import format_size
 
-TENTHS: Final = 10
-SILENCE: Final = 30.0  # seconds after which a line is due although less than a tenth was sent
-PACE: Final = 1.0  # seconds that pass between two lines at least, however fast the upload is
-
-
-class Progress(Protocol):
-    """Follows one upload; may be called from any thread."""
-
-    def to(self, offset: int) -> None:
-        """The server has, or was sent, everything before byte `offset`."""
-
-    def done(self, ok: bool) -> None:
-        """The upload has ended, well or not; further calls change nothing."""
+_TENTHS: Final = 10
+_MAX_SILENCE: Final = 30.0  # seconds after which a line is due although less than a tenth was sent
+_MIN_INTERVAL: Final = 1.0  # seconds that pass between two lines at least, however fast the upload is
 
 
-class _Steps:
-    """What both ways of telling share: an offset that only grows, one end, one lock."""
+class _ProgressDisplay:
+    """What both displays share: an offset that only grows, one end, one lock."""
 
-    def __init__(self, say: Callable[[str], None], label: str, total: int | None, start: int) -> None:
-        self._say = say
+    def __init__(self, log: Callable[[str], None], label: str, total: int | None, start: int) -> None:
+        self._log = log
         self._label = label
         self._total = total
         self._start = self._last = self._top = start
@@ -40,18 +30,19 @@ class _Steps:
         self._lock = threading.Lock()
 
     def to(self, offset: int) -> None:
-        """See `Progress.to`."""
+        """See `reporting.Progress.to`."""
         with self._lock:
             if self._ended:
                 return
             if offset < self._last:
-                self._say(f"{self._label}: {size(offset)} of {size(self._last)} were stored, the rest goes again")
+                stored = f"{format_size(offset)} of {format_size(self._last)}"
+                self._log(f"{self._label}: {stored} were stored; the rest is sent again")
             self._last = offset
             self._top = max(self._top, offset)
             self._show()
 
     def done(self, ok: bool) -> None:
-        """See `Progress.done`."""
+        """See `reporting.Progress.done`."""
         with self._lock:
             if not self._ended:
                 self._ended = True
@@ -59,8 +50,8 @@ class _Steps:
 
     def _stopped(self) -> str:
         """What was sent, which need not have been stored."""
-        whole = "" if self._total is None else f" of {size(self._total)}"
-        return f"{self._label}: stopped, {size(self._top)}{whole} had been sent"
+        whole = "" if self._total is None else f" of {format_size(self._total)}"
+        return f"{self._label}: stopped, {format_size(self._top)}{whole} had been sent"
 
     def _show(self) -> None:
         raise NotImplementedError
@@ -69,56 +60,59 @@ class _Steps:
         raise NotImplementedError
 
 
-class Lines(_Steps):
+class ProgressLines(_ProgressDisplay):
     """A line at every tenth or every half minute, at most one a second, and one at the end."""
 
     def __init__(
-        self, say: Callable[[str], None], label: str, total: int | None, start: int, clock: Callable[[], float]
+        self, log: Callable[[str], None], label: str, total: int | None, start: int, clock: Callable[[], float]
     ) -> None:
-        super().__init__(say, label, total, start)
+        super().__init__(log, label, total, start)
         self._clock = clock
         self._began = self._said = clock()
         self._tenth = self._tenths()
 
     def _show(self) -> None:
         silent = self._clock() - self._said
-        if silent < PACE or (self._tenths() == self._tenth and silent < SILENCE):
+        if silent < _MIN_INTERVAL or (self._tenths() == self._tenth and silent < _MAX_SILENCE):
             return
         self._said += silent
         self._tenth = self._tenths()
-        self._say(f"{self._label}: {self._where()}, {self._speed()}")
+        self._log(f"{self._label}: {self._where()}, {self._speed()}")
 
     def _end(self, ok: bool) -> None:
         if ok:
             seconds = self._clock() - self._began
-            self._say(f"{self._label}: {size(self._top)} in {seconds:.1f} s, {self._speed()}")
+            self._log(f"{self._label}: {format_size(self._top)} in {seconds:.1f} s, {self._speed()}")
         else:
-            self._say(self._stopped())
+            self._log(self._stopped())
 
     def _tenths(self) -> int:
-        return TENTHS * self._top // self._total if self._total else 0
+        return _TENTHS * self._top // self._total if self._total else 0
 
     def _where(self) -> str:
         if not self._total:
-            return size(self._top)
-        return f"{100 * self._top // self._total} %, {size(self._top)} of {size(self._total)}"
+            return format_size(self._top)
+        return f"{100 * self._top // self._total} %, {format_size(self._top)} of {format_size(self._total)}"
 
     def _speed(self) -> str:
         return speed(self._top - self._start, self._clock() - self._began)
 
 
-class Bar(_Steps):
+class ProgressBar(_ProgressDisplay):
     """A tqdm bar. Where the stream is no terminal after all, tqdm itself stays silent (`disable=None`)."""
 
-    def __init__(self, say: Callable[[str], None], label: str, total: int | None, start: int, stream: Any) -> None:
-        super().__init__(say, label, total, start)
-        from tqdm import tqdm  # only a terminal needs it, and start-up counts
-
-        tqdm.monitor_interval = 0  # no thread of its own: the transfer reports often enough
-        self._bar = tqdm(
+    def __init__(self, log: Callable[[str], None], label: str, total: int | None, start: int, stream: Any) -> None:
+        super().__init__(log, label, total, start)
+        self._bar = _tqdm()(
             total=total, initial=start, desc=label, file=stream, disable=None,
             unit="B", unit_scale=True, unit_divisor=1024, dynamic_ncols=True, leave=True,
         )  # fmt: skip
+
+    @staticmethod
+    def write_above(text: str, stream: TextIO) -> None:
+        """Writes `text` where bars are shown: they are taken away and drawn again below it."""
+        _tqdm().write(text, file=stream, end="")
+        stream.flush()
 
     def _show(self) -> None:
         with contextlib.suppress(OSError):  # a terminal that went away must not end the run
@@ -128,9 +122,16 @@ class Bar(_Steps):
         with contextlib.suppress(OSError):
             self._bar.close()
         if not ok:
-            self._say(self._stopped())
+            self._log(self._stopped())
+
+
+def _tqdm() -> Any:
+    from tqdm import tqdm  # only a terminal needs it, and start-up counts
+
+    tqdm.monitor_interval = 0  # no thread of its own: the transfer reports often enough
+    return tqdm
 
 
 def speed(count: int, seconds: float) -> str:
     """Bytes over seconds as people read it; no time at all has no speed."""
-    return f"{size(count / seconds)}/s" if seconds > 0 else "at once"
+    return f"{format_size(count / seconds)}/s" if seconds > 0 else "at once"

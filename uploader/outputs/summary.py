@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from uploader.errors import UploaderError, sentence
+from uploader.errors import UploaderError
 from uploader.outputs.markdown import code, link, table, text
 from uploader.outputs.progress import speed
 from uploader.outputs.timeline import timeline
 from uploader.redaction import Redactor
-from uploader.results import FileResult, size
+from uploader.results import FileResult
 from uploader.services.base import Section
+from uploader.text import format_size, sentence
 
 LIMIT: Final = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 CELL: Final = 300  # characters of outside text in one cell
@@ -86,8 +87,8 @@ class _Page:
         error = self._report.error
         if error is None:
             return ""
-        told = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.cure))
-        lines = [f"> **{label}:** {self._text(sentence(words), SENTENCE)}<br>" for label, words in told if words]
+        parts = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.cure))
+        lines = [f"> **{label}:** {self._text(sentence(words), SENTENCE)}<br>" for label, words in parts if words]
         return "\n".join([*lines, *([""] if error.details else []), *self._bullets(error.details, "❌")])
 
     def _links(self) -> str:
@@ -116,7 +117,7 @@ class _Page:
         pace = speed(file.bytes_uploaded, file.seconds) if file.bytes_uploaded and math.isfinite(file.seconds) else ""
         return (
             self._code(file.path),
-            size(file.bytes),
+            format_size(file.bytes),
             self._code(str(name)),
             self._code(file.sha256[:12]),
             pace,
@@ -129,7 +130,7 @@ class _Page:
             return f"❌ {self._text(file.error)}"
         if file.reused:
             return "was there already"
-        return "sent" if file.resumed_from is None else f"sent, resumed at {size(file.resumed_from)}"
+        return "sent" if file.resumed_from is None else f"sent, resumed at {format_size(file.resumed_from)}"
 
     def _section(self, section: Section) -> str:
         rows = ([self._text(cell) for cell in row] for row in section.rows)

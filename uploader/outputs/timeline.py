@@ -13,7 +13,8 @@ from itertools import groupby
 from typing import Final
 
 from uploader.redaction import Redactor
-from uploader.results import FileResult, Moment, size
+from uploader.results import FileResult, Moment
+from uploader.text import format_size
 
 FILES: Final = 12  # more can't be seen at a glance
 MOMENTS: Final = 20  # of one file: its first and its last ones
@@ -45,7 +46,7 @@ def _eventfulness(file: FileResult) -> tuple[bool, int, float]:
 
 
 def _few(moments: Sequence[Moment]) -> Sequence[Moment]:
-    """What tells the story: requests in a row as one bar; where that is still too much, what went otherwise alone."""
+    """Requests in a row as one bar; where that is still too much, everything but the requests."""
     few = [moment for kind, group in groupby(moments, lambda moment: moment.kind) for moment in _merged(kind, group)]
     if len(few) > MOMENTS:
         few = [moment for moment in few if moment.kind != "sent"]
@@ -64,7 +65,7 @@ def _merged(kind: str, group: Iterable[Moment]) -> list[Moment]:
 
 def _task(moment: Moment, redactor: Redactor) -> str:
     """One line of the chart, from its beginning to its end in milliseconds since the run began."""
-    count = size(moment.bytes) if moment.bytes else ""
+    count = format_size(moment.bytes) if moment.bytes else ""
     words = _words(" ".join(filter(None, (moment.kind, count, redactor.one_line(moment.text, 60)))))
     begin = _milliseconds(moment.at)
     return f"    {words} :{_KINDS[moment.kind]}, {begin}, {begin + max(1, _milliseconds(moment.seconds))}"

@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from uploader.http.messages import Response
 from uploader.protocol.media import Media
-from uploader.protocol.retry import Verdict, verdict
+from uploader.protocol.retry import Verdict
 from uploader.protocol.session import (
-    Ask,
     Completed,
     Event,
-    Lost,
     Move,
     OffsetUnknown,
+    ProtocolViolated,
+    QueryOffset,
     Rejected,
+    SessionLost,
     Start,
     TokenRejected,
-    Violated,
 )
 
 
 def finished(move: Move, answer: Response, media: Media) -> Event:
     """The event for an answer that calls the upload complete: only with the resource, unless the service sends none."""
     if not answer.sent_whole:
-        return OffsetUnknown("the server called the upload finished before it was sent", answer, polite=True)
+        return OffsetUnknown("the server called the upload finished before it was sent", answer, server_ok=True)
     if media.empty_answer or answer.json() is not None:
         return Completed(answer)
-    if isinstance(move, Ask):
-        return Violated("the server calls the upload finished but does not return the resource that it made")
+    if isinstance(move, QueryOffset):
+        return ProtocolViolated("the server calls the upload finished but does not return the resource that it made")
     # The resource may have been lost on the way (a proxy, an early end): the offset query returns it again.
-    return OffsetUnknown("the answer to the finished upload is not the resource", answer, polite=True)
+    return OffsetUnknown("the answer to the finished upload is not the resource", answer, server_ok=True)
 
 
-def failed(move: Move, answer: Response) -> Event:
+def failed(move: Move, answer: Response, verdict: Verdict) -> Event:
     """The event for an answer that is no success. 404 and 410 mean a lost session, once there is one."""
-    match verdict(answer):
+    match verdict:
         case Verdict.RETRY:
             return OffsetUnknown(f"the server answered {answer.status}", answer)
         case Verdict.RENEW:
             return TokenRejected(answer)
         case Verdict.GONE if not isinstance(move, Start):
-            return Lost(f"the server answered {answer.status}: the session is gone")
+            return SessionLost(f"the server answered {answer.status}: the session is gone")
         case _ if 300 <= answer.status < 400:
-            return Violated(f"the server answered with a redirect ({answer.status}), which is never followed")
+            return ProtocolViolated(f"the server answered with a redirect ({answer.status}), which is never followed")
         case _:
             return Rejected(answer)

@@ -13,18 +13,18 @@ from uploader.protocol.answers import failed, finished
 from uploader.protocol.media import JSON_TYPE, Media, bare
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
-    Ask,
     Cancel,
-    Ended,
+    Cancelled,
     Event,
     Move,
     OffsetUnknown,
+    ProtocolViolated,
+    QueryOffset,
     Send,
     Session,
     Start,
     Started,
     Stored,
-    Violated,
 )
 
 # `Range: bytes=0-42`, and `Range: 0-42` without the unit: both are in Google's documents and mean the same.
@@ -38,8 +38,8 @@ def request(move: Move, session: Session, media: Media) -> Request:
             return _start(media)
         case Send():
             return _send(move, session, media)
-        case Ask():
-            # Without a declared size the question is `*/*`: asking with `*/N` can finish a stream too early.
+        case QueryOffset():
+            # Without a declared size the query is `*/*`: `*/N` could finish a stream too early.
             total = "*" if media.size is None else str(media.size)
             return bare("PUT", session.uri, ("Content-Range", f"bytes */{total}"))
         case Cancel():
@@ -72,33 +72,34 @@ def event(move: Move, answer: Response | Broken, media: Media) -> Event:
     if isinstance(answer, Broken):
         return OffsetUnknown(answer.why, answer)
     if isinstance(move, Cancel):
-        return Ended()  # 499 is the documented answer; whatever else comes, nothing more can be done
+        return Cancelled()  # 499 is the documented answer; whatever else comes, nothing more can be done
     if isinstance(move, Start):
         return _started(answer)
     if answer.status == 308:
         return _stored(move, answer)
-    if verdict(answer) is Verdict.SUCCESS:
-        return finished(move, answer, media)
-    return failed(move, answer)
+    decided = verdict(answer)
+    return finished(move, answer, media) if decided is Verdict.SUCCESS else failed(move, answer, decided)
 
 
 def _started(answer: Response) -> Event:
-    if verdict(answer) is not Verdict.SUCCESS:
-        return failed(Start(), answer)
+    decided = verdict(answer)
+    if decided is not Verdict.SUCCESS:
+        return failed(Start(), answer, decided)
     uri = answer.headers.get("location")
-    return Started(uri) if uri else Violated("the answer to the start of a session has no Location")
+    return Started(uri) if uri else ProtocolViolated("the answer to the start of a session has no Location")
 
 
 def _stored(move: Move, answer: Response) -> Event:
     # 308 is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
     value = answer.headers.get("range")
     if value is None:
-        asked = isinstance(move, Ask)
-        return Stored(0) if asked else OffsetUnknown("the server did not say what it stored", answer, polite=True)
+        if isinstance(move, QueryOffset):
+            return Stored(0)
+        return OffsetUnknown("the server did not say what it stored", answer, server_ok=True)
     match = _RANGE.fullmatch(value.strip())
     if not match:
-        return Violated(f"the Range of the answer can't be read: {value[:80]!r}")
+        return ProtocolViolated(f"the Range of the answer can't be read: {value[:80]!r}")
     first, last = int(match[1]), int(match[2])
     if first != 0:
-        return Violated(f"the server holds bytes {first} to {last}, which do not begin at 0")
+        return ProtocolViolated(f"the server holds bytes {first} to {last}, which do not begin at 0")
     return Stored(last + 1)

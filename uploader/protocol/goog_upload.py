@@ -14,20 +14,20 @@ from uploader.protocol.media import JSON_TYPE, Media, bare
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
-    Ask,
     Cancel,
-    Ended,
+    Cancelled,
     Event,
-    Lost,
     Move,
     OffsetUnknown,
+    ProtocolViolated,
+    QueryOffset,
     Rejected,
     Send,
     Session,
+    SessionLost,
     Start,
     Started,
     Stored,
-    Violated,
 )
 
 # Every header name of the dialect, in the documents' spelling; servers may use any case.
@@ -53,7 +53,7 @@ def request(move: Move, session: Session, media: Media) -> Request:
             return _start(media)
         case Send():
             return _send(move, session)
-        case Ask():
+        case QueryOffset():
             return bare("POST", session.uri, (COMMAND, "query"))
         case Cancel():
             return bare("POST", session.uri, (COMMAND, "cancel"))
@@ -81,7 +81,7 @@ def event(move: Move, answer: Response | Broken, media: Media) -> Event:
     if isinstance(answer, Broken):
         return OffsetUnknown(answer.why, answer)
     if isinstance(move, Cancel):
-        return Ended()
+        return Cancelled()
     status = (answer.headers.get(STATUS) or "").lower()
     if isinstance(move, Start):
         return _started(answer, status, media)
@@ -90,17 +90,18 @@ def event(move: Move, answer: Response | Broken, media: Media) -> Event:
         return Rejected(answer)  # terminal: this first error is the cause, whatever a later query may say
     if decided is Verdict.SUCCESS:
         return _accepted(move, answer, status, media)
-    return failed(move, answer)
+    return failed(move, answer, decided)
 
 
 def _started(answer: Response, status: str, media: Media) -> Event:
     if status in ("final", "cancelled"):
         return Rejected(answer)
-    if verdict(answer) is not Verdict.SUCCESS:
-        return failed(Start(), answer)
+    decided = verdict(answer)
+    if decided is not Verdict.SUCCESS:
+        return failed(Start(), answer, decided)
     uri = next((value for value in map(answer.headers.get, URLS) if value), None)
     if not uri:
-        return Violated(f"the answer to the start of a session has no {URLS[0]}")
+        return ProtocolViolated(f"the answer to the start of a session has no {URLS[0]}")
     return Started(_with_scheme(uri, media.url), _granularity(answer))
 
 
@@ -122,14 +123,14 @@ def _accepted(move: Move, answer: Response, status: str, media: Media) -> Event:
     if status == "final":
         return finished(move, answer, media)
     if status == "cancelled":
-        return Lost("the session was cancelled")
+        return SessionLost("the session was cancelled")
     if status != "active":
-        if isinstance(move, Ask):
-            return Violated(f"the answer to a query has no {STATUS}")
-        return OffsetUnknown(f"the answer has no {STATUS}", answer, polite=True)
+        if isinstance(move, QueryOffset):
+            return ProtocolViolated(f"the answer to a query has no {STATUS}")
+        return OffsetUnknown(f"the answer has no {STATUS}", answer, server_ok=True)
     value = answer.headers.get(SIZE_RECEIVED)
     if value is not None and _COUNT.fullmatch(value):
         return Stored(int(value))  # a count, hence the next offset; the documents' 42-then-43 is a slip
-    if value is not None or isinstance(move, Ask):
-        return Violated(f"the answer has no readable {SIZE_RECEIVED}")
-    return OffsetUnknown("the server did not say what it stored", answer, polite=True)
+    if value is not None or isinstance(move, QueryOffset):
+        return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")
+    return OffsetUnknown("the server did not say what it stored", answer, server_ok=True)

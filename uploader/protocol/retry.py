@@ -75,7 +75,7 @@ def backoff(attempt: int, fraction: float) -> float:
 def next_wait(
     spent: int, max_retries: int, *, time_left: float, fraction: float, asked: float | None = None
 ) -> float | None:
-    """Seconds to wait before the next attempt, the server's wish (`asked`) before our own schedule; None: stop.
+    """Seconds to wait before the next attempt: what the server `asked` for, or else our own schedule; None: stop.
 
     `spent` is how many waits were taken since the last progress, `max_retries` how many may be, `time_left` the seconds
     until the run's deadline, which no wait may reach.

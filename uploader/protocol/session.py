@@ -1,8 +1,47 @@
-"""The upload session as a state machine: a table of state, event and new state, and the arithmetic of offsets.
+"""The upload session as a state machine: a table of states and events, and the arithmetic of offsets.
 
-No input or output happens here, and no dialect is known. A dialect turns a move into a request and an answer into an
-event; the machine says what the event means and which move comes next. After anything doubtful the move is to ask
-for the offset, never to send again.
+Theory of operation
+-------------------
+
+A resumable upload is a conversation about one number: how many bytes of the file the server has stored. Only the server
+knows it. The client knows what it was told last (`Session.offset`) and how much it has handed to the network since
+(`Session.sent`); the truth lies between the two. Everything here follows from that.
+
+The machine does no input or output, and knows neither of the two dialects. One round goes like this: `next_move()` says
+what to do; the dialect (`content_range`, `goog_upload`) turns the move into a request; the caller sends it; the dialect
+turns the answer, or the lack of one, into an event; and `after(event)` gives the next session. A session is a frozen
+value, so that a test can try every event in every state and compare the results.
+
+States. NEW: there is no session on the server, so the move is `Start`. OFFSET_KNOWN: the server's last word is fresh,
+so the move is to `Send` from there. OFFSET_UNKNOWN: something was sent and its fate is in doubt, so the move is to
+`QueryOffset`. The other five are ends. The state alone decides the kind of move; there is no second way to ask "may I
+send now?".
+
+Why every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the bytes that were
+on their way: the server may have stored none, some, or all of them, or have finished the upload and made the resource.
+Sending again from the old offset would at best waste bandwidth and at worst put bytes in the wrong place, or finish an
+upload twice. A query is free of effects and settles the matter. So `OffsetUnknown` and `TokenRejected` lead to
+OFFSET_UNKNOWN whatever was sent, and no path in the table leads from there to a `Send` except through `Stored`. In NEW
+the same events lead back to NEW: a start that failed has stored nothing, and an orphaned session expires by itself.
+
+What the server says is checked against what it was given. An offset below 0 or beyond `sent`, or completion before
+everything was sent, is a `ProtocolViolated`, whatever the dialect made of it. An offset that goes back is accepted once
+in a session, because real servers lose their last block when a machine fails; a second time could become a loop. A lost
+session (404, 410) starts anew from byte 0, at most `MAX_RESTARTS` times for a file. With the caller's bound on waits
+without progress this makes every upload end; `tests/protocol/test_exhaustive.py` walks every sequence of up to six
+faults to show it.
+
+How much to send is `chunking`'s affair and changes no state.
+
+Known weak spots:
+
+- A server that lost bytes and calls the upload complete after all of it was sent is believed here. Only the digest
+  in the answer can tell; `transfer.upload` compares it where the service states one.
+- After `SessionLost` the machine starts anew even if everything had been sent. Whether the lost session had been
+  finished can't be known: for a method that must not take effect twice (a mail) the caller stops at that point instead.
+- `Started` in NEW after a start whose answer was lost leaves an empty session behind on the server, never a resource.
+- A stream's size is unknown until its end is read, so the span that `next_move()` names for it is an upper bound. The
+  caller reads ahead, tells the size with `with_size` when it sees the end, and asks for the move again.
 """
 
 from __future__ import annotations
@@ -12,22 +51,22 @@ from enum import Enum
 from typing import TypeAlias
 
 from uploader.http.messages import Broken, Response, Span
+from uploader.protocol.chunking import AUTO, AUTO_CHUNK, Chunking, rounded
 
-MOST_RESTARTS = 3  # new sessions for one file after the first was lost
+MAX_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
-AUTO_CHUNK = 8 * 1024 * 1024  # bytes: what `auto` falls back to after an interruption
 
 
 class State(Enum):
     """Where a session stands."""
 
     NEW = "no session yet"
-    KNOWN = "offset known"
-    UNSURE = "offset in doubt"
+    OFFSET_KNOWN = "offset known"
+    OFFSET_UNKNOWN = "offset unknown"
     COMPLETE = "complete"
     REFUSED = "refused"
-    BROKEN = "protocol broken"
-    EXHAUSTED = "lost too often"
+    VIOLATED = "protocol violated"
+    LOST_TOO_OFTEN = "lost too often"
     CANCELLED = "cancelled"
 
 
@@ -58,11 +97,11 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class OffsetUnknown:
-    """Nobody here knows what the server holds. `polite` when it answered properly, only without telling the offset."""
+    """What the server holds is in doubt; `server_ok` when it answered normally and only did not tell the offset."""
 
     why: str
     answer: Response | Broken | None = None
-    polite: bool = False
+    server_ok: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +112,7 @@ class TokenRejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class SessionLost:
     """The session is gone (404, 410): what was stored in it is lost."""
 
     why: str
@@ -81,24 +120,26 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The service said no for good."""
+    """The service refused, and would refuse again."""
 
     answer: Response
 
 
 @dataclass(frozen=True, slots=True)
-class Violated:
+class ProtocolViolated:
     """The answer is not one that the protocol allows."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The session was cancelled at our wish."""
+class Cancelled:
+    """The server was told to end the session."""
 
 
-Event: TypeAlias = Started | Stored | Completed | OffsetUnknown | TokenRejected | Lost | Rejected | Violated | Ended
+Event: TypeAlias = (
+    Started | Stored | Completed | OffsetUnknown | TokenRejected | SessionLost | Rejected | ProtocolViolated | Cancelled
+)
 
 # --- moves: what to do next -----------------------------------------------------------------------------------------
 
@@ -117,8 +158,8 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Ask for the offset."""
+class QueryOffset:
+    """QueryOffset for the offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,74 +167,30 @@ class Cancel:
     """End the session for good."""
 
 
-Move: TypeAlias = Start | Send | Ask | Cancel
+Move: TypeAlias = Start | Send | QueryOffset | Cancel
 
 # --- the table ------------------------------------------------------------------------------------------------------
 
-N, K, U = State.NEW, State.KNOWN, State.UNSURE
-
+_NEW, _KNOWN, _UNKNOWN = State.NEW, State.OFFSET_KNOWN, State.OFFSET_UNKNOWN
+_ENDS: dict[type[Event], State] = {
+    Rejected: State.REFUSED,
+    ProtocolViolated: State.VIOLATED,
+    Cancelled: State.CANCELLED,
+}
+_OPEN: dict[type[Event], State] = {
+    Stored: _KNOWN,
+    Completed: State.COMPLETE,
+    OffsetUnknown: _UNKNOWN,
+    TokenRejected: _UNKNOWN,
+    SessionLost: _NEW,  # LOST_TOO_OFTEN after `MAX_RESTARTS`
+    **_ENDS,
+}
 TRANSITIONS: dict[State, dict[type[Event], State]] = {
-    N: {
-        Started: K,
-        OffsetUnknown: N,
-        TokenRejected: N,
-        Rejected: State.REFUSED,
-        Violated: State.BROKEN,
-        Ended: State.CANCELLED,
-    },
-    K: {
-        Stored: K,
-        Completed: State.COMPLETE,
-        OffsetUnknown: U,
-        TokenRejected: U,
-        Lost: N,
-        Rejected: State.REFUSED,
-        Violated: State.BROKEN,
-        Ended: State.CANCELLED,
-    },
-    U: {
-        Stored: K,
-        Completed: State.COMPLETE,
-        OffsetUnknown: U,
-        TokenRejected: U,
-        Lost: N,
-        Rejected: State.REFUSED,
-        Violated: State.BROKEN,
-        Ended: State.CANCELLED,
-    },
+    _NEW: {Started: _KNOWN, OffsetUnknown: _NEW, TokenRejected: _NEW, **_ENDS},
+    _KNOWN: _OPEN,
+    _UNKNOWN: _OPEN,
 }
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
-
-
-def _rounded(wanted: int, granularity: int) -> int:
-    return max(wanted // granularity, 1) * granularity
-
-
-@dataclass(frozen=True, slots=True)
-class Chunking:
-    """How many bytes go into one request: a fixed number, or None for `auto`.
-
-    `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
-    chunks of 8 MiB that double with every success, so that a bad line loses little and a good one is not slowed down.
-    """
-
-    fixed: int | None = None
-    current: int | None = None
-
-    def length(self, granularity: int) -> int | None:
-        """Bytes for the next request, a multiple of `granularity` and at least one of it; None for the whole rest."""
-        wanted = self.fixed if self.fixed is not None else self.current
-        if wanted is None:
-            return None
-        return _rounded(wanted, granularity)
-
-    def after_interruption(self) -> Chunking:
-        """Careful again."""
-        return self if self.fixed is not None else replace(self, current=AUTO_CHUNK)
-
-    def after_success(self) -> Chunking:
-        """Bolder."""
-        return self if self.current is None else replace(self, current=self.current * 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,107 +202,94 @@ class Session:
     """
 
     size: int | None
-    chunking: Chunking = Chunking()
+    chunking: Chunking = AUTO
     state: State = State.NEW
     uri: str = ""
     granularity: int = DEFAULT_GRANULARITY
     offset: int = 0
     sent: int = 0
     restarts: int = 0
-    retreats: int = 0
+    rewinds: int = 0
     why: str = ""
     answer: Response | None = None
 
     @classmethod
     def resumed(cls, size: int, uri: str, granularity: int, chunking: Chunking) -> Session:
         """A session of an earlier run: everything may have been sent, and the first move is to ask."""
-        return cls(size, chunking, State.UNSURE, uri, granularity, sent=size)
+        return cls(size, chunking, State.OFFSET_UNKNOWN, uri, granularity, sent=size)
 
     @property
     def over(self) -> bool:
         """True when no further move exists."""
         return self.state not in TRANSITIONS
 
-    def move(self) -> Move:
-        """What to do next. For a stream the span's end is a wish: `Send.final` is settled when its end is seen."""
+    def next_move(self) -> Move:
+        """What to do next. For a stream the end of a `Send` is an upper bound; see the head of this file."""
         if self.state is State.NEW:
             return Start()
-        if self.state is State.UNSURE:
-            return Ask()
-        return self._send()
-
-    def _send(self) -> Send:
+        if self.state is State.OFFSET_UNKNOWN:
+            return QueryOffset()
         if self.size is None:
             # The end is not known, so every request needs one; it is held in memory, so a careful chunk never grows.
-            length = _rounded(self.chunking.fixed or AUTO_CHUNK, self.granularity)
+            length = rounded(self.chunking.fixed or AUTO_CHUNK, self.granularity)
             return Send(Span(self.offset, self.offset + length), final=False)
         wanted = self.chunking.length(self.granularity)
         stop = self.size if wanted is None else min(self.offset + wanted, self.size)
         return Send(Span(self.offset, stop), final=stop == self.size)
 
-    def sending(self, span: Span) -> Session:
-        """The session once bytes up to the end of `span` may have reached the server."""
-        return replace(self, sent=max(self.sent, span.stop))
-
     def with_size(self, size: int) -> Session:
         """The session once a stream's end was seen."""
         return replace(self, size=size)
 
-    def after(self, event: Event) -> Session:
-        """The session after an event. Raises `LookupError` for an event that the table does not know in this state."""
-        checked = self._checked(event)
+    def after(self, event: Event, sent: int = 0) -> Session:
+        """The session after an event; `sent` is the end of what the request that led to it may have brought there.
+
+        Raises `LookupError` for an event that the table does not know in this state.
+        """
+        sent = max(self.sent, sent)
+        if isinstance(event, (Stored, Completed)):
+            event = self._checked(event, sent)
         try:
-            state = TRANSITIONS[self.state][type(checked)]
+            state = TRANSITIONS[self.state][type(event)]
         except KeyError:
-            raise LookupError(f"{type(checked).__name__} can't happen with {self.state.value}") from None
-        return self._settled(checked, state)
-
-    def _checked(self, event: Event) -> Event:
-        """The event, or the violation that it really is: offsets and completion must fit what was sent."""
-        if isinstance(event, Stored):
-            if not 0 <= event.offset <= self.sent:
-                return Violated(f"the server claims {event.offset} bytes where {self.sent} were sent")
-            if event.offset < self.offset and self.retreats:
-                return Violated(f"the server's offset went back a second time, from {self.offset} to {event.offset}")
-        if isinstance(event, Completed) and (self.size is None or self.sent < self.size):
-            whole = "a stream that has not ended" if self.size is None else f"{self.size} bytes"
-            return Violated(f"the server calls the upload complete after {self.sent} of {whole}")
-        return event
-
-    def _settled(self, event: Event, state: State) -> Session:
+            raise LookupError(f"{type(event).__name__} can't happen with {self.state.value}") from None
         match event:
             case Started():
-                fresh = replace(self, uri=event.uri, granularity=event.granularity, offset=0, sent=0)
-                return replace(fresh, state=state, retreats=0)
+                return Session(self.size, self.chunking, state, event.uri, event.granularity, restarts=self.restarts)
             case Stored():
-                return self._stored(event.offset, state)
-            case Completed():
-                return replace(self, state=state, answer=event.answer)
-            case Lost() if self.restarts >= MOST_RESTARTS:
-                return replace(self, state=State.EXHAUSTED, why=event.why)
-            case Lost():
-                return replace(self, state=state, uri="", restarts=self.restarts + 1, why=event.why)
+                return self._stored(event.offset, sent, state)
+            case SessionLost() if self.restarts >= MAX_RESTARTS:
+                return replace(self, sent=sent, state=State.LOST_TOO_OFTEN, why=event.why)
+            case SessionLost():
+                return replace(self, sent=sent, state=state, uri="", restarts=self.restarts + 1, why=event.why)
             case OffsetUnknown():
                 chunking = self.chunking if self.state is State.NEW else self.chunking.after_interruption()
-                return replace(self, state=state, chunking=chunking, why=event.why)
-            case Rejected():
-                return replace(self, state=state, answer=event.answer)
-            case Violated():
-                return replace(self, state=state, why=event.why)
-            case _:
-                return replace(self, state=state)
+                return replace(self, sent=sent, state=state, chunking=chunking, why=event.why)
+            case Completed() | Rejected():
+                return replace(self, sent=sent, state=state, answer=event.answer)
+            case ProtocolViolated():
+                return replace(self, sent=sent, state=state, why=event.why)
+            case TokenRejected() | Cancelled():
+                return replace(self, sent=sent, state=state)
 
-    def _stored(self, offset: int, state: State) -> Session:
-        went_back = offset < self.offset
+    def _checked(self, event: Stored | Completed, sent: int) -> Event:
+        """The event, or the violation that it really is: offsets and completion must fit what was sent."""
+        if isinstance(event, Completed):
+            if self.size is not None and sent >= self.size:
+                return event
+            whole = "a stream that has not ended" if self.size is None else f"{self.size} bytes"
+            return ProtocolViolated(f"the server calls the upload complete after {sent} of {whole}")
+        if not 0 <= event.offset <= sent:
+            return ProtocolViolated(f"the server claims {event.offset} bytes where {sent} were sent")
+        if event.offset < self.offset and self.rewinds:
+            where = f"from {self.offset} to {event.offset}"
+            return ProtocolViolated(f"the server's offset went back a second time, {where}")
+        return event
+
+    def _stored(self, offset: int, sent: int, state: State) -> Session:
         chunking = self.chunking
-        if self.state is State.KNOWN:
+        if self.state is State.OFFSET_KNOWN:
             # Less than was sent is an interruption too: the whole rest, again and again, would have no bound.
-            chunking = chunking.after_success() if offset == self.sent else chunking.after_interruption()
-        return replace(
-            self,
-            state=state,
-            offset=offset,
-            sent=offset,
-            retreats=self.retreats + went_back,
-            chunking=chunking,
-        )
+            chunking = chunking.after_success() if offset == sent else chunking.after_interruption()
+        rewinds = self.rewinds + (offset < self.offset)
+        return replace(self, state=state, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)

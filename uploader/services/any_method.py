@@ -47,7 +47,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     for upload in uploads:
         batch_upload.check(upload, inputs, problems)
     problems.raise_if_any()
-    return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(uploads[0].endpoint, results))
+    return batch_upload.prepared(inputs, uploads)
 
 
 def _unknown(target: str) -> Problem:

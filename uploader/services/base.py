@@ -123,9 +123,14 @@ class Recall(NamedTuple):
 
 
 class Publish(NamedTuple):
-    """Make output values known as soon as they are true, so that they are written even if a later step fails."""
+    """Make output values known as soon as they are true, so that they are written even if a later step fails.
+
+    The outputs `id` and `ids` are made from the uploads' results; `ids` is for a service whose resource ids are others,
+    the first of them the value of `id`.
+    """
 
     outputs: Mapping[str, str]
+    ids: tuple[str, ...] = ()
 
 
 class Backoff(NamedTuple):

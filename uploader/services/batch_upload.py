@@ -13,11 +13,13 @@ from uploader.errors import ServiceError
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
-from uploader.results import FileResult, size
+from uploader.results import FileResult
 from uploader.services import media_types
-from uploader.services.base import Batch, Endpoint, Flow, Note, Outcome, Prepared, Publish, Upload
+from uploader.services.base import Batch, Flow, Note, Outcome, Prepared, Publish, Upload
+from uploader.text import format_size, plural
 
 Outputs: TypeAlias = Mapping[str, str]
+OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Outputs]
 
 SHOWN = 20  # files that the plan names one by one
 
@@ -31,10 +33,11 @@ def check(upload: Upload, inputs: Inputs, problems: Problems) -> None:
         problems.add("files", what, ", ".join(upload.endpoint.media_types))
 
 
-def prepared(
-    inputs: Inputs, uploads: tuple[Upload, ...], outputs: Callable[[tuple[FileResult, ...]], Outputs]
-) -> Prepared:
-    """What a target is that only sends files: the plan, and the flow or its rehearsal."""
+def prepared(inputs: Inputs, uploads: tuple[Upload, ...], outputs: OutputsOf = lambda _: {}) -> Prepared:
+    """What a target is that only sends files: the plan, and the flow or its rehearsal.
+
+    `outputs` makes the output values that only this target has.
+    """
 
     def flow() -> Flow:
         return rehearse(uploads) if inputs.dry_run else send(uploads, inputs.target, outputs)
@@ -50,7 +53,7 @@ def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
 
 def describe(upload: Upload) -> str:
     """One line of the plan: what goes where."""
-    length = "a stream" if upload.artifact.size is None else size(upload.artifact.size)
+    length = "a stream" if upload.artifact.size is None else format_size(upload.artifact.size)
     return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
 
 
@@ -62,7 +65,7 @@ def rehearse(uploads: tuple[Upload, ...]) -> Flow:
     return Outcome("Dry run: every check passed, nothing was sent.")
 
 
-def send(uploads: tuple[Upload, ...], target: str, outputs: Callable[[tuple[FileResult, ...]], Outputs]) -> Flow:
+def send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
     """Sends all files, however many of them fail, then raises the first failure."""
     results: tuple[FileResult, ...] = yield Batch(uploads)
     values = {name: value for name, value in outputs(results).items() if value}
@@ -72,18 +75,7 @@ def send(uploads: tuple[Upload, ...], target: str, outputs: Callable[[tuple[File
             raise result.failure
         if result.error:
             raise ServiceError(result.error)
-    return Outcome(f"{many(len(results), 'file')} sent to {target}.", values)
-
-
-def many(count: int, what: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
-def ids(endpoint: Endpoint, results: tuple[FileResult, ...]) -> dict[str, str]:
-    """The outputs `id` (of the first file) and `ids` (of all that have one, in the order of the files)."""
-    found = [endpoint.identify(result.resource) for result in results]
-    return {"id": found[0] if found else "", "ids": ",".join(name for name in found if name)}
+    return Outcome(f"{plural(len(results), 'file')} sent to {target}.", values)
 
 
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:

@@ -64,8 +64,6 @@ def _outputs(results: tuple[FileResult, ...]) -> batch_upload.Outputs:
 
     links = values("downloadUrl")
     return {
-        "id": links[0],
-        "ids": ",".join(filter(None, links)),
         "download-url": links[0],
         "download-urls": ",".join(filter(None, links)),
         "certificate-fingerprint": values("certificateFingerprint")[0],

@@ -41,7 +41,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
             what = f"{upload.artifact.name} is not a zip file, or its end is missing."
             problems.add("files", what, "a whole zip file")
     problems.raise_if_any()
-    return batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(ENDPOINT, results))
+    return batch_upload.prepared(inputs, uploads)
 
 
 def _is_whole_zip(file: Artifact) -> bool:

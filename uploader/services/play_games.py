@@ -14,7 +14,7 @@ from uploader.inputs import Inputs
 from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
-from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Upload
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
 _DEPRECATED = "Google has deprecated image uploads to Play Games and is removing them; use the Play Console instead."
@@ -37,7 +37,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
             problems.add("files", what, "an image file")
         batch_upload.check(upload, inputs, problems)
     problems.raise_if_any()
-    made = batch_upload.prepared(inputs, uploads, lambda results: batch_upload.ids(endpoint, results))
+    made = batch_upload.prepared(inputs, uploads)
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
     return made._replace(warnings=(_DEPRECATED,), flow=flow)
 
@@ -63,13 +63,9 @@ def _flow(upload: Upload) -> Flow:
     except Refused as error:
         _explain(error)
         raise
-    values = batch_upload.ids(upload.endpoint, (result,))
-    yield Publish(values)
     url = result.resource.get("url")
     links = (("Image", url),) if isinstance(url, str) else ()
-    return Outcome(
-        f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", values, links
-    )
+    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
 
 
 def _explain(error: Refused) -> None:

@@ -1,7 +1,7 @@
 """Upload sessions that outlive a process: kept before their first byte, found again by the next run of the same job.
 
 A session URI is a bearer secret, and CI caches are shared: what is kept is sealed under a key derived from the
-credential (see `safe`).
+credential (see `sealed_store`).
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from uploader.reporting import Reporter
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What is needed to go on with a session: its URI, the granularity of its chunks in bytes, digests of the file.
+class SessionRecord:
+    """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
-    `sample` is `Source.sample()`: what the file began and ended with when the session was begun. A run that ended in
-    good order adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `same_file` is false
-    when the file is another one today, as after a fresh checkout: then only its bytes can tell.
+    `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. A run that was not
+    killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `same_file` is false when
+    the file is another one today, as after a fresh checkout: then only its bytes can tell.
     """
 
     uri: str
@@ -35,17 +36,17 @@ class Entry:
     same_file: bool = True
 
 
-class Journal(Protocol):
-    """Where unfinished sessions and a service's own notes are kept."""
+class Journal:
+    """Where unfinished sessions and a service's own notes are kept: nowhere, unless a subclass has a place for them."""
 
-    def find(self, job: Upload) -> Entry | None:
+    def find(self, job: Upload) -> SessionRecord | None:
         """The session that an earlier run began for the same file and method, if it can still live."""
 
-    def save(self, job: Upload, entry: Entry) -> None:
+    def save(self, job: Upload, record: SessionRecord) -> None:
         """Keeps a session, before its first byte is sent."""
 
-    def rest(self, job: Upload) -> None:
-        """Lets go of a session that is finished, and keeps it: a run that has to be repeated finds it done."""
+    def unlock(self, job: Upload) -> None:
+        """Unlocks a session that is finished, and keeps it: a run that has to be repeated finds it done."""
 
     def drop(self, job: Upload) -> None:
         """Forgets a session that is lost, or finished together with its run."""
@@ -57,94 +58,66 @@ class Journal(Protocol):
         """Keeps a value under a name; None forgets it."""
 
 
-class NoJournal:
-    """Keeps nothing: where no lasting secret could seal it."""
-
-    def find(self, job: Upload) -> Entry | None:
-        """Never finds anything."""
-
-    def save(self, job: Upload, entry: Entry) -> None:
-        """Does nothing."""
-
-    def rest(self, job: Upload) -> None:
-        """Does nothing."""
-
-    def drop(self, job: Upload) -> None:
-        """Does nothing."""
-
-    def recall(self, name: str) -> str | None:
-        """Never finds anything."""
-
-    def remember(self, name: str, value: str | None) -> None:
-        """Does nothing."""
-
-
-class FileJournal:
+class FileJournal(Journal):
     """One sealed file for each unfinished session and each note, locked while a run works on it.
 
-    `seal_key` is any lasting secret, `account` whose uploads these are (and where), `wall` the time in seconds since
-    the epoch. Trouble with the disk never ends a run: it is told through `warn`, once; `say` tells why a session that
-    was kept is not continued.
+    `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `wall_clock` is
+    the time in seconds since the epoch. An error of the disk never ends a run: the reporter warns of it, once; and it
+    says why a session that was kept is not continued.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        seal_key: bytes,
-        account: str,
-        wall: Callable[[], float],
-        warn: Callable[[str], None],
-        say: Callable[[str], None] | None = None,
+        self, folder: Path, seal_key: bytes, account: str, wall_clock: Callable[[], float], reporter: Reporter
     ) -> None:
         key = hmac.new(seal_key, b"uploader journal v2\0" + account.encode(), hashlib.sha256).digest()
-        self._safe = SealedStore(folder, key, wall, warn, say or warn)
-        self._wall = wall
-        self._say = say or warn
+        self._store = SealedStore(folder, key, wall_clock, reporter)
+        self._wall_clock = wall_clock
+        self._reporter = reporter
 
-    def find(self, job: Upload) -> Entry | None:
+    def find(self, job: Upload) -> SessionRecord | None:
         """See `Journal.find`."""
-        found = self._safe.read(self._safe.name(_job_key(job)))
+        found = self._store.read(self._store.name(_job_key(job)))
         if found is None:
             return None
         name = job.artifact.name
         same_file = found.get("file") == _file_key(job)
         if not (same_file or (found["prefix"] and found["file"][0] == job.artifact.size)):
-            self._say(f"{name}: the file is not the one that an earlier run began to upload; beginning anew.")
+            self._reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
             return None
         # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
-        if self._wall() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds():
-            self._say(f"{name}: the session of an earlier run should have expired by now.")
-        known = {field.name: found[field.name] for field in fields(Entry) if field.name != "same_file"}
-        return Entry(**known, same_file=same_file)
+        if self._wall_clock() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds():
+            self._reporter.info(f"{name}: the session of an earlier run should have expired by now.")
+        known = {field.name: found[field.name] for field in fields(SessionRecord) if field.name != "same_file"}
+        return SessionRecord(**known, same_file=same_file)
 
-    def save(self, job: Upload, entry: Entry) -> None:
+    def save(self, job: Upload, record: SessionRecord) -> None:
         """See `Journal.save`."""
-        self._safe.write(self._safe.name(_job_key(job)), {**asdict(entry), "file": _file_key(job)})
+        self._store.write(self._store.name(_job_key(job)), {**asdict(record), "file": _file_key(job)})
 
-    def rest(self, job: Upload) -> None:
-        """See `Journal.rest`."""
-        self._safe.unlock(self._safe.name(_job_key(job)))
+    def unlock(self, job: Upload) -> None:
+        """See `Journal.unlock`."""
+        self._store.unlock(self._store.name(_job_key(job)))
 
     def drop(self, job: Upload) -> None:
         """See `Journal.drop`."""
-        self._safe.remove(self._safe.name(_job_key(job)))
+        self._store.remove(self._store.name(_job_key(job)))
 
     def recall(self, name: str) -> str | None:
         """See `Journal.recall`."""
-        found = self._safe.read(self._safe.name(f"note:{name}"))
+        found = self._store.read(self._store.name(f"note:{name}"))
         value = found.get("value") if found else None
         return value if isinstance(value, str) else None
 
     def remember(self, name: str, value: str | None) -> None:
         """See `Journal.remember`."""
         if value is None:
-            self._safe.remove(self._safe.name(f"note:{name}"))
+            self._store.remove(self._store.name(f"note:{name}"))
         else:
-            self._safe.write(self._safe.name(f"note:{name}"), {"value": value})
+            self._store.write(self._store.name(f"note:{name}"), {"value": value})
 
     def close(self) -> None:
-        """Lets go of everything; what is unfinished stays for the next run."""
-        self._safe.close()
+        """Unlocks everything; what is unfinished stays for the next run."""
+        self._store.close()
 
 
 def _job_key(job: Upload) -> str:

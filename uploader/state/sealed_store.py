@@ -1,8 +1,8 @@
 """A folder of small sealed values: whoever has the key can read them, whoever holds the lock may change them.
 
-Values are sealed with AES-GCM under file names that are keyed hashes; what can't be opened is left aside with a
-warning, never trusted. A run that works on a value holds the lock beside it, which ends with the process, whatever ends
-that. Trouble with the disk never ends a run: it is told once.
+Values are sealed with AES-GCM under file names that are keyed hashes; what can't be opened is ignored with a warning,
+never trusted. A run that works on a value holds the lock beside it, which ends with the process, whatever ends that.
+Trouble with the disk never ends a run: it is reported once.
 """
 
 from __future__ import annotations
@@ -19,28 +19,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-_OLDEST = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
-_LARGEST = 64 * 1024  # bytes; no entry comes near it
-_MOST = 1000  # files of a state folder that are looked at; more than one run leaves
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from uploader.reporting import Reporter
+from uploader.text import plural
+
+_MAX_AGE = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
+_MAX_BYTES = 64 * 1024  # bytes; no value comes near it
+_MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
 
 
 class SealedStore:
-    """Sealed values by name. `wall` is the time in seconds since the epoch; `warn` and `say` tell people."""
+    """Sealed values by name. `wall_clock` is the time in seconds since the epoch."""
 
-    def __init__(
-        self,
-        folder: Path,
-        key: bytes,
-        wall: Callable[[], float],
-        warn: Callable[[str], None],
-        say: Callable[[str], None],
-    ) -> None:
+    def __init__(self, folder: Path, key: bytes, wall_clock: Callable[[], float], reporter: Reporter) -> None:
         self._folder = folder
         self._key = key
-        self._wall = wall
-        self._warn = warn
-        self._say = say
+        self._wall_clock = wall_clock
+        self._reporter = reporter
         self._warned = False
         self._locks: dict[str, int | None] = {}  # by name: the lock's descriptor, None where another run has it
         self._prepare()
@@ -50,7 +48,7 @@ class SealedStore:
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()[:40]
 
     def close(self) -> None:
-        """Lets go of everything; what is unfinished stays for the next run."""
+        """Unlocks everything; the values stay for the next run."""
         while self._locks:
             lock = self._locks.popitem()[1]
             if lock is not None:
@@ -59,27 +57,29 @@ class SealedStore:
     __del__ = close
 
     def _prepare(self) -> None:
-        """Makes the folder, removes what no run can need any more, and tells of what this one can't open."""
-        strange = outlived = 0
+        """Makes the folder, removes what no run can still need, and warns of what this one can't open."""
+        unreadable = expired = 0
         with self._tolerant():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for path, _ in zip(self._folder.iterdir(), range(_MOST), strict=False):
-                if self._outlived(path):
+            for path, _ in zip(self._folder.iterdir(), range(_MAX_FILES), strict=False):
+                if self._expired(path):
                     self._clear(path)
-                    outlived += path.suffix == ".sealed"
+                    expired += path.suffix == ".sealed"
                 elif path.suffix == ".sealed":
-                    strange += self._load(path.stem) is None
-        if outlived:
-            self._say(f"{outlived} files of the state folder, older than any upload session lives, are removed.")
-        if strange:
-            self._warn(
+                    unreadable += self._load(path.stem) is None
+        if expired:
+            self._reporter.info(
+                f"Removed {plural(expired, 'file')} of the state folder, older than any upload session."
+            )
+        if unreadable:
+            self._reporter.warning(
                 f"The state folder holds what another account, credential or endpoint left unfinished, or what is "
-                f"damaged ({strange} of its files can't be opened); it is left aside."
+                f"damaged ({unreadable} of its files can't be opened); it is ignored."
             )
 
-    def _outlived(self, path: Path) -> bool:
+    def _expired(self, path: Path) -> bool:
         try:
-            return path.suffix in (".sealed", ".lock", ".new") and self._wall() - path.lstat().st_mtime > _OLDEST
+            return path.suffix in (".sealed", ".lock", ".new") and self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
         except OSError:  # another run was quicker
             return False
 
@@ -95,34 +95,34 @@ class SealedStore:
         return self._folder / f"{name}.{suffix}"
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """The entry, locked before it is read: until then another run might finish it."""
+        """The value, locked before it is read: until then another run might finish it."""
         if not os.path.lexists(self._path(name)) or not self._lock(name):
             return None
         found = self._load(name)
         if found is None and os.path.lexists(self._path(name)):
-            self._warn("A journal entry could not be opened and is left aside; the upload begins anew.")
+            self._reporter.warning("A file of the state folder can't be opened and is ignored; the upload starts over.")
         return found
 
     def _load(self, name: str) -> dict[str, Any] | None:
-        """The content of an entry; None when it is gone, or is none that this account sealed."""
+        """A value; None when it is gone, or was not sealed with this key."""
         sealed = b""
         with self._tolerant(), suppress(FileNotFoundError):
             descriptor = os.open(self._path(name), os.O_RDONLY | _OWN_FILE)
             with open(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    sealed = file.read(_LARGEST)
+                    sealed = file.read(_MAX_BYTES)
         return self._open(sealed, name) if sealed else None
 
     def write(self, name: str, value: dict[str, Any]) -> None:
         """Keeps a value, whole or not at all."""
         if not self._lock(name):
-            return  # the other run's entry stays; this run goes on without one
+            return  # the value of the other run stays
         temporary = self._path(f"{name}.{secrets.token_hex(4)}", "new")
         try:
             with self._tolerant():
                 descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN_FILE, 0o600)
                 with open(descriptor, "wb") as file:
-                    file.write(self._seal({**value, "created": self._wall()}, name))
+                    file.write(self._seal({**value, "created": self._wall_clock()}, name))
                     file.flush()
                     os.fsync(descriptor)
                 temporary.replace(self._path(name))
@@ -131,7 +131,7 @@ class SealedStore:
                 temporary.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """Forgets a value and lets go of it."""
+        """Removes a value and unlocks it."""
         if self._lock(name):
             with self._tolerant():
                 self._path(name).unlink(missing_ok=True)
@@ -139,25 +139,25 @@ class SealedStore:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Trouble with the disk is told once, and goes no further."""
+        """Reports an error of the disk once, and goes on without."""
         try:
             yield
         except OSError as error:
             if not self._warned:
                 self._warned = True
-                self._warn(
+                self._reporter.warning(
                     f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
                     "Set `state-dir` to a folder that can be written."
                 )
 
     def _lock(self, name: str) -> bool:
-        """Whether this run has the entry for itself."""
+        """Whether this run holds the lock, taken now if it is free."""
         if name not in self._locks:
             with self._tolerant():
-                self._locks[name] = self._taken(name)
+                self._locks[name] = self._acquire(name)
         return self._locks.get(name) is not None
 
-    def _taken(self, name: str) -> int | None:
+    def _acquire(self, name: str) -> int | None:
         path = self._path(name, "lock")
         while True:
             lock = os.open(path, os.O_RDWR | os.O_CREAT | _OWN_FILE, 0o600)
@@ -168,7 +168,7 @@ class SealedStore:
                     return lock
             except BlockingIOError:
                 os.close(lock)
-                self._say("Another run works on the same upload at this moment; this one goes on for itself.")
+                self._reporter.info("Another run is working on the same upload; this one does not share its session.")
                 return None
             except OSError:
                 os.close(lock)
@@ -176,7 +176,7 @@ class SealedStore:
             os.close(lock)
 
     def unlock(self, name: str) -> None:
-        """Lets go of a value, which stays."""
+        """Unlocks a value, which stays."""
         lock = self._locks.pop(name, None)
         if lock is not None:
             with suppress(OSError):
@@ -185,22 +185,15 @@ class SealedStore:
 
     def _seal(self, value: dict[str, Any], name: str) -> bytes:
         nonce = secrets.token_bytes(12)
-        sealed: bytes = self._cipher().encrypt(nonce, json.dumps(value).encode(), name.encode())
+        sealed: bytes = AESGCM(self._key).encrypt(nonce, json.dumps(value).encode(), name.encode())
         return nonce + sealed
 
     def _open(self, sealed: bytes, name: str) -> dict[str, Any] | None:
-        from cryptography.exceptions import InvalidTag  # loaded late: most runs find no entry
-
         try:
-            value: dict[str, Any] = json.loads(self._cipher().decrypt(sealed[:12], sealed[12:], name.encode()))
+            value: dict[str, Any] = json.loads(AESGCM(self._key).decrypt(sealed[:12], sealed[12:], name.encode()))
         except (InvalidTag, ValueError):
             return None
         return value
-
-    def _cipher(self) -> Any:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # loaded late: see above
-
-        return AESGCM(self._key)
 
 
 def _inode(path: Path) -> int | None:

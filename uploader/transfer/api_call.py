@@ -1,21 +1,21 @@
-"""One JSON call to an API, repeated where that does no harm."""
+"""One JSON call to an API, repeated where a second effect is impossible or does no harm."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
 from uploader.errors import AnswerLost, ProtocolError
 from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.media import JSON_TYPE
+from uploader.reporting import Reporter
 from uploader.services.base import Call
-from uploader.transfer.api_client import ApiClient, why
+from uploader.transfer.api_client import ApiClient, failure_of
 from uploader.transfer.file_transfer import own_bytes
 
 
-def call(step: Call, wire: ApiClient, say: Callable[[str], None]) -> Any:
+def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     """The decoded JSON answer of a call ({} when it is empty).
 
     Raises `Refused` in the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
@@ -23,28 +23,28 @@ def call(step: Call, wire: ApiClient, say: Callable[[str], None]) -> Any:
     an answer that is no JSON.
     """
     what = step.what or f"{step.method} {step.path}"
-    request = _request(step, wire)
-    answer = wire.answer(
+    request = _request(step, client)
+    answer = client.request_with_retries(
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
-        lambda: wire.exchange(request, own_bytes(request), final=not step.repeatable, path=step.path),
-        wire.policy.retrier(lambda wait: say(f"{what}: {wait}")),
+        lambda: client.exchange(request, own_bytes(request), final=not step.repeatable, path=step.path),
+        client.policy.retrier(lambda wait: reporter.info(f"{what}: {wait}")),
         what,
-        may_repeat=lambda answer: _harmless(step, answer),
+        may_repeat=lambda answer: _may_repeat(step, answer),
         lost=lambda answer: _lost(answer, what),
         retry_on=step.retry_on,
     )
     return _decoded(answer, what)
 
 
-def _request(step: Call, wire: ApiClient) -> Request:
+def _request(step: Call, client: ApiClient) -> Request:
     query = f"?{urlencode(step.query)}" if step.query else ""
-    url = wire.url(step.root, step.path) + query
+    url = client.url(step.root, step.path) + query
     if step.json is None:
         return Request(step.method, url)
     return Request(step.method, url, (("Content-Type", JSON_TYPE),), Body(json.dumps(step.json).encode()))
 
 
-def _harmless(step: Call, answer: Response | Broken) -> bool:
+def _may_repeat(step: Call, answer: Response | Broken) -> bool:
     """Whether the call may be sent again: 408, 429 and rate limits turn it away before any effect, a 5xx may not."""
     if step.repeatable or not answer.sent_whole:
         return True
@@ -53,9 +53,9 @@ def _harmless(step: Call, answer: Response | Broken) -> bool:
 
 def _lost(answer: Response | Broken, what: str) -> AnswerLost:
     return AnswerLost(
-        f"Whether {what} was carried out is not known: {why(answer)}.",
+        f"Whether {what} was carried out is not known: {failure_of(answer)}.",
         cause="The answer was lost on the way, or the service failed after it had begun.",
-        cure="It was not repeated, because it must not happen twice. Look at its effect before you run again.",
+        cure="It was not repeated, because it must not happen twice. Check its effect before you run again.",
     )
 
 

@@ -1,4 +1,4 @@
-"""One request of a run, with what every request needs: the token ahead of time, limits, and the right host."""
+"""Sends the requests of a run to an API: with its token, its limits and, where a repeat does no harm, its retries."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.retrier import Retrier, RetryPolicy
 
-# Headers that say how far an upload is, and hold no secret.
-_TELLING = (
+# Headers that tell how far an upload is, and hold no secret.
+_LOGGED_HEADERS = (
     "content-range",
     "range",
     "retry-after",
@@ -49,7 +49,7 @@ class TransferSettings:
 
 
 class ApiClient:
-    """Sends requests for a whole run; may be used from several threads. `debug` hears of each, where it is wanted."""
+    """Sends requests for a whole run; may be used from several threads. `debug` logs each of them."""
 
     def __init__(
         self,
@@ -69,15 +69,6 @@ class ApiClient:
         """The address of a path of an API, or of the same path under the endpoint that was given."""
         return (self._settings.root or root).rstrip("/") + path
 
-    def check(self, uri: str, endpoint: str) -> None:
-        """Raises `ForeignHost` for a session URI to which the bearer token must not travel."""
-        if not trusted(uri, endpoint):
-            raise ForeignHost(
-                "The server named a session URI on a host that is neither its own nor a Google API host over https.",
-                cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-                cure="Nothing was sent there. Look at `api-endpoint` and at the proxy settings of this machine.",
-            )
-
     def exchange(
         self, request: Request, blocks: Iterable[Block], *, final: bool = False, path: str = ""
     ) -> Response | Broken:
@@ -88,14 +79,13 @@ class ApiClient:
             request = request._replace(headers=(*request.headers, header))
         token = self._tokens.token()
         self.policy.cancellation.check()
-        self.policy.begin()
         began = self.policy.clock.monotonic()
         try:
             answer: Response | Broken = self._transport.send(request, blocks, token, self._settings.limits(final=final))
         except ConnectionBroke as error:
             answer = error.broken
         if self._debug:
-            self._debug(f"{_exchange(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
+            self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
         self.policy.cancellation.check()
         return answer
 
@@ -105,7 +95,7 @@ class ApiClient:
             raise refusal(answer, "the request")
         self._tokens.renew()
 
-    def answer(
+    def request_with_retries(
         self,
         attempt: Callable[[], Response | Broken],
         retrier: Retrier,
@@ -131,34 +121,44 @@ class ApiClient:
                 cause = retry_on(error) if retry_on and isinstance(error, Refused) else ""
                 if not cause:
                     raise error
-                retrier.wait(words(error), cause=cause)
+                retrier.wait(as_reason(error), cause=cause)
             elif not may_repeat(answer):
                 raise lost(answer)
             elif isinstance(answer, Response) and decided is Verdict.RENEW:
                 self.renew(retrier, answer)
             else:
-                retrier.wait(why(answer), answer)
+                retrier.wait(failure_of(answer), answer)
 
 
-def words(error: UploaderError) -> str:
+def require_trusted(uri: str, endpoint: str) -> None:
+    """Raises `ForeignHost` for a session URI to which the bearer token must not travel."""
+    if not trusted(uri, endpoint):
+        raise ForeignHost(
+            "The server named a session URI on a host that is neither its own nor a Google API host over https.",
+            cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
+            cure="Nothing was sent there. Check `api-endpoint` and the proxy settings of this machine.",
+        )
+
+
+def as_reason(error: UploaderError) -> str:
     """A refusal as the middle of a sentence, in the service's own words."""
     return error.what[:1].lower() + error.what[1:].rstrip(".")
 
 
-def why(answer: Response | Broken) -> str:
+def failure_of(answer: Response | Broken) -> str:
     """What went wrong, as the middle of a sentence."""
     return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
 
 
-def _exchange(request: Request, path: str, answer: Response | Broken) -> str:
+def _describe(request: Request, path: str, answer: Response | Broken) -> str:
     """One request and its answer, for who looks for a fault."""
-    asked = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _TELLING)
-    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {len(request.body)} bytes{asked}"
+    sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
+    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {len(request.body)} bytes{sent_headers}"
     if isinstance(answer, Broken):
         return f"{sent} -> {answer.why}"
-    found = ((name, answer.headers.get(name)) for name in _TELLING)
-    told = "".join(f", {name}: {value[:100]}" for name, value in found if value)
-    return f"{sent} -> {answer.status}, {len(answer.body)} bytes{told}"
+    found = ((name, answer.headers.get(name)) for name in _LOGGED_HEADERS)
+    received = "".join(f", {name}: {value[:100]}" for name, value in found if value)
+    return f"{sent} -> {answer.status}, {len(answer.body)} bytes{received}"
 
 
 def refusal(answer: Response, what: str) -> UploaderError:

@@ -6,75 +6,20 @@ import hashlib
 import io
 import itertools
 import os
-import queue
-import threading
 from collections.abc import Iterator
 
 from uploader.errors import IntegrityError
 from uploader.files.artifacts import Artifact, difference
 from uploader.http.messages import Block, Span
+from uploader.transfer.hashing import MAX_BEHIND, Hasher
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
-_BEHIND = 5  # blocks that may wait for their digest, or be in the middle of it; fewer make the threads take turns
-_BUFFERS = _BEHIND + 2  # those, one that is sent and one that is read; fresh memory each time would cost as much again
+_BUFFERS = MAX_BEHIND + 2  # one is sent, one is read; fresh memory each time would cost as much again
 _SAMPLE = 512 * 1024  # bytes
 _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
 
 
-class Digester:
-    """Digests on a second core while the first one sends: hashlib releases the interpreter's lock."""
-
-    def __init__(self, algorithms: tuple[str, ...], *, overlap: bool) -> None:
-        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
-        self._blocks: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
-        self._places: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        if overlap:
-            for _ in range(_BEHIND):
-                self._places.put(None)
-            self._thread = threading.Thread(target=self._work, daemon=True)
-            self._thread.start()
-
-    def so_far(self) -> str:
-        """The sha256 of everything that was taken until now, in hex."""
-        if self._thread:
-            for _ in range(_BEHIND):  # with every place in hand, nothing waits and nothing is being digested
-                self._places.get()
-            for _ in range(_BEHIND):
-                self._places.put(None)
-        return self._hashes["sha256"].hexdigest()
-
-    def update(self, block: Block) -> None:
-        """Takes the next bytes; waits when the digest is too far behind, so that no buffer is needed twice."""
-        if self._thread:
-            self._places.get()
-            self._blocks.put(block)
-        else:
-            self._update(block)
-
-    def finish(self) -> dict[str, str]:
-        """The digests in hex, by algorithm. No update may follow."""
-        self.close()
-        return {name: digest.hexdigest() for name, digest in self._hashes.items()}
-
-    def close(self) -> None:
-        """Ends the second thread, if there is one."""
-        if self._thread:
-            self._blocks.put(None)
-            self._thread.join()
-            self._thread = None
-
-    def _work(self) -> None:
-        while (block := self._blocks.get()) is not None:
-            self._update(block)
-            self._places.put(None)
-
-    def _update(self, block: Block) -> None:
-        for digest in self._hashes.values():
-            digest.update(block)
-
-
-class Source:
+class FileSource:
     """A file, or content held in memory, from which any span can be read again.
 
     Digests follow what is really sent: each byte goes into them the first time it is read. Use as a context manager.
@@ -85,16 +30,16 @@ class Source:
         self.size: int | None = artifact.size
         self._artifact = artifact
         self._path = artifact.path
-        self._digested = 0
-        self._digester = Digester(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
+        self._hashed = 0
+        self._hasher = Hasher(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
         self._file = self._open()
         self._opened = self._ctime()
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> FileSource:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._digester.close()
+        self._hasher.close()
         self._file.close()
 
     def sample(self) -> str:
@@ -111,33 +56,33 @@ class Source:
 
     def prefix(self) -> tuple[int, str]:
         """How many bytes were read for sending so far, and their sha256."""
-        return self._digested, self._digester.so_far()
+        return self._hashed, self._hasher.sha256_so_far()
 
     def begins_with(self, length: int, sha256: str) -> bool:
         """Whether the first `length` bytes are those that an earlier run sent."""
-        self._catch_up(length)
+        self._hash_up_to(length)
         return self.prefix() == (length, sha256)
 
-    def settle(self, span: Span) -> tuple[Span, bool]:
+    def available(self, span: Span) -> tuple[Span, bool]:
         """The part of `span` that exists, and whether the content ends with it."""
         assert self.size is not None
         return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
 
     def blocks(self, span: Span) -> Iterator[Block]:
         """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one that was found."""
-        self._catch_up(span.start)
+        self._hash_up_to(span.start)
         position = span.start
         for block in self._read(span):
-            fresh = block[self._digested - position :] if position < self._digested else block
+            fresh = block[self._hashed - position :] if position < self._hashed else block
             if fresh:
-                self._digester.update(fresh)
-                self._digested += len(fresh)
+                self._hasher.update(fresh)
+                self._hashed += len(fresh)
             position += len(block)
             if position == self.size:
-                self._confirm()
+                self._confirm_unchanged()
             yield block
 
-    def _confirm(self) -> None:
+    def _confirm_unchanged(self) -> None:
         """Before the last block leaves: a file that was touched without a trace in its mtime is read once more.
 
         Rewriting in place and setting mtime back still moves ctime, which nobody can set; so do harmless things (chmod,
@@ -145,7 +90,7 @@ class Source:
         """
         if self._ctime() == self._opened:
             return
-        if self.digest("sha256") != self._digester.finish()["sha256"]:
+        if self.digest("sha256") != self._hasher.finish()["sha256"]:
             raise _changed(self._artifact, "it was rewritten in place")
         self._opened = self._ctime()
 
@@ -155,8 +100,8 @@ class Source:
     def digests(self) -> dict[str, str]:
         """The sha256 of the whole content, of which the last bytes have just been sent."""
         assert self.size is not None
-        self._catch_up(self.size)
-        return self._digester.finish()
+        self._hash_up_to(self.size)
+        return self._hasher.finish()
 
     def digest(self, algorithm: str) -> str:
         """Another digest of the whole content, for services that state no sha256; reads it once more."""
@@ -166,12 +111,12 @@ class Source:
             extra.update(block)
         return extra.hexdigest()
 
-    def _catch_up(self, offset: int) -> None:
+    def _hash_up_to(self, offset: int) -> None:
         """Digests what an earlier run sent, so that the digest is that of the whole content."""
-        if self._digested < offset:
-            for block in self._read(Span(self._digested, offset)):
-                self._digester.update(block)
-            self._digested = offset
+        if self._hashed < offset:
+            for block in self._read(Span(self._hashed, offset)):
+                self._hasher.update(block)
+            self._hashed = offset
 
     def _read(self, span: Span) -> Iterator[memoryview]:
         buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, len(span)))) for _ in range(_BUFFERS))
@@ -216,7 +161,7 @@ class Source:
 
 def sha256(artifact: Artifact) -> str:
     """The sha256 of a file, read once. Raises `IntegrityError` when it changes meanwhile."""
-    with Source(artifact) as source:
+    with FileSource(artifact) as source:
         return source.digests()["sha256"]
 
 
@@ -224,5 +169,5 @@ def _changed(artifact: Artifact, how: str) -> IntegrityError:
     return IntegrityError(
         f"{artifact.name} changed during the upload: {how}.",
         cause="Something else still writes to it, often a build step or a second job in the same workspace.",
-        cure="Let the build finish before this step. Nothing was published from the mixture.",
+        cure="Let the build finish before this step. Nothing was published from a file that changed.",
     )

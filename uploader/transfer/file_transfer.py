@@ -1,34 +1,22 @@
-"""One file's bytes going out: each request is made, timed and counted here, whichever way the upload goes."""
+"""The transfer of one file: every request that carries its bytes is sent, timed and counted here."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from uploader.errors import ProtocolError
 from uploader.http.messages import Block, Broken, Request, Response, Span
 from uploader.protocol.media import Media
+from uploader.reporting import Progress, Reporter
 from uploader.results import Moment
 from uploader.retrier import Wait
 from uploader.services.base import Upload
 from uploader.transfer.api_client import ApiClient
-from uploader.transfer.file_source import Source
-from uploader.transfer.stream_source import Stream
-
-
-class UploadObserver(Protocol):
-    """Who is told how an upload goes."""
-
-    def to(self, offset: int) -> None:
-        """The upload stands at so many bytes."""
-
-    def say(self, text: str) -> None:
-        """Something happened that people want to know."""
-
-    def warn(self, text: str) -> None:
-        """Something happened that deserves attention."""
+from uploader.transfer.file_source import FileSource
+from uploader.transfer.stream_source import StreamSource
 
 
 @dataclass(slots=True)
@@ -61,62 +49,76 @@ class TransferCounts:
 class FileTransfer:
     """The requests of one file, with the waits between them and the records of both."""
 
-    def __init__(self, job: Upload, wire: ApiClient, watcher: UploadObserver, source: Source | Stream) -> None:
+    def __init__(
+        self, job: Upload, client: ApiClient, reporter: Reporter, progress: Progress, source: FileSource | StreamSource
+    ) -> None:
         self.job = job
-        self.wire = wire
-        self.watcher = watcher
+        self.name = job.artifact.name
+        self.client = client
+        self.progress = progress
         self.source = source
-        self.media = _media(job, wire)
-        self.retrier = wire.policy.retrier(self._waiting)
-        self._clock = wire.policy.clock
-        self.tally = TransferCounts(self._clock.monotonic(), job.artifact.size or 0)
+        self.media = _media(job, client)
+        self.retrier = client.policy.retrier(self._report_wait)
+        self._reporter = reporter
+        self._clock = client.policy.clock
+        self.counts = TransferCounts(self._clock.monotonic(), job.artifact.size or 0)
 
-    def transfer(self, request: Request, span: Span, *, final: bool) -> Response | Broken:
+    def send(self, request: Request, span: Span, *, final: bool) -> Response | Broken:
         """A request that carries bytes of the file; `final` when its answer ends the upload."""
-        tally = self.tally
-        tally.attempts += 1
-        tally.reached = span.start
+        counts = self.counts
+        counts.attempts += 1
+        counts.reached = span.start
         began = self._clock.monotonic()
         try:
-            return self.wire.exchange(request, self._blocks(request, span), final=final)
+            return self.client.exchange(request, self._blocks(request, span), final=final)
         finally:
             seconds = self._clock.monotonic() - began
-            tally.timeline.append(Moment(began - tally.began, "sent", "", seconds, bytes=tally.reached - span.start))
+            moment = Moment(began - counts.began, "sent", "", seconds, bytes=counts.reached - span.start)
+            counts.timeline.append(moment)
 
     def renew(self, answer: Response) -> None:
         """Takes a fresh token after a 401; see `ApiClient.renew`."""
-        self.wire.renew(self.retrier, answer)
-        self.watcher.say("The token was not accepted; a fresh one is fetched.")
+        self.client.renew(self.retrier, answer)
+        self.info("The token was not accepted; a fresh one is fetched.")
 
-    def _waiting(self, wait: Wait) -> None:
-        self.watcher.say(str(wait))
-        if wait.seconds:
-            self.tally.timeline.append(Moment(self.seconds(), "wait", wait.why, wait.seconds))
+    def info(self, text: str) -> None:
+        """Logs a line about this file."""
+        self._reporter.info(f"{self.name}: {text}")
 
-    def mark(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
+    def warning(self, text: str) -> None:
+        """Logs a line about this file that deserves attention."""
+        self._reporter.warning(f"{self.name}: {text}")
+
+    def add_moment(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
         """Writes a moment into the file's timeline."""
-        self.tally.timeline.append(Moment(self._clock.monotonic() - self.tally.began, kind, text))
+        self.counts.timeline.append(Moment(self.seconds(), kind, text))
 
     def seconds(self) -> float:
         """Wall time since this file was begun."""
-        return self._clock.monotonic() - self.tally.began
+        return self._clock.monotonic() - self.counts.began
 
-    def broken(self, why: str) -> ProtocolError:
-        """The error for a server that does not keep to the protocol."""
+    def _report_wait(self, wait: Wait) -> None:
+        self._reporter.info(f"{self.name}: {wait}")
+        if wait.seconds:
+            at = self._clock.monotonic() - self.counts.began
+            self.counts.timeline.append(Moment(at, "wait", wait.why, wait.seconds))
+
+    def violation(self, why: str) -> ProtocolError:
+        """The error for a server that violates the upload protocol."""
         return ProtocolError(
-            f"The server broke the upload protocol for {self.job.artifact.name}: {why}.",
+            f"The server broke the upload protocol for {self.name}: {why}.",
             cause="A proxy changed the answer, or the service has a fault.",
-            cure="Going on could have damaged the upload, so it was given up. Run again; report it if it repeats.",
+            cure="The upload was given up before it could be damaged. Run again; report the error if it repeats.",
         )
 
     def _blocks(self, request: Request, span: Span) -> Iterator[Block]:
         if request.body.prefix:
             yield request.body.prefix
         for block in self.source.blocks(span):
-            self.wire.policy.cancellation.check()
-            self.tally.count(len(block))
+            self.client.policy.cancellation.check()
+            self.counts.count(len(block))
             yield block
-            self.watcher.to(self.tally.reached)
+            self.progress.to(self.counts.reached)
         if request.body.suffix:
             yield request.body.suffix
 
@@ -126,11 +128,11 @@ def own_bytes(request: Request) -> tuple[bytes, ...]:
     return (request.body.prefix,) if request.body.prefix else ()
 
 
-def _media(job: Upload, wire: ApiClient) -> Media:
+def _media(job: Upload, client: ApiClient) -> Media:
     endpoint, metadata = job.endpoint, job.metadata
     return Media(
         method=endpoint.http_method,
-        url=wire.url(endpoint.root, endpoint.upload_path),
+        url=client.url(endpoint.root, endpoint.upload_path),
         query=endpoint.query,
         media_type=job.media_type,
         size=job.artifact.size,

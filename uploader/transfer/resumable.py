@@ -1,4 +1,8 @@
-"""Carries out the session machine's moves for one file until it is whole on the server, or can't become so."""
+"""Carries out the session machine's moves for one file until it is whole on the server, or can't become so.
+
+`protocol.session` decides what to do next and what an answer means; here the requests are sent, the waits are taken,
+and what must outlive the process goes into the journal.
+"""
 
 from __future__ import annotations
 
@@ -8,233 +12,235 @@ from types import ModuleType
 
 from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
 from uploader.http.hosts import absolute, secrets_of, trusted
-from uploader.http.messages import Broken, Response, Span
+from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
+from uploader.protocol.chunking import Chunking
 from uploader.protocol.session import (
-    Ask,
     Cancel,
-    Chunking,
     Completed,
     Event,
-    Lost,
     Move,
     OffsetUnknown,
+    QueryOffset,
     Rejected,
     Send,
     Session,
+    SessionLost,
     Started,
     State,
     Stored,
     TokenRejected,
 )
-from uploader.results import size
-from uploader.state.journal import Entry, Journal
-from uploader.transfer.api_client import refusal
+from uploader.state.journal import Journal, SessionRecord
+from uploader.text import capitalised, format_size
+from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.file_transfer import FileTransfer, own_bytes
 
-_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run goes on in the session
+_RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 
 
 class Resumable:
     """One resumable upload; `run` is called once."""
 
-    def __init__(self, sending: FileTransfer, journal: Journal, chunk_size: int | None) -> None:
-        self._sending = sending
+    def __init__(self, transfer: FileTransfer, journal: Journal, chunk_size: int | None) -> None:
+        self._transfer = transfer
         self._journal = journal
-        self._job = sending.job
+        self._job = transfer.job
         self._chunking = Chunking(chunk_size)
         self._inherited = False  # whether the session is an earlier run's
-        self._known = 0  # bytes of an earlier run that are surely those of this file
+        self._comparable = 0  # bytes at the start of the file that are known to be those of the earlier run
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
 
     def run(self) -> Response:
         """The service's answer to the finished upload. Raises the errors of `uploader.errors`."""
-        session = self._first()
+        session = self._first_session()
         try:
             while not session.over:
                 session = self._step(session)
-        except _KEPT:
-            self._leave(session)
+        except _RESUMABLE:
+            self._keep(session)
             raise
         except UploaderError:
-            self._give_up(session)
+            self._abandon(session)
             raise
-        return self._ended(session)
+        return self._outcome(session)
 
-    def _first(self) -> Session:
+    # --- the session of an earlier run --------------------------------------------------------------------------------
+
+    def _first_session(self) -> Session:
         """A new session, or that of an earlier run. A stream can't be read again, so it has no earlier run."""
         size = self._job.artifact.size
-        entry = None if size is None else self._journal.find(self._job)
-        if entry is None or size is None or not self._still_ours(entry):
+        record = None if size is None else self._journal.find(self._job)
+        if record is None or size is None or not self._may_continue(record):
             return Session(size, self._chunking)
-        self._sending.watcher.say("An earlier run began this upload; asking the server how far it came.")
+        self._transfer.info("An earlier run began this upload; asking the server how far it came.")
         self._inherited = True
-        self._known = size if entry.same_file else entry.length
-        return Session.resumed(size, entry.uri, entry.granularity, self._chunking)
+        self._comparable = size if record.same_file else record.length
+        return Session.resumed(size, record.uri, record.granularity, self._chunking)
 
-    def _still_ours(self, entry: Entry) -> bool:
-        """Whether the session may be continued with this file and this server: what is sealed is checked, too."""
-        if not trusted(entry.uri, self._sending.media.url):
-            self._sending.watcher.say("An earlier run began this upload on another host; beginning anew.")
+    def _may_continue(self, record: SessionRecord) -> bool:
+        """Whether the session may be continued with this file and this server: what was sealed is checked, too."""
+        if not trusted(record.uri, self._transfer.media.url):
+            self._transfer.info("An earlier run began this upload on another host; starting over.")
             return False
-        source = self._sending.source
-        recognised = entry.sample == source.sample() and (
-            entry.same_file or source.begins_with(entry.length, entry.prefix)
+        source = self._transfer.source
+        recognised = record.sample == source.sample() and (
+            record.same_file or source.begins_with(record.length, record.prefix)
         )
         if not recognised:
-            self._sending.watcher.say("The file's content is not what an earlier run began to upload; beginning anew.")
-            return False
-        return True
+            self._transfer.info("The file's content is not what an earlier run began to upload; starting over.")
+        return recognised
+
+    def _checked_inherited(self, session: Session, event: Event) -> Event:
+        """The first answer about an earlier run's session, which is lost unless it is there and surely this file's."""
+        stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
+        if isinstance(event, Rejected):
+            return SessionLost("the session of the earlier run is no longer accepted")
+        if stored and stored > self._comparable:
+            return SessionLost("the server holds bytes that can't be compared with this file")
+        return event
+
+    # --- one move and its answer --------------------------------------------------------------------------------------
 
     def _step(self, session: Session) -> Session:
-        """One move, its answer, and what follows from it."""
-        session, move = self._next(session)
-        request = self._dialect.request(move, session, self._sending.media)
+        session, move = self._next_move(session)
+        request = self._dialect.request(move, session, self._transfer.media)
+        sent = 0
         if isinstance(move, Send):
-            answer = self._sending.transfer(request, move.span, final=move.final)
-            session = session.sending(Span(move.span.start, self._sending.tally.reached))
+            answer = self._transfer.send(request, move.span, final=move.final)
+            sent = self._transfer.counts.reached
         else:
-            answer = self._sending.wire.exchange(request, own_bytes(request))
-        answer = self._without_session(answer, session)
-        event = self._checked(session, move, self._dialect.event(move, answer, self._sending.media))
-        after = session.after(event)
-        self._write_down(session, event, after)
+            answer = self._transfer.client.exchange(request, own_bytes(request))
+        event = self._dialect.event(move, answer, self._transfer.media)
+        if not isinstance(event, OffsetUnknown):  # which says nothing that could be checked
+            event = self._checked(session, move, event)
+        after = session.after(event, sent)
         self._follow(session, move, event, after)
         return after
 
-    def _without_session(self, answer: Response | Broken, session: Session) -> Response | Broken:
-        """The answer without the session's URI, which some servers repeat in their errors and resources."""
-        if isinstance(answer, Broken) or not session.uri or not answer.body:
-            return answer
-        body = answer.body
-        for secret in secrets_of(session.uri, self._sending.media.with_query()):
-            body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
-        return replace(answer, body=body)
-
-    def _next(self, session: Session) -> tuple[Session, Move]:
+    def _next_move(self, session: Session) -> tuple[Session, Move]:
         """The next move. A stream is read ahead, so that its last request is known to be the last."""
-        move = session.move()
+        move = session.next_move()
         if not isinstance(move, Send) or session.size is not None:
             return session, move
-        span, ended = self._sending.source.settle(move.span)
+        span, ended = self._transfer.source.available(move.span)
         if not ended:
             return session, move
-        self._sending.tally.size = span.stop
+        self._transfer.counts.size = span.stop
         session = session.with_size(span.stop)
-        return session, session.move()
+        return session, session.next_move()
 
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
-        """The event, held against what the endpoint is: which host may be believed, what may be begun again."""
-        if self._inherited and session.state is State.UNSURE and self._sending.tally.attempts == 0:
-            event = self._checked_first(session, event)
-        if isinstance(event, Lost) and isinstance(move, Ask) and self._job.endpoint.once:
+        """The event, held against what the endpoint is: which host may be trusted, what may be started over."""
+        if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
+            event = self._checked_inherited(session, event)
+        if isinstance(event, SessionLost) and isinstance(move, QueryOffset) and self._job.endpoint.once:
             self._refuse_doubt(session, event)
         if not isinstance(event, Started):
             return event
         self._inherited = False
-        uri = absolute(event.uri, self._sending.media.url)
-        self._sending.wire.check(uri, self._sending.media.url)
+        uri = absolute(event.uri, self._transfer.media.url)
+        require_trusted(uri, self._transfer.media.url)
         return replace(event, uri=uri)
 
-    def _checked_first(self, session: Session, event: Event) -> Event:
-        """What an earlier run left is gone on with only where it is still there, and surely this file's."""
-        stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
-        if isinstance(event, Rejected):
-            return Lost("the session of the earlier run is not accepted any more")
-        if stored and stored > self._known:
-            return Lost("the server holds bytes that can't be compared with this file")
-        return event
-
-    def _refuse_doubt(self, session: Session, event: Lost) -> None:
+    def _refuse_doubt(self, session: Session, event: SessionLost) -> None:
         """Raises `AnswerLost` where the lost session may have been finished, and a second effect is worse than none."""
         if session.size is not None and session.sent < session.size:
             return
-        name = self._job.artifact.name
         raise AnswerLost(
-            f"Whether {name} had its effect is not known: everything was sent, then {event.why}.",
-            cause="The service forgot the upload session before it told how the upload ended.",
-            cure="It was not sent again, because it must not happen twice. Look whether it is there, then run again.",
+            f"Whether {self._transfer.name} had its effect is not known: everything was sent, then {event.why}.",
+            cause="The service forgot the upload session before it reported how the upload ended.",
+            cure="It was not repeated, because it must not happen twice. Check its effect before you run again.",
         )
 
-    def _write_down(self, before: Session, event: Event, after: Session) -> None:
-        """Keeps what must outlive this process, and shows what people want to see."""
-        if isinstance(event, Started):
-            self._journal.save(self._job, Entry(after.uri, after.granularity, self._sending.source.sample()))
-        elif after.state is State.COMPLETE:
-            self._whole()
-        elif isinstance(event, Lost) or (after.over and after.state is not State.EXHAUSTED):
-            self._journal.drop(self._job)
-        if isinstance(event, Stored) and not after.over:
-            self._sending.tally.stored = max(self._sending.tally.stored, after.offset)
-            self._sending.watcher.to(after.offset)
-            if after.retreats > before.retreats:
-                self._sending.watcher.warn(f"The server went back from byte {before.offset} to byte {after.offset}.")
-            if before.state is State.UNSURE:
-                self._continued(after)
+    def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
+        """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
+        match event:
+            case OffsetUnknown():
+                self._transfer.retrier.wait(event.why, event.answer, at_once=event.server_ok)
+            case TokenRejected():
+                self._transfer.renew(self._without_uri(event.answer, after))
+            case Started():
+                self._journal.save(
+                    self._job, SessionRecord(after.uri, after.granularity, self._transfer.source.sample())
+                )
+                self._transfer.retrier.progressed()
+            case Stored() if not after.over:
+                self._stored(before, move, after)
+            case SessionLost() if not after.over:
+                self._journal.drop(self._job)
+                self._transfer.add_moment("restarted", event.why)
+                self._transfer.info(f"{capitalised(event.why)}; starting over in a new one.")
 
-    def _whole(self) -> None:
-        """It is on the server. Where a repeat would add a second one, the entry stays until the whole run has ended."""
-        tally = self._sending.tally
-        if self._inherited and tally.attempts == 0:
-            tally.resumed_from = tally.size
-            self._sending.watcher.say("The server has it whole already; nothing is sent again.")
+    def _stored(self, before: Session, move: Move, after: Session) -> None:
+        """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
+        counts = self._transfer.counts
+        counts.stored = max(counts.stored, after.offset)
+        self._transfer.progress.to(after.offset)
+        if after.rewinds > before.rewinds:
+            self._transfer.warning(f"The server went back from byte {before.offset} to byte {after.offset}.")
+        if before.state is State.OFFSET_UNKNOWN:
+            if counts.attempts == 0:
+                counts.resumed_from = after.offset
+            self._transfer.add_moment("resumed", f"at {format_size(after.offset)}")
+            whole = f" of {format_size(counts.size)}" if counts.size else ""
+            self._transfer.info(f"The server holds {format_size(after.offset)}{whole}; continuing from there.")
+        if after.offset > before.offset:
+            self._transfer.retrier.progressed()
+        elif isinstance(move, Send):
+            self._transfer.retrier.wait("the server stored nothing of what was sent", at_once=True)
+
+    # --- how it ends --------------------------------------------------------------------------------------------------
+
+    def _outcome(self, session: Session) -> Response:
+        if session.state is State.COMPLETE and session.answer is not None:
+            self._completed()
+            return self._without_uri(session.answer, session)
+        self._abandon(session)
+        if session.state is State.REFUSED and session.answer is not None:
+            raise refusal(self._without_uri(session.answer, session), self._transfer.name)
+        if session.state is State.LOST_TOO_OFTEN:
+            raise TemporaryError(
+                f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
+                cause="The service is in trouble at the moment.",
+                cure="Run again later; the upload starts over.",
+            )
+        raise self._transfer.violation(session.why)
+
+    def _completed(self) -> None:
+        """It is on the server. Where a repeat would add a second one, the record stays until the run has ended."""
+        counts = self._transfer.counts
+        if self._inherited and counts.attempts == 0:
+            counts.resumed_from = counts.size
+            self._transfer.info("The server already has the whole file; nothing is sent.")
         if self._job.endpoint.repeatable:
             self._journal.drop(self._job)
         else:
-            self._journal.rest(self._job)
+            self._journal.unlock(self._job)
 
-    def _continued(self, after: Session) -> None:
-        tally, watcher = self._sending.tally, self._sending.watcher
-        if tally.attempts == 0:
-            tally.resumed_from = after.offset
-        self._sending.mark("resumed", f"at {size(after.offset)}")
-        whole = f" of {size(tally.size)}" if tally.size else ""
-        watcher.say(f"The server holds {size(after.offset)}{whole}; going on from there.")
+    def _without_uri(self, answer: Response, session: Session) -> Response:
+        """The answer without the session's URI, which some servers repeat in their errors and resources."""
+        if not session.uri or not answer.body:
+            return answer
+        body = answer.body
+        for secret in secrets_of(session.uri, self._transfer.media.with_query()):
+            body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
+        return replace(answer, body=body)
 
-    def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
-        """Waits, renews the token or goes on at once, as the event asks; raises when nothing is left to try."""
-        if isinstance(event, Started) or (isinstance(event, Stored) and after.offset > before.offset):
-            self._sending.retrier.progressed()
-        elif isinstance(event, OffsetUnknown):
-            self._sending.retrier.wait(event.why, event.answer, at_once=event.polite)
-        elif isinstance(event, TokenRejected):
-            self._sending.renew(event.answer)
-        elif isinstance(event, Stored) and isinstance(move, Send) and not after.over:
-            self._sending.retrier.wait("the server stored nothing of what was sent", at_once=True)
-        elif isinstance(event, Lost) and not after.over:
-            self._sending.mark("restarted", event.why)
-            self._sending.watcher.say(f"{event.why[:1].upper()}{event.why[1:]}; beginning again with a new one.")
+    def _keep(self, session: Session) -> None:
+        """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
+        if session.uri and not session.over and self._transfer.counts.attempts:
+            source = self._transfer.source
+            with suppress(IntegrityError):  # the file changed meanwhile: the record that stands will not fit it
+                record = SessionRecord(session.uri, session.granularity, source.sample(), *source.prefix())
+                self._journal.save(self._job, record)
 
-    def _ended(self, session: Session) -> Response:
-        name = self._job.artifact.name
-        if session.state is State.COMPLETE and session.answer is not None:
-            return session.answer
-        if session.state is State.REFUSED and session.answer is not None:
-            raise refusal(session.answer, name)
-        if session.state is State.EXHAUSTED:
-            raise TemporaryError(
-                f"{name}: the server lost the upload session {session.restarts + 1} times.",
-                cause="The service is in trouble at the moment.",
-                cure="Run again later; the upload begins anew.",
-            )
-        self._give_up(session)
-        raise self._sending.broken(session.why)
-
-    def _leave(self, session: Session) -> None:
-        """Completes the entry for the next run, which knows the file again by its bytes, even in a fresh checkout."""
-        if session.uri and not session.over and self._sending.tally.attempts:
-            source = self._sending.source
-            with suppress(IntegrityError):  # the file changed meanwhile: the entry that stands will not fit it
-                self._journal.save(
-                    self._job, Entry(session.uri, session.granularity, source.sample(), *source.prefix())
-                )
-
-    def _give_up(self, session: Session) -> None:
-        """Ends the session on the server, as far as one try can: nothing of it shall ever be finished."""
+    def _abandon(self, session: Session) -> None:
+        """Forgets the session, and ends it on the server as far as one try can, so that it is never finished."""
         self._journal.drop(self._job)
-        if not session.uri or session.state in (State.COMPLETE, State.REFUSED):
+        if not session.uri or session.state in (State.REFUSED, State.LOST_TOO_OFTEN):
             return
-        request = self._dialect.request(Cancel(), session, self._sending.media)
-        # What ended the upload is the story; a session that can't be ended expires by itself.
+        request = self._dialect.request(Cancel(), session, self._transfer.media)
+        # What ended the upload is what is reported; a session that can't be ended expires by itself.
         with suppress(UploaderError):
-            self._sending.wire.exchange(request, ())
+            self._transfer.client.exchange(request, ())

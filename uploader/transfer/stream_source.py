@@ -9,22 +9,23 @@ from typing import BinaryIO
 from uploader.errors import IntegrityError, TemporaryError
 from uploader.files.artifacts import STREAM, Artifact
 from uploader.http.messages import Block, Span
-from uploader.transfer.file_source import BLOCK, Digester
+from uploader.transfer.file_source import BLOCK
+from uploader.transfer.hashing import Hasher
 
 
-class Stream:
+class StreamSource:
     """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.size: int | None = None
-        self._digester = Digester(("sha256", "sha1", "md5"), overlap=False)
+        self._hasher = Hasher(("sha256", "sha1", "md5"), overlap=False)
         self._base = 0
         self._window = bytearray()
         self._digests: dict[str, str] = {}
         self._name = artifact.name
-        self._file = self._opened(artifact)
+        self._file = self._open(artifact)
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> StreamSource:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -39,11 +40,11 @@ class Stream:
         return 0, ""
 
     def begins_with(self, length: int, sha256: str) -> bool:
-        """Never what an earlier run sent: nobody can tell."""
+        """False: a stream has no earlier run."""
         del length, sha256
         return False
 
-    def settle(self, span: Span) -> tuple[Span, bool]:
+    def available(self, span: Span) -> tuple[Span, bool]:
         """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
 
         Raises `TemporaryError` when the server went back behind what is still held.
@@ -64,14 +65,14 @@ class Stream:
         return Span(span.start, min(span.stop, self._base + len(self._window))), ended
 
     def blocks(self, span: Span) -> Iterator[Block]:
-        """The bytes of `span`, which `settle` has read."""
+        """The bytes of `span`, which `available` has read."""
         held = memoryview(self._window)[span.start - self._base : span.stop - self._base]
         for start in range(0, len(held), BLOCK):
             yield held[start : start + BLOCK]
 
     def digests(self) -> dict[str, str]:
         """The digests of everything that came out of the pipe."""
-        self._digests = self._digests or self._digester.finish()
+        self._digests = self._digests or self._hasher.finish()
         return self._digests
 
     def digest(self, algorithm: str) -> str:
@@ -82,21 +83,21 @@ class Stream:
         try:
             block = self._file.read(min(BLOCK, most))
         except OSError as error:
-            raise self._broken(error.strerror) from None
-        self._digester.update(block)
+            raise self._unreadable(error.strerror) from None
+        self._hasher.update(block)
         return block
 
-    def _opened(self, artifact: Artifact) -> BinaryIO:
+    def _open(self, artifact: Artifact) -> BinaryIO:
         try:
             if artifact.location != STREAM:
                 return artifact.path.open("rb")
             return open(os.dup(0), "rb")  # the process's own standard input stays open for whoever else wants it
         except OSError as error:
-            raise self._broken(error.strerror) from None
+            raise self._unreadable(error.strerror) from None
 
-    def _broken(self, reason: str | None) -> IntegrityError:
+    def _unreadable(self, reason: str | None) -> IntegrityError:
         return IntegrityError(
             f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
-            cause="Whatever should write into it is not there, or ended badly.",
-            cure="Look at the command that makes the stream. Nothing was finished from a part of it.",
+            cause="The command that writes into it is missing, or failed.",
+            cure="Check the command that produces the stream. The incomplete upload was not finished.",
         )

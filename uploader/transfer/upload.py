@@ -5,38 +5,46 @@ from __future__ import annotations
 from uploader.errors import IntegrityError, UploaderError
 from uploader.http.messages import Response
 from uploader.protocol import digests
+from uploader.reporting import Reporter
 from uploader.results import FileResult
 from uploader.services.base import Endpoint, Upload
 from uploader.state.journal import Journal
 from uploader.transfer import single
 from uploader.transfer.api_client import ApiClient, TransferSettings
-from uploader.transfer.file_source import Source
-from uploader.transfer.file_transfer import FileTransfer, UploadObserver
+from uploader.transfer.file_source import FileSource
+from uploader.transfer.file_transfer import FileTransfer
 from uploader.transfer.resumable import Resumable
-from uploader.transfer.stream_source import Stream
+from uploader.transfer.stream_source import StreamSource
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
 
 
 def upload(
-    job: Upload, wire: ApiClient, settings: TransferSettings, journal: Journal, watcher: UploadObserver
+    job: Upload, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter
 ) -> FileResult:
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
+    progress = reporter.progress(job.artifact.name, job.artifact.size)
     try:
-        source = Stream(job.artifact) if job.artifact.size is None else Source(job.artifact)
+        source = StreamSource(job.artifact) if job.artifact.size is None else FileSource(job.artifact)
     except UploaderError as error:
+        progress.done(False)
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
     with source:
-        sending = FileTransfer(job, wire, watcher, source)
-        try:
-            _verify(_send(sending, settings, journal), sending)
-        except UploaderError as error:
-            if isinstance(error, IntegrityError):
-                journal.drop(job)  # a finished session would only tell the next run of the same damage
-            sending.mark("failed", error.what)
-            return _result(sending, error)
-        sending.mark("done", "stored and checked")
-        return _result(sending)
+        result = _transfer(FileTransfer(job, client, reporter, progress, source), settings, journal)
+    progress.done(not result.error)
+    return result
+
+
+def _transfer(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> FileResult:
+    try:
+        _verify(_send(transfer, settings, journal), transfer)
+    except UploaderError as error:
+        if isinstance(error, IntegrityError):
+            journal.drop(transfer.job)  # a finished session would only tell the next run of the same damage
+        transfer.add_moment("failed", error.what)
+        return _result(transfer, error)
+    transfer.add_moment("done", "stored and checked")
+    return _result(transfer)
 
 
 def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
@@ -55,53 +63,54 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
     return one_request if small or not endpoint.resumable else "resumable"
 
 
-def _send(sending: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
-    endpoint, media = sending.job.endpoint, sending.media
+def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
+    endpoint, media = transfer.job.endpoint, transfer.media
     protocol = protocol_for(endpoint, media.size, settings.protocol, has_metadata=media.metadata is not None)
     if protocol == "resumable" or media.size is None:
-        return Resumable(sending, journal, settings.chunk_size).run()
-    return single.upload(sending, media.size, multipart=protocol == "multipart")
+        return Resumable(transfer, journal, settings.chunk_size).run()
+    return single.upload(transfer, media.size, multipart=protocol == "multipart")
 
 
-def _verify(answer: Response, sending: FileTransfer) -> None:
+def _verify(answer: Response, transfer: FileTransfer) -> None:
     """Compares every digest that the service states with what was sent. Raises `IntegrityError` with both."""
-    tally, source = sending.tally, sending.source
-    tally.stored = tally.size
-    tally.resource = answer.json() or {}
+    counts, source = transfer.counts, transfer.source
+    counts.stored = counts.size
+    counts.resource = answer.json() or {}
     sent = source.digests()
-    tally.sha256 = sent["sha256"]
-    stated = digests.stated_size(tally.resource)
-    if stated is not None and stated != tally.size:
-        raise _damaged(sending, f"the service states {stated} bytes, {tally.size} were sent")
-    for claim in digests.claims(tally.resource, answer.headers):
-        mine = sent.get(claim.algorithm) or source.digest(claim.algorithm)
-        if mine != claim.value:
-            raise _damaged(sending, f"the service states {claim.field} {claim.value}, what was sent has {mine}")
+    counts.sha256 = sent["sha256"]
+    stated = digests.stated_size(counts.resource)
+    if stated is not None and stated != counts.size:
+        raise _damaged(transfer, f"the service states {stated} bytes, {counts.size} were sent")
+    for claim in digests.claims(counts.resource, answer.headers):
+        actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
+        if actual != claim.value:
+            raise _damaged(transfer, f"the service states {claim.field} {claim.value}, what was sent has {actual}")
 
 
-def _damaged(sending: FileTransfer, how: str) -> IntegrityError:
+def _damaged(transfer: FileTransfer, how: str) -> IntegrityError:
     return IntegrityError(
-        f"{sending.job.artifact.name} arrived damaged: {how}.",
+        f"{transfer.name} arrived damaged: {how}.",
         cause="Bytes were changed on the way, or the service stored something else.",
         cure="Do not use what was stored. Run again, and report it to Google if it repeats.",
     )
 
 
-def _result(sending: FileTransfer, error: UploaderError | None = None) -> FileResult:
-    tally = sending.tally
+def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileResult:
+    counts = transfer.counts
     return FileResult(
-        path=sending.job.artifact.name,
-        bytes=tally.size,
-        sha256=tally.sha256,
-        resource=tally.resource,
-        attempts=tally.attempts,
-        bytes_uploaded=max(tally.stored - (tally.resumed_from or 0), 0),
-        bytes_resent=tally.resent,
-        retries=sending.retrier.retries,
-        waited=sending.retrier.waited,
-        seconds=sending.seconds(),
-        resumed_from=tally.resumed_from,
+        path=transfer.name,
+        bytes=counts.size,
+        sha256=counts.sha256,
+        id=transfer.job.endpoint.identify(counts.resource),
+        resource=counts.resource,
+        attempts=counts.attempts,
+        bytes_uploaded=max(counts.stored - (counts.resumed_from or 0), 0),
+        bytes_resent=counts.resent,
+        retries=transfer.retrier.retries,
+        waited=transfer.retrier.waited,
+        seconds=transfer.seconds(),
+        resumed_from=counts.resumed_from,
         error="" if error is None else str(error),
-        timeline=tuple(tally.timeline),
+        timeline=tuple(counts.timeline),
         failure=error,
     )

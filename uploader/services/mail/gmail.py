@@ -15,10 +15,11 @@ from uploader.errors import InputError, Refused
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
-from uploader.results import FileResult, size
+from uploader.results import FileResult
 from uploader.services import batch_upload, uri_template
 from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload
 from uploader.services.mail import mail_inputs, mime
+from uploader.text import format_size, plural
 
 _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
@@ -93,9 +94,9 @@ def prepare(
 
 def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
     """One line of the plan: what goes to how many."""
-    attached = f", with {batch_upload.many(mail.attachments, 'attachment')}" if mail.attachments else ""
-    to = f" to {batch_upload.many(mail.recipients, 'recipient')}" if mail.recipients else ""
-    return f"{mail.name} ({size(upload.artifact.size or 0)}{attached}){to}"
+    attached = f", with {plural(mail.attachments, 'attachment')}" if mail.attachments else ""
+    to = f" to {plural(mail.recipients, 'recipient')}" if mail.recipients else ""
+    return f"{mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
 
 
 def _prepared(inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str) -> Prepared:
@@ -171,6 +172,8 @@ def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
     except Refused as error:
         _explain(error, inputs)
         raise
+    named = answer.get("id")
+    yield Publish({}, ids=(named,) if isinstance(named, str) else ())  # no upload tells it
     return (yield from _outcome(action, answer))
 
 
@@ -180,15 +183,13 @@ def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
     message = answer.get("message") if is_draft else answer
     message = message if isinstance(message, dict) else {}
     known = {
-        "id": answer.get("id"),
-        "ids": answer.get("id"),
         "draft-id": answer.get("id") if is_draft else None,
         "message-id": message.get("id"),
         "thread-id": message.get("threadId"),
     }
     outputs = {name: value for name, value in known.items() if isinstance(value, str) and value}
     yield Publish(outputs)
-    return Outcome(f"{action.done}, id {outputs.get('id', 'unknown')}.", outputs)
+    return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.", outputs)
 
 
 def _explain(error: Refused, inputs: Inputs) -> None:

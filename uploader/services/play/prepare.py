@@ -10,12 +10,12 @@ from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
 from uploader.problems import Problems
-from uploader.results import size
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.job_files import LAST_RELEASE, Attachments, attachments
 from uploader.services.play.tracks import STAGED, ReleaseOptions
+from uploader.text import format_size, plural
 
 NAME_LIMIT = 50  # characters that the Play Console takes for a release's name; the API's documents name no limit
 
@@ -214,7 +214,7 @@ def _plan(asked: ReleaseJob) -> Iterator[str]:
     for artifact in asked.artifacts:
         if artifact.manifest:
             version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
-            what = f"{artifact.name}, {size(artifact.size or 0)}, version {version}"
+            what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
             yield f"upload {what}, unless Google Play has it already"
     extras = asked.extras
     for what, file in (("mapping", extras.mapping), ("native symbols", extras.symbols)):
@@ -225,14 +225,10 @@ def _plan(asked: ReleaseJob) -> Iterator[str]:
         yield f"give each APK the {kind} expansion file {source}"
     if asked.listing:
         images, languages = sum(map(len, asked.listing.images.values())), len(asked.listing.texts)
-        yield f"synchronise {_many(images, 'image')} and the texts of {_many(languages, 'language')}"
+        yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
     for track in asked.tracks:
         yield f"put {_what(asked)} on track {track}"
     yield _last(asked)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _what(asked: ReleaseJob) -> str:

@@ -51,7 +51,7 @@ def _release(work: Work) -> Flow:
     yield from foresee(work)
     yield from upload_all(work)
     if work.asked.codes:
-        yield Publish(_version_codes(work.asked.codes))
+        yield _version_codes(work.asked.codes)
     if work.asked.listing:
         work.listing = True
         yield from remember(work)
@@ -60,7 +60,7 @@ def _release(work: Work) -> Flow:
     for track in work.asked.tracks:
         placed.append((yield from put_on_track(work, track)))
         codes = codes or tracks.codes(placed[-1].release)
-    yield Publish(_version_codes(codes))
+    yield _version_codes(codes)
     return (yield from end(work, codes, placed))
 
 
@@ -79,9 +79,8 @@ def _resolve_doubt(work: Work) -> Steps[None]:
     work.sent.clear()  # it was lost with the edit
 
 
-def _version_codes(codes: tuple[str, ...]) -> dict[str, str]:
+def _version_codes(codes: tuple[str, ...]) -> Publish:
     """The outputs about versions; a version code is also the id of its artifact."""
     if not codes:
-        return {}
-    listed = ",".join(codes)
-    return {"version-code": max(codes, key=int), "version-codes": listed, "id": codes[0], "ids": listed}
+        return Publish({})
+    return Publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, ids=codes)

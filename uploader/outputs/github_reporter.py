@@ -1,4 +1,4 @@
-"""Speaks to GitHub's runner: workflow commands in the log, output and summary files, nothing that others can command.
+"""Reports to GitHub's runner: workflow commands in the log, output and summary files, nothing that others can command.
 
 The runner obeys `::command::` at the start of a line and `##[command]` anywhere in one. Text from outside is therefore
 broken up wherever it has `::` or `##[`, and what is part of a command of our own is escaped by the runner's rules.
@@ -10,23 +10,21 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from uploader.errors import UploaderError
+from uploader.inputs import Platform
+from uploader.outputs.log_reporter import SENTENCE, LogReporter, kind
 from uploader.outputs.output_files import append_whole
-from uploader.outputs.reporter import SENTENCE, Reporter, kind
 from uploader.redaction import Redactor, parts
-
-if TYPE_CHECKING:
-    from uploader.inputs import Platform
 
 ANNOTATIONS: Final = 10  # of one type, for one step; the runner drops what comes after
 LIMIT: Final = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and outputs that are larger in all
 _NAME: Final = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 
 
-class GitHub(Reporter):
-    """The voice inside a GitHub Actions job."""
+class GitHubReporter(LogReporter):
+    """The reporter inside a GitHub Actions job."""
 
     def __init__(
         self,
@@ -59,17 +57,17 @@ class GitHub(Reporter):
     def error(self, error: UploaderError) -> None:
         """The run's one error annotation, over several lines where there are several mistakes.
 
-        What it has no room for stands in the log before it; whatever fails after it is told on plain lines.
+        What it has no room for stands in the log before it; later errors are plain lines.
         """
-        told = self._told(error)
+        text = self._text_of(error)
         if self._failed:
-            self.info(f"Error: {told}")
+            self.info(f"Error: {text}")
             return
-        if len(told) > SENTENCE:
+        if len(text) > SENTENCE:
             self.info("\n".join(self._details(error)))
-            told = told[: SENTENCE - 1] + "…"
+            text = text[: SENTENCE - 1] + "…"
         self._failed = True
-        self._command("error", told, title=kind(error))
+        self._command("error", text, title=kind(error))
 
     def mask(self, secret: str) -> None:
         """As everywhere, and tell the runner, line by line: it masks what other steps may print."""

@@ -1,4 +1,4 @@
-"""Situations that ask for patience, and those that end it: limits of rate and time, tokens, slow and silent servers."""
+"""Situations that call for waiting, and those that end it: limits of rate and time, tokens, slow and silent servers."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_stop_ends_the_upload_and_keeps_the_session(dialect: Dialect) -> None:
     """SIGTERM in mid-upload: exit code 143, no cancel, the session lives on for the next run."""
     with Emulator() as emulator:
         bench = Bench(emulator, chunk=GRANULE)
-        bench.voice.hook = lambda offset: bench.stop.cancel(15) if offset >= 2 * GRANULE else None
+        bench.reporter.hook = lambda offset: bench.cancellation.cancel(15) if offset >= 2 * GRANULE else None
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, Interrupted)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (143, [], [])
@@ -242,5 +242,5 @@ def test_a_wait_says_why_and_how_long(dialect: Dialect) -> None:
         bench = Bench(server.url)
         bench.time.fraction = 0.25
         assert bench.send(job(b"01234567", dialect)).error == ""
-    assert bench.voice.infos[0] == "app.bin: The server answered 503; trying again in 1.2 s (wait 1 of 5)."
+    assert bench.reporter.infos[0] == "app.bin: The server answered 503; trying again in 1.2 s (wait 1 of 5)."
     assert bench.naps == [pytest.approx(1.25)]

@@ -1,4 +1,4 @@
-"""What every voice has in common: plain lines, redacted, one at a time; files that are written or warned about."""
+"""What every reporter has in common: plain lines, redacted, one at a time; files that are written or warned about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
 from uploader.errors import (
     CredentialsError,
@@ -18,15 +18,15 @@ from uploader.errors import (
     ServiceError,
     TemporaryError,
     UploaderError,
-    sentence,
 )
+from uploader.inputs import Platform
+from uploader.outputs import dotenv
 from uploader.outputs.output_files import write_results, write_whole
-from uploader.outputs.progress import Lines, Progress
+from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
+from uploader.reporting import Progress
 from uploader.results import FileResult
-
-if TYPE_CHECKING:
-    from uploader.inputs import Platform
+from uploader.text import sentence
 
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 _KINDS: Final = (
@@ -40,8 +40,8 @@ _KINDS: Final = (
 )
 
 
-class Reporter:
-    """Speaks plain lines, from any thread; a subclass adds what its platform understands."""
+class LogReporter:
+    """Writes plain lines, from any thread; a subclass adds what its platform understands."""
 
     def __init__(
         self, platform: Platform, out: TextIO, redactor: Redactor, clock: Callable[[], float], err: TextIO | None = None
@@ -54,21 +54,21 @@ class Reporter:
         self._lock = threading.RLock()  # a warning that is said while a bar is moved comes from the same thread
 
     def info(self, text: str) -> None:
-        """Say `text`; lines after its first are indented, so that none can pose as another."""
+        """Log `text`; lines after its first are indented, so that none can pose as another."""
         self._say(self._indented(text))
 
     def debug(self, text: str) -> None:
-        """Say `text` to those who asked for more (`RUNNER_DEBUG=1` and its kin)."""
+        """Log `text` where debug output is on (`RUNNER_DEBUG=1` and its kin)."""
         if self.platform.debug:
             self._say(f"debug: {self._indented(text)}")
 
     def warning(self, text: str) -> None:
-        """Say that something deserves attention though the run goes on."""
+        """Log what deserves attention though the run goes on."""
         self._say(f"WARNING: {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
-        """Say how the run ended: what happened, the likely cause, what to do."""
-        self._say(f"ERROR: {self._told(error)}", self._err)
+        """Log how the run failed: what happened, the likely cause, what to do."""
+        self._say(f"ERROR: {self._text_of(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
@@ -80,7 +80,7 @@ class Reporter:
 
     def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
         """Follow one upload from byte `start` to `total` (None = unknown). The answer may be used from any thread."""
-        return Lines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)
+        return ProgressLines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
@@ -90,8 +90,6 @@ class Reporter:
             self._write_dotenv(self.platform.dotenv_file, outputs)
 
     def _write_dotenv(self, path: Path, outputs: Mapping[str, str]) -> None:
-        from uploader.outputs import dotenv  # most runs of a shell have none
-
         lines, left_out = dotenv.report(outputs, self.redactor)
         for name in left_out:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
@@ -126,7 +124,7 @@ class Reporter:
         line = self.redactor.one_line(text)
         return line if len(line) <= limit else line[: limit - 1] + "…"
 
-    def _told(self, error: UploaderError) -> str:
+    def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
         return "\n".join([self._sentences(error), *self._details(error)])
 
@@ -139,7 +137,7 @@ class Reporter:
         return " ".join([self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after)), *after])
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
-        """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is let go."""
+        """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is given up."""
         stream = stream or self._out
         with self._lock, contextlib.suppress(OSError):
             self._put(self._writable(text, stream) + "\n", stream)

@@ -1,21 +1,20 @@
-"""Speaks to a person at a terminal, or to a plain log: what happened on stdout, what went wrong and bars on stderr."""
+"""Reports to a person at a terminal, or to a plain log: what happened on stdout, what went wrong and bars on stderr."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-from uploader.outputs.progress import Bar, Progress
-from uploader.outputs.reporter import Reporter
+from uploader.inputs import Platform
+from uploader.outputs.log_reporter import LogReporter
+from uploader.outputs.progress import ProgressBar
 from uploader.redaction import Redactor
-
-if TYPE_CHECKING:
-    from uploader.inputs import Platform
+from uploader.reporting import Progress
 
 
-class Console(Reporter):
-    """The voice outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
+class ConsoleReporter(LogReporter):
+    """The reporter outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
 
     def __init__(
         self, platform: Platform, out: TextIO, err: TextIO, redactor: Redactor, clock: Callable[[], float]
@@ -24,18 +23,17 @@ class Console(Reporter):
         self._bars = False
 
     def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
-        """A moving bar on a terminal, else what every voice does."""
+        """A moving bar on a terminal, else what every reporter does."""
         if not _columns(self._err):
             return super().progress(label, total, start)
         self._bars = True
-        return Bar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, start, self._err)
+        return ProgressBar(
+            self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, start, self._err
+        )
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:
-            from tqdm import tqdm  # loaded by the first bar
-
-            tqdm.write(text, file=stream, end="")  # bars are taken away and drawn again below the text
-            stream.flush()
+            ProgressBar.write_above(text, stream)
         else:
             super()._put(text, stream)
 

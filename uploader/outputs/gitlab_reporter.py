@@ -1,4 +1,4 @@
-"""Speaks to GitLab: foldable sections and coloured WARNING and ERROR words in the log, a dotenv report for later jobs.
+"""Reports to GitLab: foldable sections and coloured WARNING and ERROR words in the log, a dotenv report for later jobs.
 
 The dotenv report takes `KEY=value` lines and nothing else: no quoting, no blank line, fewer than 5 KiB in all. A value
 has one line; where all together are too large the longest are left out, with a warning, since a report that GitLab
@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from uploader.errors import UploaderError
-from uploader.outputs.reporter import Reporter
+from uploader.inputs import Platform
+from uploader.outputs.log_reporter import LogReporter
 from uploader.redaction import Redactor
-
-if TYPE_CHECKING:
-    from uploader.inputs import Platform
 
 _YELLOW, _RED, _PLAIN, _ERASE = "\x1b[33m", "\x1b[31;1m", "\x1b[0m", "\x1b[0K"
 
 
-class GitLab(Reporter):
-    """The voice inside a GitLab CI job. Sections are stamped with `now`, in seconds since 1970."""
+class GitLabReporter(LogReporter):
+    """The reporter inside a GitLab CI job. Sections are stamped with `now`, in seconds since 1970."""
 
     def __init__(
         self,
@@ -42,7 +40,7 @@ class GitLab(Reporter):
 
     def error(self, error: UploaderError) -> None:
         """A line that begins with a red ERROR."""
-        self._say(f"{_RED}ERROR:{_PLAIN} {self._told(error)}")
+        self._say(f"{_RED}ERROR:{_PLAIN} {self._text_of(error)}")
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Show the values in the log, folded, and write them to the dotenv report."""

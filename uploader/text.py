@@ -1,0 +1,29 @@
+"""Small helpers for text that people read."""
+
+from __future__ import annotations
+
+import re
+
+
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it already ends like a sentence: a server's messages often do not."""
+    return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital first letter; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def format_size(count: float) -> str:
+    """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
