@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from uploader import inputs
@@ -84,7 +83,7 @@ def _followed(move: Move, event: Event) -> None:
         else Session.resumed(SIZE, ENDPOINT + "?upload_id=x", 262_144, Session(SIZE).chunking)
     )
     if isinstance(move, Send):
-        session = replace(session.after(Stored(move.span.start)), sent=move.span.stop)
+        session = session.after(Stored(move.span.start))._replace(sent=move.span.stop)
     if type(event) not in TRANSITIONS[session.state]:
         assert isinstance(move, Cancel)
         return

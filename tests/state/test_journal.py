@@ -182,7 +182,7 @@ def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key:
     assert stranger.find(upload) is None
     assert len(books.reporter.warnings) == 1
     assert "another account" in books.reporter.warnings[0]
-    stranger.save(upload, replace(RECORD, uri="https://things.googleapis.com/mine"))
+    stranger.save(upload, RECORD._replace(uri="https://things.googleapis.com/mine"))
     stranger.close()
     assert books.open().find(upload) == RECORD
 
@@ -270,7 +270,7 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     second = books.open()
     assert second.find(upload) is None
     assert books.reporter.infos == ["Another run is working on the same upload; this one does not share its session."]
-    second.save(upload, replace(RECORD, uri="https://things.googleapis.com/second"))
+    second.save(upload, RECORD._replace(uri="https://things.googleapis.com/second"))
     second.drop(upload)
     first.close()
     assert books.open().find(upload) == RECORD
@@ -300,7 +300,7 @@ def test_a_lock_file_that_was_replaced_locks_nothing(books: Books, upload: Uploa
     for _ in range(50):
         first, second = books.open(), books.open()
         first.save(upload, RECORD)
-        second.save(upload, replace(RECORD, granularity=1))
+        second.save(upload, RECORD._replace(granularity=1))
         first.drop(upload)
         second.close()
     third = books.open()
@@ -388,15 +388,15 @@ def test_a_full_disk_costs_one_warning_and_no_entry(small_disk: Path, upload: Up
         except OSError:
             pass
     journal = books.open()
-    journal.save(upload, replace(RECORD, granularity=1))
+    journal.save(upload, RECORD._replace(granularity=1))
     assert len(books.reporter.warnings) == 1
     assert not books.files(".new")
     journal.close()
     assert books.open().find(upload) == RECORD
     filler.unlink()
     journal = books.open()
-    journal.save(upload, replace(RECORD, granularity=2))
-    assert journal.find(upload) == replace(RECORD, granularity=2)
+    journal.save(upload, RECORD._replace(granularity=2))
+    assert journal.find(upload) == RECORD._replace(granularity=2)
 
 
 def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 AUTO_CHUNK = 8 * 1024 * 1024  # bytes: what `auto` falls back to after an interruption
 
@@ -12,8 +12,7 @@ def rounded(wanted: int, granularity: int) -> int:
     return max(wanted // granularity, 1) * granularity
 
 
-@dataclass(frozen=True, slots=True)
-class Chunking:
+class Chunking(NamedTuple):
     """How many bytes go into one request: a fixed number, or None for `auto`.
 
     `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
@@ -32,11 +31,11 @@ class Chunking:
 
     def after_interruption(self) -> Chunking:
         """Chunks of 8 MiB again, unless the length is fixed."""
-        return self if self.fixed is not None else replace(self, current=AUTO_CHUNK)
+        return self if self.fixed is not None else self._replace(current=AUTO_CHUNK)
 
     def after_success(self) -> Chunking:
         """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
-        return self if self.current is None else replace(self, current=self.current * 2)
+        return self if self.current is None else self._replace(current=self.current * 2)
 
 
 AUTO = Chunking()

@@ -6,8 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from uploader.http.messages import Headers
 
@@ -26,8 +25,7 @@ _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """The service says that the `algorithm` digest of what it stored is `value` (lower-case hex)."""
 
     algorithm: str

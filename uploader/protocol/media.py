@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from uploader.http.messages import Request
@@ -10,8 +10,7 @@ from uploader.http.messages import Request
 JSON_TYPE = "application/json; charset=UTF-8"
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(NamedTuple):
     """One media upload: `url` is the upload URI without `uploadType`, `size` is in bytes (None for a stream).
 
     `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_answer` is true

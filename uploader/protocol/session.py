@@ -46,9 +46,9 @@ Known weak spots:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from uploader.http.messages import Broken, Response, Span
 from uploader.protocol.chunking import AUTO, AUTO_CHUNK, Chunking, rounded
@@ -159,7 +159,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class QueryOffset:
-    """QueryOffset for the offset."""
+    """Ask the server for the offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
     `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `sent`
@@ -239,7 +238,7 @@ class Session:
 
     def with_size(self, size: int) -> Session:
         """The session once a stream's end was seen."""
-        return replace(self, size=size)
+        return self._replace(size=size)
 
     def after(self, event: Event, sent: int = 0) -> Session:
         """The session after an event; `sent` is the end of what the request that led to it may have brought there.
@@ -259,18 +258,18 @@ class Session:
             case Stored():
                 return self._stored(event.offset, sent, state)
             case SessionLost() if self.restarts >= MAX_RESTARTS:
-                return replace(self, sent=sent, state=State.LOST_TOO_OFTEN, why=event.why)
+                return self._replace(sent=sent, state=State.LOST_TOO_OFTEN, why=event.why)
             case SessionLost():
-                return replace(self, sent=sent, state=state, uri="", restarts=self.restarts + 1, why=event.why)
+                return self._replace(sent=sent, state=state, uri="", restarts=self.restarts + 1, why=event.why)
             case OffsetUnknown():
                 chunking = self.chunking if self.state is State.NEW else self.chunking.after_interruption()
-                return replace(self, sent=sent, state=state, chunking=chunking, why=event.why)
+                return self._replace(sent=sent, state=state, chunking=chunking, why=event.why)
             case Completed() | Rejected():
-                return replace(self, sent=sent, state=state, answer=event.answer)
+                return self._replace(sent=sent, state=state, answer=event.answer)
             case ProtocolViolated():
-                return replace(self, sent=sent, state=state, why=event.why)
+                return self._replace(sent=sent, state=state, why=event.why)
             case TokenRejected() | Cancelled():
-                return replace(self, sent=sent, state=state)
+                return self._replace(sent=sent, state=state)
 
     def _checked(self, event: Stored | Completed, sent: int) -> Event:
         """The event, or the violation that it really is: offsets and completion must fit what was sent."""
@@ -292,4 +291,4 @@ class Session:
             # Less than was sent is an interruption too: the whole rest, again and again, would have no bound.
             chunking = chunking.after_success() if offset == sent else chunking.after_interruption()
         rewinds = self.rewinds + (offset < self.offset)
-        return replace(self, state=state, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
+        return self._replace(state=state, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)

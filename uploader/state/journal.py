@@ -10,17 +10,15 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from uploader.reporting import Reporter
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
+class SessionRecord(NamedTuple):
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
     `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. A run that was not
@@ -87,12 +85,12 @@ class FileJournal(Journal):
         # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
         if self._wall_clock() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds():
             self._reporter.info(f"{name}: the session of an earlier run should have expired by now.")
-        known = {field.name: found[field.name] for field in fields(SessionRecord) if field.name != "same_file"}
+        known = {field: found[field] for field in SessionRecord._fields if field != "same_file"}
         return SessionRecord(**known, same_file=same_file)
 
     def save(self, job: Upload, record: SessionRecord) -> None:
         """See `Journal.save`."""
-        self._store.write(self._store.name(_job_key(job)), {**asdict(record), "file": _file_key(job)})
+        self._store.write(self._store.name(_job_key(job)), {**record._asdict(), "file": _file_key(job)})
 
     def unlock(self, job: Upload) -> None:
         """See `Journal.unlock`."""

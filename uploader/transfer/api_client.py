@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from uploader.credentials.token_prefetch import TokenSource
@@ -27,8 +27,7 @@ _LOGGED_HEADERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TransferSettings:
+class TransferSettings(NamedTuple):
     """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
 
     `quota_project` is the project that a person's login names to be charged for the requests.
