@@ -11,7 +11,9 @@ import re
 import subprocess
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,48 @@ def test_imports_point_only_down_the_street(file: Path) -> None:
 def test_the_emulator_knows_nothing_of_the_program(file: Path) -> None:
     """The emulator is a second reading of the documents, so a misreading of the program's can't be its own as well."""
     assert not {name for name in imports(file) if within(name, ("uploader",))}
+
+
+@pytest.mark.parametrize("package", ["uploader", "google_emulator"])
+def test_no_imports_go_in_a_circle(package: str) -> None:
+    """Neither modules nor rooms need each other, not for types alone and not by an import inside a function."""
+    modules = import_graph(package)
+    rooms: dict[str, set[str]] = {}
+    for name, imported in modules.items():
+        rooms.setdefault(room_of(name), set()).update({room_of(other) for other in imported} - {room_of(name)})
+    for graph in (modules, rooms):
+        TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def import_graph(package: str) -> dict[str, set[str]]:
+    """Every module of a package with those of the package that it names in an import, wherever that stands."""
+    files = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in python_files(package)}
+    modules = {name.removesuffix(".__init__"): file for name, file in files.items()}
+    return {
+        name: {found if found in modules else found.rpartition(".")[0] for found in imports(file)} & modules.keys()
+        for name, file in modules.items()
+    }
+
+
+def room_of(module: str) -> str:
+    """The folder or file directly below the package in which a module lies; the package's own head is one, too."""
+    return ".".join(module.split(".")[:2])
+
+
+def test_no_import_can_hide(tmp_path: Path) -> None:
+    """Imports for types alone and those inside functions count, so that hiding an import does not break a circle."""
+    file = tmp_path / "module.py"
+    file.write_text("if TYPE_CHECKING:\n    from a import b\n\n\ndef call():\n    import c.d\n")
+    assert set(imports(file)) == {"a.b", "c.d"}
+
+
+def test_nothing_in_the_emulator_has_the_name_of_another_thing() -> None:
+    """No two classes and no two modules of the emulator share a name, so that a search for one finds one."""
+    names = Counter(file.stem for file in EMULATOR if not file.stem.startswith("__"))
+    for file in EMULATOR:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        names.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_the_program_starts_the_emulator_in_one_place() -> None:

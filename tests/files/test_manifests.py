@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from google_emulator import specimens
-from google_emulator.specimens import make_apk, make_bundle, manifest_axml, manifest_proto
+from google_emulator.specimens import make_apk, make_bundle, manifest_axml, manifest_proto, proto_writer
+from google_emulator.specimens.android_names import VERSION_CODE
+from google_emulator.specimens.sparse_crc import crc32_of_zeros
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
 from uploader.errors import InputError
 from uploader.files.android.manifest import Manifest, read
@@ -184,15 +185,15 @@ def test_a_bundle_that_takes_its_version_code_from_a_resource_is_told(tmp_path: 
 
 def test_a_negative_version_code_is_read_as_android_reads_it(tmp_path: Path) -> None:
     """An int32 on the protobuf wire is sign-extended to ten bytes; Android takes its low 32 bits."""
-    item = specimens._field(7, specimens._number(6, 2**64 - 1))
-    root = specimens._field(3, b"manifest") + b"".join(
-        specimens._field(4, attribute)
+    item = proto_writer.field(7, proto_writer.number(6, 2**64 - 1))
+    root = proto_writer.field(3, b"manifest") + b"".join(
+        proto_writer.field(4, attribute)
         for attribute in (
-            specimens._field(2, b"package") + specimens._field(3, b"a.b"),
-            specimens._attribute("versionCode", "-1", specimens.VERSION_CODE, item),
+            proto_writer.field(2, b"package") + proto_writer.field(3, b"a.b"),
+            proto_writer.attribute("versionCode", "-1", VERSION_CODE, item),
         )
     )
-    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, specimens._field(1, root)))
+    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, proto_writer.field(1, root)))
     assert read(path).version_code == 0xFFFFFFFF
 
 
@@ -425,11 +426,11 @@ def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:
     """Twenty thousand nested elements are skipped by the length of the outermost."""
     nested = b""
     for _ in range(20_000):
-        nested = specimens._field(1, specimens._field(5, nested))
+        nested = proto_writer.field(1, proto_writer.field(5, nested))
     element = manifest_proto("com.example.app", 1, "1.0")
-    prefix = specimens._field(1, b"")[:1]
-    body = element[len(prefix) + len(specimens._varint(len(element) - 3)) :]
-    deep = specimens._field(1, body + specimens._field(5, nested))
+    prefix = proto_writer.field(1, b"")[:1]
+    body = element[len(prefix) + len(proto_writer.varint(len(element) - 3)) :]
+    deep = proto_writer.field(1, body + proto_writer.field(5, nested))
     assert read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, deep))).version_code == 1
 
 
@@ -463,4 +464,4 @@ def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(tmp_path: Path, 
 @given(st.integers(0, 20_000))
 def test_the_checksum_of_a_hole_is_that_of_its_zeros(length: int) -> None:
     """The shortcut agrees with zlib."""
-    assert specimens._crc_of_zeros(length) == zlib.crc32(bytes(length))
+    assert crc32_of_zeros(length) == zlib.crc32(bytes(length))

@@ -1,0 +1,14 @@
+"""Artifacts to rehearse with, made to order: bundles, APKs and images that need no Android project to be built.
+
+`python -m google_emulator.specimens bundle --package com.example.app --out app.aab` makes them on the command line.
+The encoders are this package's own, written from the formats' descriptions, so that they can witness for the readers.
+"""
+
+from __future__ import annotations
+
+from google_emulator.specimens.app_files import make_apk, make_bundle
+from google_emulator.specimens.axml_writer import manifest_axml
+from google_emulator.specimens.png_writer import make_image
+from google_emulator.specimens.proto_writer import manifest_proto
+
+__all__ = ["make_apk", "make_bundle", "make_image", "manifest_axml", "manifest_proto"]

@@ -1,0 +1,127 @@
+"""Specimens: the command and the functions make files that independent readers take, of the size that was asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from google_emulator.services.play.artifact_identity import ArtifactIdentity, read_identity
+from google_emulator.services.play.model import ArtifactKind
+from google_emulator.specimens import make_apk, make_bundle, make_image
+from google_emulator.specimens.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "EMULATOR.md"
+
+
+def documented_commands() -> list[str]:
+    """The commands of the page's section, one a line."""
+    section = re.search(r"<!-- specimens -->(.*)<!-- /specimens -->", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert section is not None
+    return [line for line in section[1].splitlines() if line.startswith("python -m ")]
+
+
+def test_the_documented_commands_work(tmp_path: Path) -> None:
+    """Each command of the page runs as it stands there, and says what it wrote."""
+    commands = documented_commands()
+    assert {shlex.split(command)[3] for command in commands} == {"bundle", "apk", "image"}
+    for command in commands:
+        words = [sys.executable, *shlex.split(command)[1:]]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        name = words[-1]
+        assert done.stdout == f"{name}: {(tmp_path / name).stat().st_size} bytes\n"
+    assert read_identity(tmp_path / "app.aab", "bundle") == ArtifactIdentity("com.example.app", 42)
+    assert read_identity(tmp_path / "app.apk", "apk") == ArtifactIdentity("com.example.app", 42)
+    large = (tmp_path / "large.aab").stat()
+    assert large.st_size == 2 << 30
+    assert large.st_blocks * 512 < 1 << 20
+    assert png(tmp_path / "featureGraphic.png")[:3] == (1024, 500, 2)
+    assert png(tmp_path / "icon.png")[:3] == (512, 512, 6)
+
+
+@pytest.mark.parametrize("kind", ["bundle", "apk"])
+def test_the_options_of_an_app_file(kind: ArtifactKind, tmp_path: Path) -> None:
+    """Package, version code, size and signature are as they were asked for, and the zip is whole."""
+    path = tmp_path / "file"
+    named = ["--package", "com.example.shop", "--version-code", str(3 << 32 | 7), "--size", "3MiB"]
+    assert main([kind, *named, "--out", str(path)]) == 0
+    assert path.stat().st_size == 3 << 20
+    assert read_identity(path, kind) == ArtifactIdentity("com.example.shop", 3 << 32 | 7)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert "META-INF/CERT.RSA" in archive.namelist()
+    assert main([kind, "--unsigned", "--out", str(path)]) == 0
+    with zipfile.ZipFile(path) as archive:
+        assert not [name for name in archive.namelist() if name.startswith("META-INF/")]
+
+
+def png(path: Path) -> tuple[int, int, int, bytes]:
+    """Width, height, kind of color and the first pixel of an image, all checksums and the number of pixels verified."""
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks, at = {}, 8
+    while at < len(data):
+        (size,) = struct.unpack_from(">I", data, at)
+        content = data[at + 4 : at + 8 + size]
+        assert struct.unpack_from(">I", data, at + 8 + size) == (zlib.crc32(content),)
+        chunks[content[:4]] = content[4:]
+        at += size + 12
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, depth, kind = struct.unpack_from(">2I2B", chunks[b"IHDR"])
+    channels = {2: 3, 6: 4}[kind]
+    pixels = zlib.decompress(chunks[b"IDAT"])
+    assert (depth, len(pixels)) == (8, height * (1 + width * channels))
+    return width, height, kind, pixels[1 : 1 + channels]
+
+
+def test_an_image_has_its_size_and_color(tmp_path: Path) -> None:
+    """Pixels are as many and as colored as they were asked for, opaque where there is an alpha channel."""
+    make_image(tmp_path / "a.png", 3, 2, color=(1, 2, 3))
+    assert png(tmp_path / "a.png") == (3, 2, 2, b"\1\2\3")
+    make_image(tmp_path / "b.png", 512, 512, color=(1, 2, 3), alpha=True)
+    assert png(tmp_path / "b.png") == (512, 512, 6, b"\1\2\3\xff")
+
+
+@pytest.mark.parametrize("size", [(0, 1), (1, 0), (-1, 5), (1, 16385)])
+def test_an_image_has_a_sensible_size(size: tuple[int, int], tmp_path: Path) -> None:
+    """A side without pixels, or with more than any store takes, is an error and leaves no file."""
+    with pytest.raises(ValueError, match="pixels wide and high"):
+        make_image(tmp_path / "a.png", *size)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("code", [-1, 2**64])
+def test_a_version_code_has_64_bits(code: int, tmp_path: Path) -> None:
+    """A version code that no manifest can hold is an error and leaves no file."""
+    for make in (make_bundle, make_apk):
+        with pytest.raises(ValueError, match="version code"):
+            make(tmp_path / "a", "com.example.app", code, "1.0")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [["bundle", "--version-code", "-1"], ["image", "--width", "0"]])
+def test_wrong_values_end_the_command(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A value out of range ends with 2 and one line that says why; so does a file that can't be written."""
+    assert main([*arguments, "--out", str(tmp_path / "a")]) == 2
+    assert main(["image", "--out", str(tmp_path / "no" / "folder")]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in errors] == ["specimens", "specimens"]
+
+
+@pytest.mark.parametrize("option", [["--size", "3 MB"], ["--version-code", "one"], ["--alpha"]])
+def test_wrong_options_end_the_command(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no size, no number or no option of the command ends with 2 and the usage."""
+    with pytest.raises(SystemExit) as ended:
+        main(["bundle", *option, "--out", "a"])
+    assert ended.value.code == 2
+    assert "usage:" in capsys.readouterr().err
