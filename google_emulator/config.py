@@ -1,4 +1,4 @@
-"""How the emulated world is before the first request: every setting, its meaning and its default.
+"""How the emulated services behave, and what they hold before the first request: every setting and its default.
 
 Given as the `config` object beside `faults` in the faults JSON, or to `Emulator(config=...)`. A name that is not here
 is an error, so a misspelt setting can't pass for a test.

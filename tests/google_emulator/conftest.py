@@ -9,25 +9,25 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from tests.support.emulator_client import Talk
+from tests.support.emulator_client import EmulatorClient
 
-Begin = Callable[..., Talk]
+StartEmulator = Callable[..., EmulatorClient]
 
 
 @pytest.fixture
-def begin() -> Iterator[Begin]:
+def start_emulator() -> Iterator[StartEmulator]:
     """Starts an emulator with faults and settings; all that were started end with the test."""
     with ExitStack() as stack:
 
-        def start(*faults: dict[str, Any], **config: Any) -> Talk:
-            talk = Talk(stack.enter_context(Emulator(faults, config=config)))
-            stack.callback(talk.close)
-            return talk
+        def start(*faults: dict[str, Any], **config: Any) -> EmulatorClient:
+            client = EmulatorClient(stack.enter_context(Emulator(faults, config=config)))
+            stack.callback(client.close)
+            return client
 
         yield start
 
 
 @pytest.fixture
-def talk(begin: Begin) -> Talk:
+def client(start_emulator: StartEmulator) -> EmulatorClient:
     """A client of an emulator that has no faults and every setting at its default."""
-    return begin()
+    return start_emulator()

@@ -11,8 +11,8 @@ import pytest
 from google_emulator.http.errors import ApiError
 from google_emulator.services.play.artifact_identity import ArtifactIdentity, read_identity
 from google_emulator.specimens import make_apk, make_bundle
-from tests.google_emulator.conftest import Begin
-from tests.support.emulator_client import APP, PACKAGE, Reply, Talk
+from tests.google_emulator.conftest import StartEmulator
+from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -35,38 +35,38 @@ def release(*codes: int, **changed: Any) -> dict[str, Any]:
     return {"status": "completed", "versionCodes": [str(code) for code in codes], **changed}
 
 
-def put_track(talk: Talk, edit: str, *releases: dict[str, Any], track: str = "production") -> Reply:
-    return talk.ask("PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)})
+def put_track(client: EmulatorClient, edit: str, *releases: dict[str, Any], track: str = "production") -> Reply:
+    return client.request("PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)})
 
 
-def commit(talk: Talk, edit: str, query: str = "") -> Reply:
-    return talk.ask("POST", f"{edit}:commit{query}", b"")
+def commit(client: EmulatorClient, edit: str, query: str = "") -> Reply:
+    return client.request("POST", f"{edit}:commit{query}", b"")
 
 
-def test_a_release_from_edit_to_track(talk: Talk, bundle: bytes) -> None:
+def test_a_release_from_edit_to_track(client: EmulatorClient, bundle: bytes) -> None:
     """After insert, upload, track, validate and commit it is live, and the state says so."""
-    edit = talk.edit()
-    uploaded = talk.upload(f"{edit}/bundles", bundle)
+    edit = client.edit()
+    uploaded = client.upload(f"{edit}/bundles", bundle)
     digests = {"sha1": hashlib.sha1(bundle).hexdigest(), "sha256": hashlib.sha256(bundle).hexdigest()}
     assert uploaded.json == {"versionCode": 8, **digests}
-    assert put_track(talk, edit, release(8)).status == 200
-    assert talk.ask("POST", f"{edit}:validate", b"").status == 200
-    assert talk.emulator.state()["tracks"] == {PACKAGE: {}}
-    assert commit(talk, edit).json["id"] == edit.rpartition("/")[2]
-    state = talk.emulator.state()
+    assert put_track(client, edit, release(8)).status == 200
+    assert client.request("POST", f"{edit}:validate", b"").status == 200
+    assert client.emulator.state()["tracks"] == {PACKAGE: {}}
+    assert commit(client, edit).json["id"] == edit.rpartition("/")[2]
+    state = client.emulator.state()
     assert state["tracks"][PACKAGE]["production"] == [release(8)]
     assert [one["id"] for one in state["edits"]["committed"]] == [edit.rpartition("/")[2]]
-    assert talk.ask("GET", f"{talk.edit()}/bundles").json["bundles"] == [{"versionCode": 8, **digests}]
+    assert client.request("GET", f"{client.edit()}/bundles").json["bundles"] == [{"versionCode": 8, **digests}]
 
 
-def test_an_apk_shows_its_digests_as_a_binary(talk: Talk, apk: bytes) -> None:
+def test_an_apk_shows_its_digests_as_a_binary(client: EmulatorClient, apk: bytes) -> None:
     """The APK resource keeps sha1 and sha256 in `binary`."""
-    edit = talk.edit()
-    uploaded = talk.upload(f"{edit}/apks", apk, "application/vnd.android.package-archive").json
+    edit = client.edit()
+    uploaded = client.upload(f"{edit}/apks", apk, "application/vnd.android.package-archive").json
     assert uploaded["versionCode"] == 9
     assert uploaded["binary"]["sha256"] == hashlib.sha256(apk).hexdigest()
-    assert talk.ask("GET", f"{edit}/apks").json["apks"] == [uploaded]
-    assert "bundles" not in talk.ask("GET", f"{edit}/bundles").json
+    assert client.request("GET", f"{edit}/apks").json["apks"] == [uploaded]
+    assert "bundles" not in client.request("GET", f"{edit}/bundles").json
 
 
 def test_a_real_apk_is_read() -> None:
@@ -76,102 +76,102 @@ def test_a_real_apk_is_read() -> None:
         read_identity(real_apk(SMALL), "apk")
 
 
-def test_an_edit_is_a_copy_of_what_is_live(begin: Begin) -> None:
+def test_an_edit_is_a_copy_of_what_is_live(start_emulator: StartEmulator) -> None:
     """Changes are seen inside the edit alone, until it is committed."""
-    talk = begin(apps=LIVE)
-    edit, other = talk.edit(), talk.edit()
-    put_track(talk, edit, release(7, status="halted", userFraction=0.5))
-    assert talk.ask("GET", f"{edit}/tracks/production").json["releases"][0]["status"] == "halted"
-    assert talk.ask("GET", f"{other}/tracks/production").json["releases"][0]["status"] == "completed"
+    client = start_emulator(apps=LIVE)
+    edit, other = client.edit(), client.edit()
+    put_track(client, edit, release(7, status="halted", userFraction=0.5))
+    assert client.request("GET", f"{edit}/tracks/production").json["releases"][0]["status"] == "halted"
+    assert client.request("GET", f"{other}/tracks/production").json["releases"][0]["status"] == "completed"
 
 
-def test_another_commit_invalidates_an_edit(talk: Talk) -> None:
+def test_another_commit_invalidates_an_edit(client: EmulatorClient) -> None:
     """An edit that was opened before another one's commit can't be used any more."""
-    edit, other = talk.edit(), talk.edit()
-    assert commit(talk, other).status == 200
-    reply = talk.ask("GET", edit)
+    edit, other = client.edit(), client.edit()
+    assert commit(client, other).status == 200
+    reply = client.request("GET", edit)
     assert reply.status == 400
     assert reply.message.startswith("A change was made to the application outside of this Edit")
 
 
-def test_a_deleted_edit_is_gone(talk: Talk) -> None:
+def test_a_deleted_edit_is_gone(client: EmulatorClient) -> None:
     """DELETE answers 204; afterwards Google says that the edit has been deleted."""
-    edit = talk.edit()
-    assert talk.ask("DELETE", edit).status == 204
-    assert commit(talk, edit).message == "This Edit has been deleted."
-    assert talk.emulator.state()["edits"]["deleted"]
+    edit = client.edit()
+    assert client.request("DELETE", edit).status == 204
+    assert commit(client, edit).message == "This Edit has been deleted."
+    assert client.emulator.state()["edits"]["deleted"]
 
 
-def test_a_commit_happens_once(talk: Talk) -> None:
+def test_a_commit_happens_once(client: EmulatorClient) -> None:
     """A second commit of the same edit is refused by its reason."""
-    edit = talk.edit()
-    commit(talk, edit)
-    assert commit(talk, edit).reason == "editAlreadyCommitted"
+    edit = client.edit()
+    commit(client, edit)
+    assert commit(client, edit).reason == "editAlreadyCommitted"
 
 
-def test_an_edit_expires(begin: Begin) -> None:
+def test_an_edit_expires(start_emulator: StartEmulator) -> None:
     """An edit lives as long as its expiryTimeSeconds says."""
-    talk = begin(edit_lifetime=-1)
-    assert talk.ask("GET", talk.edit()).reason == "editExpired"
+    client = start_emulator(edit_lifetime=-1)
+    assert client.request("GET", client.edit()).reason == "editExpired"
 
 
-def test_an_unknown_edit_is_404(talk: Talk) -> None:
+def test_an_unknown_edit_is_404(client: EmulatorClient) -> None:
     """An edit of another app, or of nobody, is not found."""
-    assert talk.ask("GET", f"{APP}/edits/1").status == 404
+    assert client.request("GET", f"{APP}/edits/1").status == 404
 
 
-def test_one_edit_for_each_app(begin: Begin) -> None:
+def test_one_edit_for_each_app(start_emulator: StartEmulator) -> None:
     """Where so configured, a new edit deletes the one that was open."""
-    talk = begin(one_edit_per_app=True)
-    edit = talk.edit()
-    talk.edit()
-    assert talk.ask("GET", edit).message == "This Edit has been deleted."
+    client = start_emulator(one_edit_per_app=True)
+    edit = client.edit()
+    client.edit()
+    assert client.request("GET", edit).message == "This Edit has been deleted."
 
 
-def test_unknown_and_forbidden_apps(begin: Begin) -> None:
+def test_unknown_and_forbidden_apps(start_emulator: StartEmulator) -> None:
     """Where so configured, a package is unknown (404) or not the account's (403)."""
-    talk = begin(any_app=False, apps=LIVE, denied=["com.denied"])
-    unknown = talk.ask("POST", "/androidpublisher/v3/applications/com.unknown/edits", json={})
-    denied = talk.ask("POST", "/androidpublisher/v3/applications/com.denied/edits", json={})
+    client = start_emulator(any_app=False, apps=LIVE, denied=["com.denied"])
+    unknown = client.request("POST", "/androidpublisher/v3/applications/com.unknown/edits", json={})
+    denied = client.request("POST", "/androidpublisher/v3/applications/com.denied/edits", json={})
     assert (unknown.status, unknown.message) == (404, "Package not found: com.unknown.")
     assert (denied.status, denied.message) == (403, "The caller does not have permission")
 
 
-def test_a_version_code_is_used_once(begin: Begin, bundle: bytes) -> None:
+def test_a_version_code_is_used_once(start_emulator: StartEmulator, bundle: bytes) -> None:
     """Twice in one edit, or after it was live: apkUpgradeVersionConflict. A deleted edit gives it back."""
-    talk = begin()
-    edit = talk.edit()
-    talk.upload(f"{edit}/bundles", bundle)
-    twice = talk.upload(f"{edit}/bundles", bundle)
+    client = start_emulator()
+    edit = client.edit()
+    client.upload(f"{edit}/bundles", bundle)
+    twice = client.upload(f"{edit}/bundles", bundle)
     assert (twice.status, twice.reason) == (403, "apkUpgradeVersionConflict")
     assert twice.message == "Version code 8 has already been used."
-    talk.ask("DELETE", edit)
-    edit = talk.edit()
-    assert talk.upload(f"{edit}/bundles", bundle).status == 200
-    commit(talk, edit)
-    assert talk.upload(f"{talk.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
+    client.request("DELETE", edit)
+    edit = client.edit()
+    assert client.upload(f"{edit}/bundles", bundle).status == 200
+    commit(client, edit)
+    assert client.upload(f"{client.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
 
 
-def test_a_code_may_be_used_up_by_its_upload(begin: Begin, bundle: bytes) -> None:
+def test_a_code_may_be_used_up_by_its_upload(start_emulator: StartEmulator, bundle: bytes) -> None:
     """Where so configured, even a deleted edit has used up its codes."""
-    talk = begin(used_on_upload=True)
-    edit = talk.edit()
-    talk.upload(f"{edit}/bundles", bundle)
-    talk.ask("DELETE", edit)
-    assert talk.upload(f"{talk.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
+    client = start_emulator(used_on_upload=True)
+    edit = client.edit()
+    client.upload(f"{edit}/bundles", bundle)
+    client.request("DELETE", edit)
+    assert client.upload(f"{client.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
 
 
-def test_an_artifact_is_what_it_claims(talk: Talk, bundle: bytes, apk: bytes, tmp_path: Path) -> None:
+def test_an_artifact_is_what_it_claims(client: EmulatorClient, bundle: bytes, apk: bytes, tmp_path: Path) -> None:
     """Another app's artifact, an APK as a bundle, or no zip at all: refused, and nothing is in the edit."""
     make_bundle(tmp_path / "other.aab", "com.other", 8, "1.0")
-    edit = talk.edit()
-    other = talk.upload(f"{edit}/bundles", (tmp_path / "other.aab").read_bytes())
+    edit = client.edit()
+    other = client.upload(f"{edit}/bundles", (tmp_path / "other.aab").read_bytes())
     assert (other.status, "com.other" in other.message) == (403, True)
-    assert talk.upload(f"{edit}/bundles", apk).status == 400
-    assert talk.upload(f"{edit}/apks", bundle).status == 400
-    assert talk.upload(f"{edit}/bundles", b"no zip").status == 400
-    assert talk.upload(f"{edit}/bundles", bundle, "text/plain").status == 400
-    assert talk.ask("GET", f"{edit}/bundles").json == {"kind": "androidpublisher#bundlesListResponse"}
+    assert client.upload(f"{edit}/bundles", apk).status == 400
+    assert client.upload(f"{edit}/apks", bundle).status == 400
+    assert client.upload(f"{edit}/bundles", b"no zip").status == 400
+    assert client.upload(f"{edit}/bundles", bundle, "text/plain").status == 400
+    assert client.request("GET", f"{edit}/bundles").json == {"kind": "androidpublisher#bundlesListResponse"}
 
 
 @pytest.mark.parametrize(
@@ -195,12 +195,12 @@ def test_an_artifact_is_what_it_claims(talk: Talk, bundle: bytes, apk: bytes, tm
         release(7, rollout=0.5),
     ],
 )
-def test_a_release_obeys_the_rules(begin: Begin, wrong: dict[str, Any]) -> None:
+def test_a_release_obeys_the_rules(start_emulator: StartEmulator, wrong: dict[str, Any]) -> None:
     """Each rule of a track release, broken: 400, and the track stays as it was."""
-    talk = begin(apps=LIVE)
-    edit = talk.edit()
-    assert put_track(talk, edit, wrong).status == 400
-    assert talk.ask("GET", f"{edit}/tracks/production").json["releases"] == [release(7)]
+    client = start_emulator(apps=LIVE)
+    edit = client.edit()
+    assert put_track(client, edit, wrong).status == 400
+    assert client.request("GET", f"{edit}/tracks/production").json["releases"] == [release(7)]
 
 
 @pytest.mark.parametrize(
@@ -214,162 +214,162 @@ def test_a_release_obeys_the_rules(begin: Begin, wrong: dict[str, Any]) -> None:
         release(7, inAppUpdatePriority=5, name="n", releaseNotes=[{"language": "de", "text": "ü" * 500}]),
     ],
 )
-def test_a_right_release_passes(begin: Begin, right: dict[str, Any]) -> None:
+def test_a_right_release_passes(start_emulator: StartEmulator, right: dict[str, Any]) -> None:
     """Each rule, kept."""
-    talk = begin(apps=LIVE)
-    assert put_track(talk, talk.edit(), right).status == 200
+    client = start_emulator(apps=LIVE)
+    assert put_track(client, client.edit(), right).status == 200
 
 
-def test_what_everybody_has_is_not_halted_on_the_internal_track(begin: Begin) -> None:
+def test_what_everybody_has_is_not_halted_on_the_internal_track(start_emulator: StartEmulator) -> None:
     """The internal track has no rollouts: 400 in Google's words, and the release stays as it was."""
-    talk = begin(apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}})
-    edit = talk.edit()
-    reply = put_track(talk, edit, release(7, status="halted"), track="internal")
+    client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}})
+    edit = client.edit()
+    reply = put_track(client, edit, release(7, status="halted"), track="internal")
     assert (reply.status, reply.message.startswith("Cannot halt release")) == (400, True)
-    assert talk.ask("GET", f"{edit}/tracks/internal").json["releases"] == [release(7)]
+    assert client.request("GET", f"{edit}/tracks/internal").json["releases"] == [release(7)]
 
 
-def test_a_track_has_one_release_of_each_status(begin: Begin) -> None:
+def test_a_track_has_one_release_of_each_status(start_emulator: StartEmulator) -> None:
     """Two completed releases, or one version code in two: refused; completed and inProgress stand side by side."""
-    talk = begin(apps={PACKAGE: {"artifacts": [{"versionCode": code} for code in (7, 8)]}})
-    edit = talk.edit()
+    client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": code} for code in (7, 8)]}})
+    edit = client.edit()
     rollout = {"status": "inProgress", "userFraction": 0.1}
-    assert put_track(talk, edit, release(7), release(8)).status == 400
-    assert put_track(talk, edit, release(7), release(7, **rollout)).status == 400
-    assert put_track(talk, edit, release(7), release(8, **rollout)).status == 200
+    assert put_track(client, edit, release(7), release(8)).status == 400
+    assert put_track(client, edit, release(7), release(7, **rollout)).status == 400
+    assert put_track(client, edit, release(7), release(8, **rollout)).status == 200
 
 
-def test_an_update_replaces_and_a_patch_keeps(begin: Begin) -> None:
+def test_an_update_replaces_and_a_patch_keeps(start_emulator: StartEmulator) -> None:
     """PUT without releases empties the track, PATCH without them leaves it."""
-    talk = begin(apps=LIVE)
-    edit = talk.edit()
-    assert talk.ask("PATCH", f"{edit}/tracks/production", json={}).json["releases"] == [release(7)]
-    assert talk.ask("PUT", f"{edit}/tracks/production", json={}).json == {"track": "production"}
-    assert talk.ask("PUT", f"{edit}/tracks/beta", json={"track": "alpha"}).status == 400
+    client = start_emulator(apps=LIVE)
+    edit = client.edit()
+    assert client.request("PATCH", f"{edit}/tracks/production", json={}).json["releases"] == [release(7)]
+    assert client.request("PUT", f"{edit}/tracks/production", json={}).json == {"track": "production"}
+    assert client.request("PUT", f"{edit}/tracks/beta", json={"track": "alpha"}).status == 400
 
 
-def test_custom_tracks(begin: Begin) -> None:
+def test_custom_tracks(start_emulator: StartEmulator) -> None:
     """Form-factor tracks are there; where so configured, a custom track has to be created first."""
-    talk = begin(apps=LIVE, any_track=False)
-    edit = talk.edit()
-    assert put_track(talk, edit, release(7), track="wear:beta").status == 200
-    assert put_track(talk, edit, release(7), track="friends").status == 404
-    assert talk.ask("POST", f"{edit}/tracks", json={"track": "friends"}).status == 200
-    assert put_track(talk, edit, release(7), track="friends").status == 200
-    names = [track["track"] for track in talk.ask("GET", f"{edit}/tracks").json["tracks"]]
+    client = start_emulator(apps=LIVE, any_track=False)
+    edit = client.edit()
+    assert put_track(client, edit, release(7), track="wear:beta").status == 200
+    assert put_track(client, edit, release(7), track="friends").status == 404
+    assert client.request("POST", f"{edit}/tracks", json={"track": "friends"}).status == 200
+    assert put_track(client, edit, release(7), track="friends").status == 200
+    names = [track["track"] for track in client.request("GET", f"{edit}/tracks").json["tracks"]]
     assert names == ["production", "beta", "alpha", "internal", "wear:beta", "friends"]
 
 
-def test_manual_review_wants_its_parameter(begin: Begin) -> None:
+def test_manual_review_wants_its_parameter(start_emulator: StartEmulator) -> None:
     """Google's first refusal, word for word; the edit stays usable."""
-    talk = begin(review="manual")
-    edit = talk.edit()
-    assert commit(talk, edit).message == (
+    client = start_emulator(review="manual")
+    edit = client.edit()
+    assert commit(client, edit).message == (
         "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to "
         "true. Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
     )
-    assert commit(talk, edit, "?changesNotSentForReview=true").status == 200
+    assert commit(client, edit, "?changesNotSentForReview=true").status == 200
 
 
-def test_automatic_review_forbids_it(begin: Begin) -> None:
+def test_automatic_review_forbids_it(start_emulator: StartEmulator) -> None:
     """Google's opposite refusal, word for word; the edit stays usable."""
-    talk = begin(review="automatic")
-    edit = talk.edit()
-    assert commit(talk, edit, "?changesNotSentForReview=true").message == (
+    client = start_emulator(review="automatic")
+    edit = client.edit()
+    assert commit(client, edit, "?changesNotSentForReview=true").message == (
         "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
     )
-    assert commit(talk, edit).status == 200
+    assert commit(client, edit).status == 200
 
 
-def test_a_review_in_flight(begin: Begin) -> None:
+def test_a_review_in_flight(start_emulator: StartEmulator) -> None:
     """ERROR_IF_IN_REVIEW refuses and leaves the edit; the default cancels the review and passes."""
-    talk = begin(in_review=True)
-    edit = talk.edit()
-    assert commit(talk, edit, "?changesInReviewBehavior=ERROR_IF_IN_REVIEW").status == 400
-    assert commit(talk, edit, "?changesInReviewBehavior=SOMETHING").status == 400
-    assert commit(talk, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT").status == 200
+    client = start_emulator(in_review=True)
+    edit = client.edit()
+    assert commit(client, edit, "?changesInReviewBehavior=ERROR_IF_IN_REVIEW").status == 400
+    assert commit(client, edit, "?changesInReviewBehavior=SOMETHING").status == 400
+    assert commit(client, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT").status == 200
 
 
-def test_a_draft_app_takes_drafts_alone(begin: Begin) -> None:
+def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
     """Validation and commit refuse any other status, in Google's words."""
-    talk = begin(draft_app=True, apps={PACKAGE: {"artifacts": [{"versionCode": 7}]}})
-    edit = talk.edit()
-    put_track(talk, edit, release(7))
-    assert talk.ask("POST", f"{edit}:validate", b"").message == commit(talk, edit).message
-    assert commit(talk, edit).message == "Only releases with status draft may be created on draft app."
-    put_track(talk, edit, release(7, status="draft"))
-    assert commit(talk, edit).status == 200
+    client = start_emulator(draft_app=True, apps={PACKAGE: {"artifacts": [{"versionCode": 7}]}})
+    edit = client.edit()
+    put_track(client, edit, release(7))
+    assert client.request("POST", f"{edit}:validate", b"").message == commit(client, edit).message
+    assert commit(client, edit).message == "Only releases with status draft may be created on draft app."
+    put_track(client, edit, release(7, status="draft"))
+    assert commit(client, edit).status == 200
 
 
-def test_a_commit_has_no_body(talk: Talk) -> None:
+def test_a_commit_has_no_body(client: EmulatorClient) -> None:
     """The request body of a commit must be empty."""
-    assert talk.ask("POST", f"{talk.edit()}:commit", json={}).status == 400
+    assert client.request("POST", f"{client.edit()}:commit", json={}).status == 400
 
 
-def test_deobfuscation_files_belong_to_a_version(talk: Talk, bundle: bytes) -> None:
+def test_deobfuscation_files_belong_to_a_version(client: EmulatorClient, bundle: bytes) -> None:
     """Mapping and symbols go to a version code of the edit, in two kinds."""
-    edit = talk.edit()
-    talk.upload(f"{edit}/bundles", bundle)
-    mapping = talk.upload(f"{edit}/apks/8/deobfuscationFiles/proguard", b"a -> b:")
+    edit = client.edit()
+    client.upload(f"{edit}/bundles", bundle)
+    mapping = client.upload(f"{edit}/apks/8/deobfuscationFiles/proguard", b"a -> b:")
     assert mapping.json == {"deobfuscationFile": {"symbolType": "proguard"}}
-    assert talk.upload(f"{edit}/apks/8/deobfuscationFiles/other", b"x").status == 400
-    assert talk.upload(f"{edit}/apks/1/deobfuscationFiles/proguard", b"x").status == 404
+    assert client.upload(f"{edit}/apks/8/deobfuscationFiles/other", b"x").status == 400
+    assert client.upload(f"{edit}/apks/1/deobfuscationFiles/proguard", b"x").status == 404
 
 
-def test_expansion_files_are_uploaded_or_referred_to(begin: Begin, apk: bytes) -> None:
+def test_expansion_files_are_uploaded_or_referred_to(start_emulator: StartEmulator, apk: bytes) -> None:
     """An expansion file has a size of its own, or is that of another version which has one."""
-    talk = begin(apps={PACKAGE: {"artifacts": [{"versionCode": 3, "kind": "apk"}, {"versionCode": 4}]}})
-    edit = talk.edit()
-    talk.upload(f"{edit}/apks", apk)
+    client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": 3, "kind": "apk"}, {"versionCode": 4}]}})
+    edit = client.edit()
+    client.upload(f"{edit}/apks", apk)
     main, patch = f"{edit}/apks/9/expansionFiles/main", f"{edit}/apks/9/expansionFiles/patch"
-    assert talk.ask("GET", main).status == 404
-    assert talk.upload(f"{edit}/apks/3/expansionFiles/main", b"12345").json == {"expansionFile": {"fileSize": "5"}}
-    assert talk.ask("PATCH", main, json={"referencesVersion": 3}).json == {"referencesVersion": 3}
-    assert talk.ask("GET", main).json == {"referencesVersion": 3}
-    assert talk.ask("PATCH", patch, json={"referencesVersion": 3}).status == 400
-    assert talk.upload(f"{edit}/apks/4/expansionFiles/main", b"x").status == 400
+    assert client.request("GET", main).status == 404
+    assert client.upload(f"{edit}/apks/3/expansionFiles/main", b"12345").json == {"expansionFile": {"fileSize": "5"}}
+    assert client.request("PATCH", main, json={"referencesVersion": 3}).json == {"referencesVersion": 3}
+    assert client.request("GET", main).json == {"referencesVersion": 3}
+    assert client.request("PATCH", patch, json={"referencesVersion": 3}).status == 400
+    assert client.upload(f"{edit}/apks/4/expansionFiles/main", b"x").status == 400
 
 
-def test_images_come_and_go(talk: Talk) -> None:
+def test_images_come_and_go(client: EmulatorClient) -> None:
     """Each image has its digests; an icon is replaced by the next, of screenshots there are eight at most."""
-    edit = talk.edit()
+    edit = client.edit()
     path = f"{edit}/listings/en-US/phoneScreenshots"
-    images = [talk.upload(path, PNG + bytes([number]), "image/png").json["image"] for number in range(8)]
+    images = [client.upload(path, PNG + bytes([number]), "image/png").json["image"] for number in range(8)]
     assert images[0]["sha256"] == hashlib.sha256(PNG + b"\0").hexdigest()
-    assert talk.upload(path, PNG, "image/png").status == 403
-    assert talk.ask("DELETE", f"{path}/{images[0]['id']}").status == 204
-    assert talk.ask("DELETE", f"{path}/{images[0]['id']}").status == 404
-    assert talk.ask("GET", path).json == {"images": images[1:]}
-    assert talk.ask("DELETE", path).json == {"deleted": images[1:]}
-    assert talk.ask("GET", path).json == {}
+    assert client.upload(path, PNG, "image/png").status == 403
+    assert client.request("DELETE", f"{path}/{images[0]['id']}").status == 204
+    assert client.request("DELETE", f"{path}/{images[0]['id']}").status == 404
+    assert client.request("GET", path).json == {"images": images[1:]}
+    assert client.request("DELETE", path).json == {"deleted": images[1:]}
+    assert client.request("GET", path).json == {}
     icon = f"{edit}/listings/en-US/icon"
-    talk.upload(icon, PNG, "image/png")
-    second = talk.upload(icon, PNG + b"2", "image/png").json["image"]
-    assert talk.ask("GET", icon).json == {"images": [second]}
-    assert talk.ask("GET", f"{edit}/listings/en-US/posters").status == 400
+    client.upload(icon, PNG, "image/png")
+    second = client.upload(icon, PNG + b"2", "image/png").json["image"]
+    assert client.request("GET", icon).json == {"images": [second]}
+    assert client.request("GET", f"{edit}/listings/en-US/posters").status == 400
 
 
-def test_listings_have_their_limits(talk: Talk) -> None:
+def test_listings_have_their_limits(client: EmulatorClient) -> None:
     """Texts by language, replaced or merged, each within Google's length."""
-    edit = talk.edit()
+    edit = client.edit()
     path = f"{edit}/listings/de-DE"
-    assert talk.ask("GET", path).status == 404
-    assert talk.ask("PUT", path, json={"title": "T", "shortDescription": "S"}).json["language"] == "de-DE"
-    assert talk.ask("PATCH", path, json={"title": "U"}).json["shortDescription"] == "S"
-    assert talk.ask("PUT", path, json={"title": "x" * 31}).status == 400
-    assert talk.ask("PUT", path, json={"subtitle": "x"}).status == 400
-    assert len(talk.ask("GET", f"{edit}/listings").json["listings"]) == 1
-    assert talk.ask("DELETE", path).status == 204
-    assert talk.ask("DELETE", f"{edit}/listings").status == 204
-    assert talk.ask("PUT", f"{edit}/details", json={"defaultLanguage": "de-DE"}).status == 200
-    assert talk.ask("GET", f"{edit}/details").json == {"defaultLanguage": "de-DE"}
+    assert client.request("GET", path).status == 404
+    assert client.request("PUT", path, json={"title": "T", "shortDescription": "S"}).json["language"] == "de-DE"
+    assert client.request("PATCH", path, json={"title": "U"}).json["shortDescription"] == "S"
+    assert client.request("PUT", path, json={"title": "x" * 31}).status == 400
+    assert client.request("PUT", path, json={"subtitle": "x"}).status == 400
+    assert len(client.request("GET", f"{edit}/listings").json["listings"]) == 1
+    assert client.request("DELETE", path).status == 204
+    assert client.request("DELETE", f"{edit}/listings").status == 204
+    assert client.request("PUT", f"{edit}/details", json={"defaultLanguage": "de-DE"}).status == 200
+    assert client.request("GET", f"{edit}/details").json == {"defaultLanguage": "de-DE"}
 
 
-def test_internal_sharing_needs_no_edit(talk: Talk, bundle: bytes, apk: bytes) -> None:
+def test_internal_sharing_needs_no_edit(client: EmulatorClient, bundle: bytes, apk: bytes) -> None:
     """A download URL, the certificate's fingerprint and the sha256; the version code stays unused."""
     base = f"/androidpublisher/v3/applications/internalappsharing/{PACKAGE}/artifacts"
-    shared = talk.upload(f"{base}/bundle", bundle).json
+    shared = client.upload(f"{base}/bundle", bundle).json
     assert shared["sha256"] == hashlib.sha256(bundle).hexdigest()
     assert shared["downloadUrl"].startswith("https://play.google.com/apps/test/")
-    assert talk.upload(f"{base}/apk", apk).json["sha256"] == hashlib.sha256(apk).hexdigest()
-    assert talk.upload(f"{talk.edit()}/bundles", bundle).status == 200
+    assert client.upload(f"{base}/apk", apk).json["sha256"] == hashlib.sha256(apk).hexdigest()
+    assert client.upload(f"{client.edit()}/bundles", bundle).status == 200

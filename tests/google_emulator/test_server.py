@@ -17,32 +17,32 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator
-from tests.google_emulator.conftest import Begin
-from tests.support.emulator_client import APP, GRANULE, STORAGE, Talk, raw_request, read_reply
+from tests.google_emulator.conftest import StartEmulator
+from tests.support.emulator_client import APP, GRANULE, STORAGE, EmulatorClient, raw_request, read_reply
 
 
-def test_a_connection_is_kept_open(talk: Talk) -> None:
+def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
     """Requests follow one another on one connection, after errors as well."""
-    talk.edit()
-    talk.ask("GET", "/nowhere")
-    talk.ask("POST", f"{STORAGE}?uploadType=media&name=x", b"abc", {"Content-Type": "text/plain"})
-    talk.ask("POST", f"{STORAGE}?uploadType=nothing", b"abc")
-    talk.edit()
-    assert talk.emulator.state()["connections"] == 1
+    client.edit()
+    client.request("GET", "/nowhere")
+    client.request("POST", f"{STORAGE}?uploadType=media&name=x", b"abc", {"Content-Type": "text/plain"})
+    client.request("POST", f"{STORAGE}?uploadType=nothing", b"abc")
+    client.edit()
+    assert client.emulator.state()["connections"] == 1
 
 
-def test_close_is_respected(talk: Talk) -> None:
+def test_close_is_respected(client: EmulatorClient) -> None:
     """`Connection: close` ends the connection behind the answer."""
-    connection = raw_request(talk.emulator, "GET", f"{APP}/edits/1", talk.token, "Connection: close")
+    connection = raw_request(client.emulator, "GET", f"{APP}/edits/1", client.token, "Connection: close")
     reply = read_reply(connection)
     assert (reply.status, connection.recv(1)) == (404, b"")
     connection.close()
 
 
-def test_a_client_may_wait_for_100_continue(talk: Talk) -> None:
+def test_a_client_may_wait_for_100_continue(client: EmulatorClient) -> None:
     """`Expect: 100-continue` is answered when the body is wanted."""
-    uri = talk.begin(size=3)
-    connection = raw_request(talk.emulator, "PUT", uri, talk.token, "Content-Length: 3", "Expect: 100-continue")
+    uri = client.start_session(size=3)
+    connection = raw_request(client.emulator, "PUT", uri, client.token, "Content-Length: 3", "Expect: 100-continue")
     assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
     connection.sendall(b"abc")
     assert read_reply(connection).status == 200
@@ -60,37 +60,37 @@ def test_a_client_may_wait_for_100_continue(talk: Talk) -> None:
         (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n", 400),
     ],
 )
-def test_malformed_http_is_refused(talk: Talk, request_bytes: bytes, status: int) -> None:
+def test_malformed_http_is_refused(client: EmulatorClient, request_bytes: bytes, status: int) -> None:
     """Nonsense gets an answer, and never a traceback."""
-    with socket.create_connection(("127.0.0.1", talk.emulator.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", client.emulator.port), timeout=10) as connection:
         connection.sendall(request_bytes)
         assert read_reply(connection).status == status
 
 
-def test_a_large_json_body_is_refused(talk: Talk) -> None:
+def test_a_large_json_body_is_refused(client: EmulatorClient) -> None:
     """Plain calls are small."""
-    assert talk.ask("POST", f"{APP}/edits", bytes(11 << 20)).status == 413
+    assert client.request("POST", f"{APP}/edits", bytes(11 << 20)).status == 413
 
 
-def test_uploads_run_side_by_side(talk: Talk) -> None:
+def test_uploads_run_side_by_side(client: EmulatorClient) -> None:
     """A request that hangs does not hold up another."""
-    hanging = raw_request(talk.emulator, "PUT", talk.begin(size=9), talk.token, "Content-Length: 9")
-    assert talk.put(talk.begin(size=3), b"abc").status == 200
+    hanging = raw_request(client.emulator, "PUT", client.start_session(size=9), client.token, "Content-Length: 9")
+    assert client.put(client.start_session(size=3), b"abc").status == 200
     hanging.close()
 
 
-def test_the_server_can_be_slow(begin: Begin) -> None:
+def test_the_server_can_be_slow(start_emulator: StartEmulator) -> None:
     """`read_rate` limits the bytes a second that are read from a connection."""
-    talk = begin(read_rate=4.0 * GRANULE)
+    client = start_emulator(read_rate=4.0 * GRANULE)
     before = time.monotonic()
-    talk.put(talk.begin(size=GRANULE), bytes(GRANULE))
+    client.put(client.start_session(size=GRANULE), bytes(GRANULE))
     assert time.monotonic() - before >= 0.2
 
 
-def test_the_state_counts_what_happened(talk: Talk) -> None:
+def test_the_state_counts_what_happened(client: EmulatorClient) -> None:
     """Requests by every name of their operation, bytes of bodies, and what is stored."""
-    talk.put(talk.begin(size=3), b"abc")
-    state = json.loads(urllib.request.urlopen(f"{talk.emulator.url}/__emulator/state").read())
+    client.put(client.start_session(size=3), b"abc")
+    state = json.loads(urllib.request.urlopen(f"{client.emulator.url}/__emulator/state").read())
     counted = {name: state["requests"][name] for name in ("any", "upload", "resumable.start", "storage.objects.insert")}
     assert counted == {"any": 2, "upload": 2, "resumable.start": 1, "storage.objects.insert": 2}
     assert state["bytes_received"] == 3
@@ -104,9 +104,9 @@ def test_bytes_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     files = []
     for emulator in (kept, gone):
         with emulator:
-            talk = Talk(emulator)
-            talk.put(talk.begin(size=3), b"abc")
-            talk.close()
+            client = EmulatorClient(emulator)
+            client.put(client.start_session(size=3), b"abc")
+            client.close()
             files.append(Path(emulator.state()["objects"][0]["file"]))
     assert files[0].read_bytes() == b"abc"
     assert not files[1].exists()

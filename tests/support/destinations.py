@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from google_emulator import Emulator, specimens
-from tests.support.emulator_client import Talk
+from tests.support.emulator_client import EmulatorClient
 
 MIB = 1024 * 1024
 SIZE = 2 * MIB
@@ -65,16 +65,16 @@ def nothing(_: Emulator) -> dict[str, str]:
 
 def a_drive_file(emulator: Emulator) -> dict[str, str]:
     """A file in Drive, to be replaced."""
-    with closing(Talk(emulator)) as talk:
-        answer = talk.ask("POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS})
+    with closing(EmulatorClient(emulator)) as talk:
+        answer = talk.request("POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS})
     return {"params": json.dumps({"fileId": answer.json["id"]})}
 
 
 def a_draft(emulator: Emulator) -> dict[str, str]:
     """A draft in the user's mailbox."""
     draft = b"To: a@example.com\r\nSubject: old\r\n\r\nold"
-    with closing(Talk(emulator)) as talk:
-        answer = talk.ask("POST", f"{_GMAIL}/drafts?uploadType=media", draft, {"Content-Type": MAIL})
+    with closing(EmulatorClient(emulator)) as talk:
+        answer = talk.request("POST", f"{_GMAIL}/drafts?uploadType=media", draft, {"Content-Type": MAIL})
     return {"draft-id": answer.json["id"]}
 
 

@@ -43,7 +43,7 @@ class Reply:
         return str(self.headers.get(name, ""))
 
 
-class Talk:
+class EmulatorClient:
     """One connection to an emulator, with a token for everything that the tests do."""
 
     def __init__(self, emulator: Emulator, token: str | None = None) -> None:
@@ -55,7 +55,7 @@ class Talk:
     def close(self) -> None:
         self.connection.close()
 
-    def ask(
+    def request(
         self,
         method: str,
         url: str,
@@ -73,27 +73,31 @@ class Talk:
 
     # Dialect A
 
-    def begin(self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain") -> str:
+    def start_session(self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain") -> str:
         """Starts a resumable session; the answer is its URI."""
         length = {} if size is None else {"X-Upload-Content-Length": str(size)}
         query = "&" if "?" in path else "?"
-        reply = self.ask("POST", f"{path}{query}uploadType=resumable", b"", {"X-Upload-Content-Type": kind, **length})
+        reply = self.request(
+            "POST", f"{path}{query}uploadType=resumable", b"", {"X-Upload-Content-Type": kind, **length}
+        )
         assert reply.status == 200, reply.body
         return reply.header("Location")
 
     def put(self, uri: str, data: bytes, content_range: str = "") -> Reply:
-        return self.ask("PUT", uri, data, {"Content-Range": content_range} if content_range else {})
+        return self.request("PUT", uri, data, {"Content-Range": content_range} if content_range else {})
 
     def offset(self, uri: str, total: int | str) -> Reply:
-        return self.ask("PUT", uri, b"", {"Content-Range": f"bytes */{total}"})
+        return self.request("PUT", uri, b"", {"Content-Range": f"bytes */{total}"})
 
     # Dialect B
 
     def goog(self, url: str, command: str, data: bytes = b"", **headers: str) -> Reply:
         named = {f"X-Goog-Upload-{name.replace('_', '-')}": value for name, value in headers.items()}
-        return self.ask("POST", url, data, {"X-Goog-Upload-Command": command, **named})
+        return self.request("POST", url, data, {"X-Goog-Upload-Command": command, **named})
 
-    def goog_begin(self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain") -> str:
+    def start_goog_session(
+        self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain"
+    ) -> str:
         length = {} if size is None else {"Header_Content_Length": str(size)}
         reply = self.goog(path, "start", b"", Protocol="resumable", Header_Content_Type=kind, **length)
         assert reply.status == 200, reply.body
@@ -103,12 +107,12 @@ class Talk:
 
     def edit(self) -> str:
         """Opens an edit; the answer is its path."""
-        reply = self.ask("POST", f"{APP}/edits", json={})
+        reply = self.request("POST", f"{APP}/edits", json={})
         assert reply.status == 200, reply.body
         return f"{APP}/edits/{reply.json['id']}"
 
     def upload(self, path: str, data: bytes, kind: str = "application/octet-stream") -> Reply:
-        return self.ask("POST", f"/upload{path}?uploadType=media", data, {"Content-Type": kind})
+        return self.request("POST", f"/upload{path}?uploadType=media", data, {"Content-Type": kind})
 
 
 def raw_request(emulator: Emulator, method: str, url: str, token: str, *headers: str) -> socket.socket:
@@ -120,7 +124,7 @@ def raw_request(emulator: Emulator, method: str, url: str, token: str, *headers:
     return connection
 
 
-def until(true: Callable[[], bool]) -> None:
+def wait_until(true: Callable[[], bool]) -> None:
     """Returns as soon as something is true; what a server does with a broken connection has no answer to wait for."""
     end = time.monotonic() + 5
     while not true():

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from google_emulator import Emulator
-from tests.support.emulator_client import Reply, Talk
+from tests.support.emulator_client import EmulatorClient, Reply
 from tests.support.transcripts import Exchange, Message, Transcript, names, read
 from uploader.http.messages import Broken, Headers, Request, Response, Span
 from uploader.protocol import content_range, goog_upload, single_request
@@ -128,7 +128,7 @@ def words_of(event: Event) -> list[str]:
 def test_the_emulator_gives_the_documented_answers(name: str) -> None:
     """Status and every named header, from the first request of the transcript to the last."""
     transcript = read(name, file_of(name))
-    with Emulator(config={"upload_url_scheme": False}) as emulator, closing(Talk(emulator)) as talk:
+    with Emulator(config={"upload_url_scheme": False}) as emulator, closing(EmulatorClient(emulator)) as talk:
         stage = Stage(talk, transcript.facts["host"])
         for exchange in transcript.exchanges:
             reply = stage.replay(exchange)
@@ -143,11 +143,11 @@ def test_the_emulator_gives_the_documented_answers(name: str) -> None:
 class Stage:
     """An emulator on which a transcript is played; its draft and its session have other names there."""
 
-    def __init__(self, talk: Talk, host: str) -> None:
+    def __init__(self, talk: EmulatorClient, host: str) -> None:
         self._talk = talk
         self._host = host
         drafts, mail = "/upload/gmail/v1/users/me/drafts?uploadType=media", {"Content-Type": "message/rfc822"}
-        self._draft = talk.ask("POST", drafts, b"From: me@example.com\r\n\r\nHello", mail).json["id"]
+        self._draft = talk.request("POST", drafts, b"From: me@example.com\r\n\r\nHello", mail).json["id"]
         self._session = ""
 
     def replay(self, exchange: Exchange) -> Reply | None:
@@ -158,7 +158,7 @@ class Stage:
         headers = {key: value for key, value in exchange.request.headers if key != "Content-Length"}
         body = exchange.request.body.replace(b"DRAFT", self._draft.encode())
         try:
-            reply = self._talk.ask(method, SESSION.sub(self._session, target), body, headers)
+            reply = self._talk.request(method, SESSION.sub(self._session, target), body, headers)
         except (ConnectionError, http.client.HTTPException):
             self._talk.close()
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json
 from google_emulator.protocol.upload_method import Media, UploadMethod
-from google_emulator.services.play.companions import APK, companion_type, known_code
+from google_emulator.services.play.paths import APK, code_of, type_of
 from google_emulator.services.play.store import PlayStore
 
 SYMBOL_TYPES = ("proguard", "nativeCode")
@@ -33,12 +33,12 @@ class DeobfuscationFilesApi:
 
     def _check(self, request: Request, metadata: dict[str, Json]) -> None:
         del metadata
-        known_code(request, self._store.open_edit(request))
-        companion_type(request, SYMBOL_TYPES)
+        code_of(request, self._store.open_edit(request))
+        type_of(request, SYMBOL_TYPES)
 
     def _add(self, request: Request, media: Media) -> dict[str, Json]:
         edit = self._store.open_edit(request)
-        kind = companion_type(request, SYMBOL_TYPES)
+        kind = type_of(request, SYMBOL_TYPES)
         symbols = {"sha256": media.blob.hex("sha256"), "size": media.blob.size}
-        edit.content.symbols[known_code(request, edit), kind] = symbols
+        edit.content.symbols[code_of(request, edit), kind] = symbols
         return {"deobfuscationFile": {"symbolType": kind}}

@@ -7,8 +7,8 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routing import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
-from google_emulator.services.play.companions import APK, companion_type, known_code
 from google_emulator.services.play.model import Edit
+from google_emulator.services.play.paths import APK, code_of, type_of
 from google_emulator.services.play.store import PlayStore
 
 TYPES = ("main", "patch")
@@ -74,7 +74,7 @@ class ExpansionFilesApi:
 
 
 def _key(request: Request, edit: Edit) -> tuple[int, str]:
-    code = known_code(request, edit)
+    code = code_of(request, edit)
     if edit.content.artifacts[code].kind != "apk":
         raise ApiError(400, "Expansion files are only for APKs, not for bundles.")
-    return code, companion_type(request, TYPES)
+    return code, type_of(request, TYPES)

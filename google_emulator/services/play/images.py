@@ -9,7 +9,7 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routing import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
-from google_emulator.services.play.listings import LISTING, language_of
+from google_emulator.services.play.paths import LISTING, language_of
 from google_emulator.services.play.store import PlayStore
 
 SCREENSHOTS = ("phoneScreenshots", "sevenInchScreenshots", "tenInchScreenshots", "tvScreenshots", "wearScreenshots")

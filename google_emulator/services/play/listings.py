@@ -6,13 +6,10 @@ from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routing import Route
-from google_emulator.services.play.languages import is_language
-from google_emulator.services.play.paths import EDIT
+from google_emulator.services.play.paths import EDIT, LISTING, LISTINGS, language_of
 from google_emulator.services.play.store import PlayStore
 
 TEXT_LIMITS = {"title": 30, "shortDescription": 80, "fullDescription": 4000}  # characters
-_LISTINGS = EDIT + "/listings"
-LISTING = _LISTINGS + "/{language}"
 _DETAILS = EDIT + "/details"
 
 
@@ -25,8 +22,8 @@ class ListingsApi:
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
         return [
-            Route("androidpublisher.edits.listings.list", "GET", _LISTINGS, self._list),
-            Route("androidpublisher.edits.listings.deleteall", "DELETE", _LISTINGS, self._delete_all),
+            Route("androidpublisher.edits.listings.list", "GET", LISTINGS, self._list),
+            Route("androidpublisher.edits.listings.deleteall", "DELETE", LISTINGS, self._delete_all),
             Route("androidpublisher.edits.listings.get", "GET", LISTING, self._get),
             Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._update),
             Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch),
@@ -84,11 +81,3 @@ class ListingsApi:
             details.clear()
         details.update(request.json())
         return json_response(details)
-
-
-def language_of(request: Request) -> str:
-    """The language of the path. Raises `ApiError` 400 when it is none."""
-    language = request.params["language"]
-    if not is_language(language):
-        raise ApiError(400, f"Invalid language: {language!r}.", "invalidLanguage", domain="androidpublisher")
-    return language

@@ -1,7 +1,38 @@
-"""The paths of the Android Publisher API that several of its parts share."""
+"""The paths of the Android Publisher API that several of its parts share, and what their parameters mean."""
 
 from __future__ import annotations
+
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.services.play.languages import is_language
+from google_emulator.services.play.model import Edit
 
 APPLICATIONS = "/androidpublisher/v3/applications"
 EDITS = APPLICATIONS + "/{package}/edits"
 EDIT = EDITS + "/{edit}"
+APK = EDIT + "/apks/{code}"
+LISTINGS = EDIT + "/listings"
+LISTING = LISTINGS + "/{language}"
+
+
+def code_of(request: Request, edit: Edit) -> int:
+    """The version code of the path. Raises `ApiError` 404 when it is not in the edit."""
+    text = request.params["code"]
+    if not text.isdecimal() or int(text) not in edit.content.artifacts:
+        raise ApiError(404, f"Version code {text} could not be found.", "apkNotFound", domain="androidpublisher")
+    return int(text)
+
+
+def type_of(request: Request, types: tuple[str, ...]) -> str:
+    """The type of the file in the path. Raises `ApiError` 400 when it is none of `types`."""
+    if request.params["type"] not in types:
+        raise ApiError(400, f"Invalid value {request.params['type']!r}; one of {', '.join(types)} is expected.")
+    return request.params["type"]
+
+
+def language_of(request: Request) -> str:
+    """The language of the path. Raises `ApiError` 400 when it is none."""
+    language = request.params["language"]
+    if not is_language(language):
+        raise ApiError(400, f"Invalid language: {language!r}.", "invalidLanguage", domain="androidpublisher")
+    return language

@@ -17,45 +17,45 @@ from google.oauth2 import credentials, service_account
 from googleapiclient.discovery import build_from_document
 from googleapiclient.http import MediaIoBaseUpload
 
-from tests.support.emulator_client import GRANULE, PACKAGE, Talk
+from tests.support.emulator_client import GRANULE, PACKAGE, EmulatorClient
 
 DATA = os.urandom(3 * GRANULE + 7)
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 STORAGE = "https://www.googleapis.com/auth/devstorage.read_write"
 
 
-def login(talk: Talk, scope: str, subject: str | None = None) -> Any:
+def login(client: EmulatorClient, scope: str, subject: str | None = None) -> Any:
     """A bearer token as a person's login; for a service account google-auth asks a Google host beyond loopback."""
     found: Any = credentials.Credentials  # published without annotations
-    return found(talk.emulator.token(scope, user=subject or ""))
+    return found(client.emulator.token(scope, user=subject or ""))
 
 
-def api(talk: Talk, name: str, version: str, scope: str, subject: str | None = None) -> Any:
+def api(client: EmulatorClient, name: str, version: str, scope: str, subject: str | None = None) -> Any:
     """google-api-python-client for one API; its media requests go where the document's rootUrl says."""
     documents = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
     document = json.loads((documents / f"{name}.{version}.json").read_text(encoding="utf-8"))
-    document["rootUrl"] = f"{talk.emulator.url}/"
-    document["baseUrl"] = f"{talk.emulator.url}/{document['servicePath']}"
-    return build_from_document(document, credentials=login(talk, scope, subject))
+    document["rootUrl"] = f"{client.emulator.url}/"
+    document["baseUrl"] = f"{client.emulator.url}/{document['servicePath']}"
+    return build_from_document(document, credentials=login(client, scope, subject))
 
 
 def media(kind: str, chunk: int | None) -> MediaIoBaseUpload:
     return MediaIoBaseUpload(io.BytesIO(DATA), kind, resumable=chunk is not None, chunksize=chunk or -1)
 
 
-def test_google_auth_logs_in(talk: Talk) -> None:
+def test_google_auth_logs_in(client: EmulatorClient) -> None:
     """google-auth signs, exchanges, and has a token that expires in an hour."""
     account: Any = service_account.Credentials  # published without annotations
-    key = account.from_service_account_info(talk.emulator.key, scopes=[PLAY], subject="boss@example.com")
+    key = account.from_service_account_info(client.emulator.key, scopes=[PLAY], subject="boss@example.com")
     key.refresh(Request())
     assert key.valid
-    assert talk.emulator.state()["tokens"][-1]["subject"] == "boss@example.com"
+    assert client.emulator.state()["tokens"][-1]["subject"] == "boss@example.com"
 
 
 @pytest.mark.parametrize("chunk", [None, -1, GRANULE], ids=["simple", "whole", "chunks"])
-def test_google_api_python_client_uploads_to_play(talk: Talk, chunk: int | None) -> None:
+def test_google_api_python_client_uploads_to_play(client: EmulatorClient, chunk: int | None) -> None:
     """An edit, an image by each protocol that the client has, a commit."""
-    with api(talk, "androidpublisher", "v3", PLAY) as play:
+    with api(client, "androidpublisher", "v3", PLAY) as play:
         edits = play.edits()
         edit = edits.insert(packageName=PACKAGE, body={}).execute()["id"]
         names = {"packageName": PACKAGE, "editId": edit}
@@ -66,22 +66,22 @@ def test_google_api_python_client_uploads_to_play(talk: Talk, chunk: int | None)
 
 
 @pytest.mark.parametrize("chunk", [None, GRANULE], ids=["multipart", "chunks"])
-def test_google_api_python_client_uploads_to_drive(talk: Talk, chunk: int | None) -> None:
+def test_google_api_python_client_uploads_to_drive(client: EmulatorClient, chunk: int | None) -> None:
     """Metadata and media together, in one body or in a session."""
-    with api(talk, "drive", "v3", "https://www.googleapis.com/auth/drive.file") as drive:
+    with api(client, "drive", "v3", "https://www.googleapis.com/auth/drive.file") as drive:
         wanted = {"body": {"name": "release"}, "media_body": media("application/zip", chunk), "fields": "name,size"}
         assert drive.files().create(**wanted).execute() == {"name": "release", "size": str(len(DATA))}
 
 
 @pytest.mark.parametrize("chunk", [None, GRANULE], ids=["one request", "chunks"])
-def test_google_cloud_storage_uploads(talk: Talk, chunk: int | None) -> None:
+def test_google_cloud_storage_uploads(client: EmulatorClient, chunk: int | None) -> None:
     """Cloud Storage's own client uploads, verifies the checksums it is told, and reads the object back."""
-    client = storage.Client(
-        project="p", credentials=login(talk, STORAGE), client_options={"api_endpoint": talk.emulator.url}
+    google = storage.Client(
+        project="p", credentials=login(client, STORAGE), client_options={"api_endpoint": client.emulator.url}
     )
-    blob = client.bucket("bucket").blob("a/b.bin", chunk_size=chunk)
+    blob = google.bucket("bucket").blob("a/b.bin", chunk_size=chunk)
     blob.upload_from_file(io.BytesIO(DATA), size=len(DATA), checksum="md5")
     blob.upload_from_file(io.BytesIO(DATA), size=len(DATA), checksum="crc32c")
-    assert client.bucket("bucket").get_blob("a/b.bin").size == len(DATA)
-    client.close()
-    assert [one["size"] for one in talk.emulator.state()["objects"]] == [len(DATA)] * 2
+    assert google.bucket("bucket").get_blob("a/b.bin").size == len(DATA)
+    google.close()
+    assert [one["size"] for one in client.emulator.state()["objects"]] == [len(DATA)] * 2

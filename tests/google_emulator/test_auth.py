@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from google_emulator.auth import jwt
 from google_emulator.auth.keys import SigningKey, process_key
 from google_emulator.protocol.crc32c import Crc32c
-from tests.google_emulator.conftest import Begin
-from tests.support.emulator_client import APP, Reply, Talk
+from tests.google_emulator.conftest import StartEmulator
+from tests.support.emulator_client import APP, EmulatorClient, Reply
 
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -28,33 +28,33 @@ EXCHANGE = {
 }
 
 
-def form(talk: Talk, path: str, values: dict[str, str]) -> Reply:
+def form(client: EmulatorClient, path: str, values: dict[str, str]) -> Reply:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    return talk.ask("POST", path, urlencode(values).encode(), headers)
+    return client.request("POST", path, urlencode(values).encode(), headers)
 
 
-def claims(talk: Talk, **changed: Any) -> dict[str, Any]:
+def claims(client: EmulatorClient, **changed: Any) -> dict[str, Any]:
     now = int(time.time())
-    key = talk.emulator.key
+    key = client.emulator.key
     true = {"iss": key["client_email"], "aud": key["token_uri"], "iat": now, "exp": now + 3600, "scope": SCOPE}
     return {name: value for name, value in {**true, **changed}.items() if value is not None}
 
 
-def exchange(talk: Talk, assertion: str) -> Reply:
-    return form(talk, "/token", {"grant_type": GRANT, "assertion": assertion})
+def exchange(client: EmulatorClient, assertion: str) -> Reply:
+    return form(client, "/token", {"grant_type": GRANT, "assertion": assertion})
 
 
-def signed(talk: Talk, **changed: Any) -> str:
-    return jwt.sign(process_key(), claims(talk, **changed))
+def signed(client: EmulatorClient, **changed: Any) -> str:
+    return jwt.sign(process_key(), claims(client, **changed))
 
 
 def base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def test_the_key_is_one_that_others_read(talk: Talk) -> None:
+def test_the_key_is_one_that_others_read(client: EmulatorClient) -> None:
     """The `cryptography` package loads the PKCS#8 key, and its signatures and the emulator's verify each other."""
-    key = serialization.load_pem_private_key(talk.emulator.key["private_key"].encode(), None)
+    key = serialization.load_pem_private_key(client.emulator.key["private_key"].encode(), None)
     assert isinstance(key, rsa.RSAPrivateKey)
     theirs = key.sign(b"message", padding.PKCS1v15(), hashes.SHA256())
     assert theirs == process_key().sign(b"message")
@@ -72,25 +72,25 @@ def test_a_signature_is_for_one_message() -> None:
     assert not process_key().verifies(b"other", process_key().sign(b"message"))
 
 
-def test_a_signed_assertion_becomes_a_token(talk: Talk) -> None:
+def test_a_signed_assertion_becomes_a_token(client: EmulatorClient) -> None:
     """The token opens the API for the scope that was asked for."""
-    reply = exchange(talk, signed(talk))
+    reply = exchange(client, signed(client))
     assert (reply.json["token_type"], reply.json["expires_in"]) == ("Bearer", 3600)
-    other = Talk(talk.emulator, reply.json["access_token"])
-    assert other.ask("POST", f"{APP}/edits", json={}).status == 200
+    other = EmulatorClient(client.emulator, reply.json["access_token"])
+    assert other.request("POST", f"{APP}/edits", json={}).status == 200
     other.close()
 
 
-def test_the_user_acted_for_is_remembered(talk: Talk) -> None:
+def test_the_user_acted_for_is_remembered(client: EmulatorClient) -> None:
     """`sub` in the assertion is domain-wide delegation."""
-    exchange(talk, signed(talk, sub="boss@example.com"))
-    assert "boss@example.com" in {token["subject"] for token in talk.emulator.state()["tokens"]}
+    exchange(client, signed(client, sub="boss@example.com"))
+    assert "boss@example.com" in {token["subject"] for token in client.emulator.state()["tokens"]}
 
 
-def test_delegation_may_be_forbidden(begin: Begin) -> None:
+def test_delegation_may_be_forbidden(start_emulator: StartEmulator) -> None:
     """Without domain-wide delegation, `sub` is refused as Google refuses it."""
-    talk = begin(delegation=False)
-    reply = exchange(talk, signed(talk, sub="boss@example.com"))
+    client = start_emulator(delegation=False)
+    reply = exchange(client, signed(client, sub="boss@example.com"))
     assert (reply.status, reply.json["error"]) == (401, "unauthorized_client")
 
 
@@ -106,106 +106,106 @@ def test_delegation_may_be_forbidden(begin: Begin) -> None:
         ({"scope": None}, "invalid_scope"),
     ],
 )
-def test_a_wrong_claim_is_refused(talk: Talk, changed: dict[str, Any], error: str) -> None:
+def test_a_wrong_claim_is_refused(client: EmulatorClient, changed: dict[str, Any], error: str) -> None:
     """Issuer, audience, times and scope are each checked."""
-    reply = exchange(talk, signed(talk, **changed))
+    reply = exchange(client, signed(client, **changed))
     assert (reply.status, reply.json["error"]) == (400, error)
 
 
-def test_a_forged_assertion_is_refused(talk: Talk) -> None:
+def test_a_forged_assertion_is_refused(client: EmulatorClient) -> None:
     """Another key, another message under the signature, another algorithm, another shape: no token."""
-    true = signed(talk)
+    true = signed(client)
     head, body, signature = true.split(".")
     stolen_id, other = SigningKey(), SigningKey()
     stolen_id.id = process_key().id
-    other_head = jwt.sign(other, claims(talk)).split(".")[0]
+    other_head = jwt.sign(other, claims(client)).split(".")[0]
     forged = [
-        jwt.sign(stolen_id, claims(talk)),
-        jwt.sign(other, claims(talk)),
+        jwt.sign(stolen_id, claims(client)),
+        jwt.sign(other, claims(client)),
         f"{other_head}.{body}.{base64url(process_key().sign(f'{other_head}.{body}'.encode()))}",
-        f"{head}.{signed(talk, sub='boss@example.com').split('.')[1]}.{signature}",
+        f"{head}.{signed(client, sub='boss@example.com').split('.')[1]}.{signature}",
         f"{head}.{body}",
         f"{head}.{body}.!",
         f"x.{body}.{signature}",
         f"eyJhbGciOiJub25lIn0.{body}.",
         "",
     ]
-    assert [exchange(talk, assertion).json["error"] for assertion in forged] == ["invalid_grant"] * len(forged)
+    assert [exchange(client, assertion).json["error"] for assertion in forged] == ["invalid_grant"] * len(forged)
 
 
-def test_other_grants(talk: Talk) -> None:
+def test_other_grants(client: EmulatorClient) -> None:
     """A refresh token works with its client's secret; a grant that nobody knows is refused."""
-    authority = talk.emulator.authority
+    authority = client.emulator.authority
     values = {
         "grant_type": "refresh_token",
         "refresh_token": authority.refresh_token,
         "client_secret": authority.client_secret,
     }
-    assert form(talk, "/token", values).status == 200
-    assert form(talk, "/token", {**values, "refresh_token": "x"}).json["error"] == "invalid_grant"
-    assert form(talk, "/token", {**values, "client_secret": "x"}).json["error"] == "invalid_client"
-    assert form(talk, "/token", {"grant_type": "password"}).json["error"] == "unsupported_grant_type"
+    assert form(client, "/token", values).status == 200
+    assert form(client, "/token", {**values, "refresh_token": "x"}).json["error"] == "invalid_grant"
+    assert form(client, "/token", {**values, "client_secret": "x"}).json["error"] == "invalid_client"
+    assert form(client, "/token", {"grant_type": "password"}).json["error"] == "unsupported_grant_type"
 
 
 @pytest.mark.parametrize("path", ["/upload/storage/v1/b/b/o?uploadType=media&name=x", f"{APP}/edits"])
 @pytest.mark.parametrize("token", ["", "ya29.unknown"])
-def test_every_request_bears_a_token(talk: Talk, path: str, token: str) -> None:
+def test_every_request_bears_a_token(client: EmulatorClient, path: str, token: str) -> None:
     """Without a token, or with one that nobody gave out: 401 with Google's error body."""
-    other = Talk(talk.emulator, token)
-    reply = other.ask("POST", path, b"{}")
+    other = EmulatorClient(client.emulator, token)
+    reply = other.request("POST", path, b"{}")
     other.close()
     assert (reply.status, reply.json["error"]["status"]) == (401, "UNAUTHENTICATED")
 
 
-def test_a_session_request_bears_a_token(talk: Talk) -> None:
+def test_a_session_request_bears_a_token(client: EmulatorClient) -> None:
     """The session URI alone does not open a session."""
-    uri = talk.begin(size=3)
-    talk.token = ""
-    assert talk.put(uri, b"abc").status == 401
+    uri = client.start_session(size=3)
+    client.token = ""
+    assert client.put(uri, b"abc").status == 401
 
 
-def test_a_token_expires(begin: Begin) -> None:
+def test_a_token_expires(start_emulator: StartEmulator) -> None:
     """A token is of use for as long as it was said."""
-    talk = begin(token_lifetime=-1)
-    talk.token = talk.emulator.token("androidpublisher")
-    assert talk.ask("POST", f"{APP}/edits", json={}).status == 401
+    client = start_emulator(token_lifetime=-1)
+    client.token = client.emulator.token("androidpublisher")
+    assert client.request("POST", f"{APP}/edits", json={}).status == 401
 
 
-def test_the_scope_is_checked(talk: Talk) -> None:
+def test_the_scope_is_checked(client: EmulatorClient) -> None:
     """A token without the API's scope is a 403 that says so."""
-    talk.token = talk.emulator.token("drive")
-    reply = talk.ask("POST", f"{APP}/edits", json={})
+    client.token = client.emulator.token("drive")
+    reply = client.request("POST", f"{APP}/edits", json={})
     assert (reply.status, reply.message) == (403, "Request had insufficient authentication scopes.")
 
 
-def identity(talk: Talk, audience: str) -> Reply:
-    url = f"{talk.emulator.oidc_url}&{urlencode({'audience': audience})}"
-    return talk.ask("GET", url, None, {"Authorization": f"bearer {talk.emulator.oidc_request_token}"})
+def identity(client: EmulatorClient, audience: str) -> Reply:
+    url = f"{client.emulator.oidc_url}&{urlencode({'audience': audience})}"
+    return client.request("GET", url, None, {"Authorization": f"bearer {client.emulator.oidc_request_token}"})
 
 
-def federate(talk: Talk, **changed: str) -> Reply:
-    audience = f"//iam.googleapis.com/{talk.emulator.provider}"
-    token = identity(talk, f"https:{audience}").json["value"]
-    return form(talk, "/v1/token", {**EXCHANGE, "audience": audience, "subject_token": token, **changed})
+def federate(client: EmulatorClient, **changed: str) -> Reply:
+    audience = f"//iam.googleapis.com/{client.emulator.provider}"
+    token = identity(client, f"https:{audience}").json["value"]
+    return form(client, "/v1/token", {**EXCHANGE, "audience": audience, "subject_token": token, **changed})
 
 
-def impersonate(talk: Talk, email: str, body: dict[str, Any]) -> Reply:
-    return talk.ask("POST", f"/v1/projects/-/serviceAccounts/{email}:generateAccessToken", json=body)
+def impersonate(client: EmulatorClient, email: str, body: dict[str, Any]) -> Reply:
+    return client.request("POST", f"/v1/projects/-/serviceAccounts/{email}:generateAccessToken", json=body)
 
 
-def test_the_way_in_without_a_key(talk: Talk) -> None:
+def test_the_way_in_without_a_key(client: EmulatorClient) -> None:
     """An identity token is exchanged for a federated one, and that for one of the service account."""
-    talk.token = federate(talk).json["access_token"]
-    assert talk.ask("POST", f"{APP}/edits", json={}).status == 401
-    reply = impersonate(talk, talk.emulator.service_account, {"scope": [SCOPE], "lifetime": "600s"})
+    client.token = federate(client).json["access_token"]
+    assert client.request("POST", f"{APP}/edits", json={}).status == 401
+    reply = impersonate(client, client.emulator.service_account, {"scope": [SCOPE], "lifetime": "600s"})
     assert reply.json["expireTime"].endswith("Z")
-    talk.token = reply.json["accessToken"]
-    assert talk.ask("POST", f"{APP}/edits", json={}).status == 200
+    client.token = reply.json["accessToken"]
+    assert client.request("POST", f"{APP}/edits", json={}).status == 200
 
 
-def test_an_identity_token_from_a_variable(talk: Talk) -> None:
+def test_an_identity_token_from_a_variable(client: EmulatorClient) -> None:
     """GitLab puts the token into a variable; it is exchanged alike."""
-    assert federate(talk, subject_token=talk.emulator.id_token()).status == 200
+    assert federate(client, subject_token=client.emulator.id_token()).status == 200
 
 
 @pytest.mark.parametrize(
@@ -220,38 +220,38 @@ def test_an_identity_token_from_a_variable(talk: Talk) -> None:
         {"subject_token": "nonsense"},
     ],
 )
-def test_a_wrong_exchange_is_refused(talk: Talk, changed: dict[str, str]) -> None:
+def test_a_wrong_exchange_is_refused(client: EmulatorClient, changed: dict[str, str]) -> None:
     """Grant, types, audience, scope and the identity token's own claims are checked."""
-    assert federate(talk, **changed).status == 400
+    assert federate(client, **changed).status == 400
 
 
-def test_a_stale_identity_token_is_refused(begin: Begin) -> None:
+def test_a_stale_identity_token_is_refused(start_emulator: StartEmulator) -> None:
     """GitHub's tokens live five minutes; an old one is stale."""
-    talk = begin(oidc_lifetime=-1)
-    assert federate(talk).json["error"] == "invalid_grant"
+    client = start_emulator(oidc_lifetime=-1)
+    assert federate(client).json["error"] == "invalid_grant"
 
 
-def test_github_wants_its_own_token(talk: Talk) -> None:
+def test_github_wants_its_own_token(client: EmulatorClient) -> None:
     """The request token of the job is checked."""
-    assert talk.ask("GET", talk.emulator.oidc_url).status == 401
+    assert client.request("GET", client.emulator.oidc_url).status == 401
 
 
-def test_impersonation_is_checked(talk: Talk) -> None:
+def test_impersonation_is_checked(client: EmulatorClient) -> None:
     """Scopes, lifetime, the account and the caller's right are looked at."""
-    account = talk.emulator.service_account
-    assert impersonate(talk, account, {"scope": [SCOPE]}).status == 403
-    talk.token = federate(talk).json["access_token"]
-    assert impersonate(talk, account, {}).status == 400
-    assert impersonate(talk, account, {"scope": [SCOPE], "lifetime": "1h"}).status == 400
-    assert impersonate(talk, account, {"scope": [SCOPE], "lifetime": "7200s"}).status == 400
-    assert impersonate(talk, "other@example.com", {"scope": [SCOPE]}).status == 404
+    account = client.emulator.service_account
+    assert impersonate(client, account, {"scope": [SCOPE]}).status == 403
+    client.token = federate(client).json["access_token"]
+    assert impersonate(client, account, {}).status == 400
+    assert impersonate(client, account, {"scope": [SCOPE], "lifetime": "1h"}).status == 400
+    assert impersonate(client, account, {"scope": [SCOPE], "lifetime": "7200s"}).status == 400
+    assert impersonate(client, "other@example.com", {"scope": [SCOPE]}).status == 404
 
 
-def test_no_secret_is_in_the_state(talk: Talk) -> None:
+def test_no_secret_is_in_the_state(client: EmulatorClient) -> None:
     """The state names accounts and scopes, never a token, a key or a session URI."""
-    session = talk.begin(size=3).partition("upload_id=")[2]
-    state = json.dumps(talk.emulator.state())
-    assert not [secret for secret in (talk.token, session, talk.emulator.key["private_key"]) if secret in state]
+    session = client.start_session(size=3).partition("upload_id=")[2]
+    state = json.dumps(client.emulator.state())
+    assert not [secret for secret in (client.token, session, client.emulator.key["private_key"]) if secret in state]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.emulator_client import GRANULE, STORAGE, Talk, read_reply
+from tests.support.emulator_client import GRANULE, STORAGE, EmulatorClient, read_reply
 
 BOUNDARY = "next_part"
 RELATED = {"Content-Type": f"multipart/related; boundary={BOUNDARY}"}
@@ -17,46 +17,46 @@ def body(*parts: bytes, end: bytes = b"--") -> bytes:
     return b"".join(b"--next_part\r\n" + part + b"\r\n" for part in parts) + b"--next_part" + end
 
 
-def send(talk: Talk, data: bytes, headers: dict[str, str] | None = None) -> int:
-    return talk.ask("POST", f"{STORAGE}?uploadType=multipart", data, headers or RELATED).status
+def send(client: EmulatorClient, data: bytes, headers: dict[str, str] | None = None) -> int:
+    return client.request("POST", f"{STORAGE}?uploadType=multipart", data, headers or RELATED).status
 
 
-def test_a_simple_upload_is_the_file_itself(talk: Talk) -> None:
+def test_a_simple_upload_is_the_file_itself(client: EmulatorClient) -> None:
     """With uploadType=media the body is the file, its Content-Type the file's."""
-    reply = talk.ask("POST", f"{STORAGE}?uploadType=media&name=x", b"abc", {"Content-Type": "text/plain"})
+    reply = client.request("POST", f"{STORAGE}?uploadType=media&name=x", b"abc", {"Content-Type": "text/plain"})
     assert (reply.status, reply.json["contentType"], reply.json["size"]) == (200, "text/plain", "3")
 
 
-def test_a_simple_upload_may_be_chunked(talk: Talk) -> None:
+def test_a_simple_upload_may_be_chunked(client: EmulatorClient) -> None:
     """Content-Length may be missing with chunked transfer coding."""
     path = f"{STORAGE}?uploadType=media&name=x"
-    talk.connection.request("POST", path, iter([b"ab", b"c"]), {"Authorization": f"Bearer {talk.token}"})
-    answer = talk.connection.getresponse()
+    client.connection.request("POST", path, iter([b"ab", b"c"]), {"Authorization": f"Bearer {client.token}"})
+    answer = client.connection.getresponse()
     assert b'"size": "3"' in answer.read()
 
 
-def test_a_body_without_a_length_is_refused(talk: Talk) -> None:
+def test_a_body_without_a_length_is_refused(client: EmulatorClient) -> None:
     """A POST with neither Content-Length nor chunked coding is a 411."""
-    talk.connection.putrequest("POST", f"{STORAGE}?uploadType=media&name=x")
-    talk.connection.putheader("Authorization", f"Bearer {talk.token}")
-    talk.connection.endheaders()
-    assert read_reply(talk.connection.sock).status == 411
+    client.connection.putrequest("POST", f"{STORAGE}?uploadType=media&name=x")
+    client.connection.putheader("Authorization", f"Bearer {client.token}")
+    client.connection.endheaders()
+    assert read_reply(client.connection.sock).status == 411
 
 
 @pytest.mark.parametrize("media", [b"abc", b"", b"--next_part", b"\r\n--next", b"\0\r\n" * 200_000, bytes(GRANULE * 3)])
-def test_multipart_keeps_metadata_and_bytes_apart(talk: Talk, media: bytes) -> None:
+def test_multipart_keeps_metadata_and_bytes_apart(client: EmulatorClient, media: bytes) -> None:
     """Metadata first, then media, whatever bytes it is made of, across any boundary of reading."""
-    assert send(talk, body(METADATA, MEDIA + media)) == 200
-    [one] = talk.emulator.state()["objects"]
+    assert send(client, body(METADATA, MEDIA + media)) == 200
+    [one] = client.emulator.state()["objects"]
     assert (one["size"], one["metadata"], one["media_type"]) == (len(media), {"name": "x"}, "text/plain")
     with open(one["file"], "rb") as file:
         assert file.read() == media
 
 
-def test_multipart_may_end_its_lines_with_lf(talk: Talk) -> None:
+def test_multipart_may_end_its_lines_with_lf(client: EmulatorClient) -> None:
     """Google's own Python client writes LF throughout, and Google takes it."""
-    assert send(talk, body(METADATA, MEDIA + b"abc").replace(b"\r\n", b"\n")) == 200
-    assert talk.emulator.state()["objects"][0]["size"] == 3
+    assert send(client, body(METADATA, MEDIA + b"abc").replace(b"\r\n", b"\n")) == 200
+    assert client.emulator.state()["objects"][0]["size"] == 3
 
 
 @pytest.mark.parametrize(
@@ -74,19 +74,19 @@ def test_multipart_may_end_its_lines_with_lf(talk: Talk) -> None:
         pytest.param(b"", id="nothing"),
     ],
 )
-def test_a_malformed_multipart_body_is_refused(talk: Talk, data: bytes) -> None:
+def test_a_malformed_multipart_body_is_refused(client: EmulatorClient, data: bytes) -> None:
     """Exactly two parts, in order, whole: anything else is a 400 and stores nothing."""
-    assert send(talk, data) == 400
-    assert talk.emulator.state()["objects"] == []
+    assert send(client, data) == 400
+    assert client.emulator.state()["objects"] == []
 
 
 @pytest.mark.parametrize("content_type", ["multipart/mixed; boundary=next_part", "multipart/related", "text/plain"])
-def test_multipart_needs_its_content_type(talk: Talk, content_type: str) -> None:
+def test_multipart_needs_its_content_type(client: EmulatorClient, content_type: str) -> None:
     """multipart/related with a boundary, as RFC 2387 has it."""
-    assert send(talk, body(METADATA, MEDIA + b"abc"), {"Content-Type": content_type}) == 400
+    assert send(client, body(METADATA, MEDIA + b"abc"), {"Content-Type": content_type}) == 400
 
 
 @pytest.mark.parametrize("query", ["", "?uploadType=fast", "?name=x"])
-def test_an_upload_says_its_type(talk: Talk, query: str) -> None:
+def test_an_upload_says_its_type(client: EmulatorClient, query: str) -> None:
     """The parameter uploadType is media, multipart or resumable."""
-    assert talk.ask("POST", STORAGE + query, b"abc", {"Content-Type": "text/plain"}).status == 400
+    assert client.request("POST", STORAGE + query, b"abc", {"Content-Type": "text/plain"}).status == 400

@@ -1,0 +1,281 @@
+"""Resumable uploads in the dialect of uploadType, against the documents' sentences one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+
+import pytest
+
+from tests.google_emulator.conftest import StartEmulator
+from tests.support.emulator_client import GRANULE, STORAGE, EmulatorClient, raw_request, wait_until
+
+DATA = os.urandom(2 * GRANULE + 1000)
+
+
+def stored(client: EmulatorClient) -> list[tuple[int, str]]:
+    return [(one["size"], one["sha256"]) for one in client.emulator.state()["objects"]]
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_a_whole_file_in_one_request(client: EmulatorClient) -> None:
+    """A session takes the whole file in one PUT, answers with the resource, and the bytes are the same."""
+    uri = client.start_session(size=len(DATA))
+    assert "upload_id=" in uri
+    reply = client.put(uri, DATA)
+    assert (reply.status, reply.json["size"]) == (200, str(len(DATA)))
+    assert stored(client) == [(len(DATA), sha256(DATA))]
+
+
+def test_creation_answers_201_for_most_services(client: EmulatorClient) -> None:
+    """A file that was created is answered with 201, as the upload guide says."""
+    uri = client.start_session("/upload/drive/v3/files", size=3)
+    assert client.put(uri, b"abc").status == 201
+
+
+def test_chunks_are_answered_with_308_and_the_stored_range(client: EmulatorClient) -> None:
+    """Every chunk but the last gets 308 with the range stored so far; the last one the resource."""
+    uri = client.start_session(size=len(DATA))
+    first = client.put(uri, DATA[:GRANULE], f"bytes 0-{GRANULE - 1}/{len(DATA)}")
+    second = client.put(uri, DATA[GRANULE : 2 * GRANULE], f"bytes {GRANULE}-{2 * GRANULE - 1}/{len(DATA)}")
+    last = client.put(uri, DATA[2 * GRANULE :], f"bytes {2 * GRANULE}-{len(DATA) - 1}/{len(DATA)}")
+    assert (first.status, first.header("Range")) == (308, f"bytes=0-{GRANULE - 1}")
+    assert (second.status, second.header("Range")) == (308, f"bytes=0-{2 * GRANULE - 1}")
+    assert last.status == 200
+    assert stored(client) == [(len(DATA), sha256(DATA))]
+
+
+def test_a_fresh_session_has_no_range(client: EmulatorClient) -> None:
+    """Asked before any byte, the offset is a 308 without a Range header."""
+    reply = client.offset(client.start_session(size=10), 10)
+    assert (reply.status, reply.header("Range")) == (308, "")
+
+
+def test_what_came_of_a_request_that_stands_still_is_counted(client: EmulatorClient) -> None:
+    """Bytes received are told while a request is under way: it may never end."""
+    uri = client.start_session(size=len(DATA))
+    headers = (f"Content-Range: bytes 0-{len(DATA) - 1}/{len(DATA)}", f"Content-Length: {len(DATA)}")
+    with raw_request(client.emulator, "PUT", uri, client.token, *headers) as connection:
+        connection.sendall(DATA[:GRANULE])
+        wait_until(lambda: client.emulator.state()["sessions"][0]["bytes_received"] == GRANULE)
+
+
+def test_the_offset_query_finds_a_finished_upload(client: EmulatorClient) -> None:
+    """Asked after the last byte, the answer is the resource again, and nothing is stored twice."""
+    uri = client.start_session(size=3)
+    done = client.put(uri, b"abc")
+    assert client.offset(uri, 3).json == done.json
+    assert client.offset(uri, "*").json == done.json
+    assert client.put(uri, b"abc").json == done.json
+    assert len(stored(client)) == 1
+
+
+def test_an_unknown_size_ends_with_the_last_chunk(client: EmulatorClient) -> None:
+    """Chunks of a stream say `/*` until the last one names the total."""
+    uri = client.start_session()
+    assert client.put(uri, DATA[: 2 * GRANULE], f"bytes 0-{2 * GRANULE - 1}/*").status == 308
+    assert client.offset(uri, "*").header("Range") == f"bytes=0-{2 * GRANULE - 1}"
+    assert client.put(uri, DATA[2 * GRANULE :], f"bytes {2 * GRANULE}-{len(DATA) - 1}/{len(DATA)}").status == 200
+    assert stored(client) == [(len(DATA), sha256(DATA))]
+
+
+def test_a_query_that_names_the_total_can_finalise(client: EmulatorClient) -> None:
+    """`*/N` with N bytes stored completes an upload of unknown size; `*/*` does not."""
+    uri = client.start_session()
+    client.put(uri, DATA[:GRANULE], f"bytes 0-{GRANULE - 1}/*")
+    assert client.offset(uri, "*").status == 308
+    assert client.offset(uri, GRANULE).status == 200
+
+
+@pytest.mark.parametrize("size", [None, 0])
+def test_an_empty_file_is_finalised_without_a_byte(client: EmulatorClient, size: int | None) -> None:
+    """`bytes */0` makes the empty object, whether its size was announced or not."""
+    assert client.offset(client.start_session(size=size), 0).status == 200
+    assert stored(client) == [(0, sha256(b""))]
+
+
+def test_an_empty_file_may_come_without_a_range(client: EmulatorClient) -> None:
+    """A PUT of nothing is a whole file of nothing."""
+    assert client.put(client.start_session(size=0), b"").status == 200
+
+
+def test_a_body_of_unknown_length_is_the_whole_file(client: EmulatorClient) -> None:
+    """Chunked transfer coding without a range ends the file where the body ends."""
+    uri = client.start_session()
+    path = uri.removeprefix(client.emulator.url)
+    client.connection.request(
+        "PUT",
+        path,
+        iter([DATA[:1000], DATA[1000:]]),
+        {"Authorization": f"Bearer {client.token}", "Transfer-Encoding": "chunked"},
+        encode_chunked=True,
+    )
+    answer = client.connection.getresponse()
+    answer.read()
+    assert answer.status == 200
+    assert stored(client) == [(len(DATA), sha256(DATA))]
+
+
+def test_a_gap_is_refused(client: EmulatorClient) -> None:
+    """A chunk past the stored offset is a 503 in Google's words, and stores nothing."""
+    uri = client.start_session(size=len(DATA))
+    reply = client.put(uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}")
+    assert reply.status == 503
+    assert f"the upload offset is {GRANULE} byte(s), which exceeds already uploaded size of 0" in reply.message
+    assert client.offset(uri, len(DATA)).header("Range") == ""
+
+
+def test_a_repeated_range_is_passed_over(client: EmulatorClient) -> None:
+    """Bytes that are stored already are read and ignored, those behind them stored."""
+    uri = client.start_session(size=len(DATA))
+    client.put(uri, DATA[:GRANULE], f"bytes 0-{GRANULE - 1}/{len(DATA)}")
+    assert client.put(uri, DATA, f"bytes 0-{len(DATA) - 1}/{len(DATA)}").status == 200
+    assert stored(client) == [(len(DATA), sha256(DATA))]
+    assert client.emulator.state()["sessions"][0]["bytes_repeated"] == GRANULE
+
+
+def test_the_granularity_is_checked(client: EmulatorClient) -> None:
+    """A chunk that is neither the last nor a multiple of 256 KiB is refused, and says what is required."""
+    reply = client.put(client.start_session(size=len(DATA)), DATA[:1000], f"bytes 0-999/{len(DATA)}")
+    assert reply.status == 400
+    assert "multiple of 262144" in reply.message
+
+
+@pytest.mark.parametrize(
+    "content_range",
+    [
+        "bytes 0-1",
+        "0-9/10",
+        "bytes 9-0/10",
+        "bytes 0-9/5",
+        "bytes 0-5/10",
+        "bytes=0-9/10",
+        "bytes a-b/10",
+        "bytes 0-9/11",
+    ],
+)
+def test_a_range_that_contradicts_itself_is_refused(client: EmulatorClient, content_range: str) -> None:
+    """Content-Range has to parse, and to agree with Content-Length and with the announced size of 10."""
+    assert client.put(client.start_session(size=10), b"0123456789", content_range).status == 400
+
+
+def test_a_query_has_no_body(client: EmulatorClient) -> None:
+    """`bytes */N` with bytes behind it is a contradiction."""
+    assert client.put(client.start_session(size=3), b"abc", "bytes */3").status == 400
+
+
+def test_a_cancelled_session_answers_499(client: EmulatorClient) -> None:
+    """DELETE ends a session with 499; so is every later request, and nothing is stored."""
+    uri = client.start_session(size=3)
+    assert client.request("DELETE", uri).status == 499
+    assert client.put(uri, b"abc").status == 499
+    assert client.offset(uri, 3).status == 499
+    assert stored(client) == []
+
+
+def test_bytes_go_to_a_session_with_put_alone(client: EmulatorClient) -> None:
+    """Another HTTP method on a session URI is refused."""
+    assert client.request("POST", client.start_session(size=3), b"abc").status == 405
+
+
+def test_an_unknown_session_is_404(client: EmulatorClient) -> None:
+    """A session URI that nobody gave out, or for another path, names nothing."""
+    uri = client.start_session(size=3)
+    assert client.put(uri + "x", b"abc").status == 404
+    assert client.put(uri.replace("/b/bucket/", "/b/other/"), b"abc").status == 404
+
+
+def test_an_expired_session_is_404(start_emulator: StartEmulator) -> None:
+    """A session lives as long as the service says."""
+    client = start_emulator(session_lifetime=-1.0)
+    assert client.put(client.start_session(size=3), b"abc").status == 404
+
+
+def test_a_broken_connection_leaves_whole_granules(client: EmulatorClient) -> None:
+    """What came before the break is kept in multiples of 256 KiB, as Google's servers do."""
+    uri = client.start_session(size=len(DATA))
+    broken = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {len(DATA)}")
+    broken.sendall(DATA[: GRANULE + 5000])
+    wait_until(lambda: client.emulator.state()["sessions"][0]["requests"] == 1)
+    broken.close()
+    assert client.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
+    rest = client.put(uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}")
+    assert rest.status == 200
+    assert stored(client) == [(len(DATA), sha256(DATA))]
+
+
+def test_a_newer_request_supersedes_an_older_one(client: EmulatorClient) -> None:
+    """A request that still hangs can't write any more once the client has come back on another connection."""
+    uri = client.start_session(size=len(DATA))
+    hanging = raw_request(client.emulator, "PUT", uri, client.token, f"Content-Length: {len(DATA)}")
+    hanging.sendall(b"\0" * GRANULE)
+    wait_until(lambda: client.emulator.state()["sessions"][0]["requests"] == 1)
+    assert client.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
+    hanging.sendall(b"\0" * (len(DATA) - GRANULE))
+    assert _is_over(hanging)
+    hanging.close()
+    assert client.offset(uri, len(DATA)).header("Range") == f"bytes=0-{GRANULE - 1}"
+
+
+def _is_over(connection: socket.socket) -> bool:
+    """Whether the other side ends a connection without an answer."""
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"X-Upload-Content-Type": "text/plain"}, b"{}", 400),
+        ({"Content-Type": "application/json"}, b"[]", 400),
+        ({"Content-Type": "application/json"}, b"{", 400),
+        ({"X-Upload-Content-Length": "many"}, b"", 400),
+    ],
+)
+def test_a_malformed_start_is_refused(
+    client: EmulatorClient, headers: dict[str, str], body: bytes, status: int
+) -> None:
+    """The start's body is empty or a JSON object that says so; the announced size is a number."""
+    assert client.request("POST", f"{STORAGE}?name=x&uploadType=resumable", body, headers).status == status
+
+
+def test_media_type_and_size_are_checked_at_the_start(client: EmulatorClient) -> None:
+    """A type that the method does not take is a 400, a size above its limit a 413, before any byte is sent."""
+    path = f"/upload{client.edit()}/listings/en-US/icon?uploadType=resumable"
+    wrong_type = client.request("POST", path, b"", {"X-Upload-Content-Type": "video/mp4"})
+    too_large = client.request(
+        "POST", path, b"", {"X-Upload-Content-Type": "image/png", "X-Upload-Content-Length": str(16 << 20)}
+    )
+    assert (wrong_type.status, too_large.status) == (400, 413)
+
+
+def test_put_and_patch_start_updates(client: EmulatorClient) -> None:
+    """A session for an update is started with the method's own verb and answers 200."""
+    created = client.put(client.start_session("/upload/drive/v3/files", size=3), b"abc").json["id"]
+    path = f"/upload/drive/v3/files/{created}?uploadType=resumable"
+    start = client.request("PATCH", path, b"", {"X-Upload-Content-Type": "text/plain"})
+    assert client.put(start.header("Location"), b"defg").status == 200
+    assert client.request("POST", path, b"").status == 404
+
+
+def test_resumable_upload_paths_are_the_same(client: EmulatorClient) -> None:
+    """Discovery documents name `/resumable/upload/...` for the same methods."""
+    uri = client.start_session(f"/resumable{STORAGE}?name=x", size=3)
+    assert client.put(uri, b"abc").status == 200
+
+
+def test_a_sparse_file_stays_sparse(client: EmulatorClient) -> None:
+    """Zeros take no room on the emulator's disk, and their digest is right."""
+    zeros = bytes(8 * GRANULE)
+    client.put(client.start_session(size=len(zeros)), zeros)
+    [one] = client.emulator.state()["objects"]
+    assert one["sha256"] == sha256(zeros)
+    with open(one["file"], "rb") as file:
+        assert os.fstat(file.fileno()).st_blocks * 512 < len(zeros)
+        assert file.read() == zeros

@@ -1,0 +1,158 @@
+"""Uploads in the dialect of the X-Goog-Upload headers."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tests.google_emulator.conftest import StartEmulator
+from tests.support.emulator_client import GRANULE, STORAGE, EmulatorClient, Reply
+
+DATA = os.urandom(2 * GRANULE + 10)
+PACKAGE = json.dumps({"deployment": "d1", "package_title": "Title"}).encode()
+OTA = "/upload/package"
+
+
+def status(reply: Reply) -> tuple[int, str, str]:
+    return reply.status, reply.header("X-Goog-Upload-Status"), reply.header("X-Goog-Upload-Size-Received")
+
+
+def ota_begin(client: EmulatorClient, size: int) -> Reply:
+    headers = {
+        "Content-Type": "application/json; charset=UTF-8",
+        "X-Goog-Upload-Protocol": "resumable",
+        "X-Goog-Upload-Command": "start",
+        "X-Goog-Upload-Header-Content-Type": "application/zip",
+        "X-Goog-Upload-Header-Content-Length": str(size),
+    }
+    return client.request("POST", OTA, PACKAGE, headers)
+
+
+def test_a_package_in_one_request(client: EmulatorClient) -> None:
+    """start, then `upload, finalize`: 200, final, and no body, as the OTA page shows."""
+    data = b"PK\3\4" + DATA
+    start = ota_begin(client, len(data))
+    assert status(start)[:2] == (200, "active")
+    assert start.header("X-Goog-Upload-Chunk-Granularity") == "262144"
+    done = client.goog(start.header("X-Goog-Upload-URL"), "upload, finalize", data, Offset="0")
+    assert (status(done), done.body) == ((200, "final", ""), b"")
+    [package] = client.emulator.state()["packages"]
+    assert (package["deployment"], package["package_title"], package["size"]) == ("d1", "Title", len(data))
+
+
+def test_a_package_as_multipart(client: EmulatorClient) -> None:
+    """Metadata and media in one multipart/related body."""
+    parts = [
+        b"Content-Type: application/json; charset=UTF-8\r\n\r\n" + PACKAGE,
+        b"Content-Type: application/zip\r\n\r\nPK",
+    ]
+    body = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
+    headers = {"X-Goog-Upload-Protocol": "multipart", "Content-Type": "multipart/related; boundary=b"}
+    reply = client.request("POST", OTA, body, headers)
+    assert (reply.status, reply.header("X-Goog-Upload-Status")) == (200, "final")
+    assert len(client.emulator.state()["packages"]) == 1
+
+
+def test_a_refused_start_is_final(client: EmulatorClient) -> None:
+    """A start that lacks a field has no session: status final, an error body."""
+    reply = client.goog(OTA, "start", Protocol="resumable", Header_Content_Type="application/zip")
+    assert status(reply)[:2] == (400, "final")
+    assert "deployment" in reply.message
+
+
+def test_a_package_is_spoken_to_in_this_dialect_alone(client: EmulatorClient) -> None:
+    """The OTA endpoint does not know uploadType."""
+    reply = client.request("POST", f"{OTA}?uploadType=media", b"PK", {"Content-Type": "application/zip"})
+    assert reply.status == 400
+
+
+def test_chunks_queries_and_the_end(client: EmulatorClient) -> None:
+    """`upload` for each chunk, `query` in between tells the count, `upload, finalize` for the last."""
+    url = client.start_goog_session(size=len(DATA))
+    assert status(client.goog(url, "query")) == (200, "active", "0")
+    assert status(client.goog(url, "upload", DATA[:GRANULE], Offset="0")) == (200, "active", str(GRANULE))
+    assert status(client.goog(url, "query")) == (200, "active", str(GRANULE))
+    done = client.goog(url, "upload, finalize", DATA[GRANULE:], Offset=str(GRANULE))
+    assert (done.status, done.header("X-Goog-Upload-Status"), done.json["size"]) == (200, "final", str(len(DATA)))
+    assert client.goog(url, "query").json == done.json
+
+
+def test_an_empty_file_is_finalised(client: EmulatorClient) -> None:
+    """`finalize` alone ends an upload; of nothing, if nothing was sent."""
+    assert client.goog(client.start_goog_session(size=0), "finalize").json["size"] == "0"
+
+
+def test_finalize_may_come_by_itself(client: EmulatorClient) -> None:
+    """The last chunk may be whole granules, and the end come after it."""
+    url = client.start_goog_session()
+    client.goog(url, "upload", DATA[:GRANULE], Offset="0")
+    assert client.goog(url, "finalize").json["size"] == str(GRANULE)
+
+
+def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:
+    """cancel: status cancelled, now and whenever it is asked; bytes are refused."""
+    url = client.start_goog_session(size=3)
+    assert status(client.goog(url, "cancel"))[:2] == (200, "cancelled")
+    assert status(client.goog(url, "query"))[:2] == (200, "cancelled")
+    assert status(client.goog(url, "upload, finalize", b"abc", Offset="0"))[:2] == (400, "cancelled")
+    assert client.emulator.state()["objects"] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "data", "offset"),
+    [
+        ("upload", DATA[:GRANULE], "5"),
+        ("upload", DATA[:GRANULE], str(GRANULE)),
+        ("upload", DATA[:GRANULE], ""),
+        ("upload", DATA[:1000], "0"),
+        ("upload", b"", "0"),
+        ("upload, finalize", DATA[:1000], "0"),
+        ("upload, finalize", DATA + b"x", "0"),
+        ("finalize", b"abc", "0"),
+        ("finalise", b"", "0"),
+    ],
+)
+def test_what_contradicts_the_session_is_refused(
+    client: EmulatorClient, command: str, data: bytes, offset: str
+) -> None:
+    """Offset, granularity, announced size and commands are checked; the session stays active and untouched."""
+    url = client.start_goog_session(size=len(DATA))
+    reply = client.goog(url, command, data, Offset=offset)
+    assert (reply.status, reply.header("X-Goog-Upload-Status")) == (400, "active")
+    assert client.emulator.state()["objects"] == []
+
+
+def test_the_granularity_is_configurable(start_emulator: StartEmulator) -> None:
+    """A server may announce its own granularity, and means it."""
+    client = start_emulator(granularity=1000)
+    url = client.start_goog_session()
+    assert client.goog(url, "upload", b"x" * 1000, Offset="0").status == 200
+    assert client.goog(url, "upload", b"x" * 1500, Offset="1000").status == 400
+
+
+def test_the_upload_url_may_lack_its_scheme(start_emulator: StartEmulator) -> None:
+    """The documents show X-Goog-Upload-URL without a scheme."""
+    client = start_emulator(upload_url_scheme=False)
+    assert client.start_goog_session().startswith("127.0.0.1:")
+
+
+def test_every_command_is_a_post(client: EmulatorClient) -> None:
+    """Another HTTP method is refused."""
+    reply = client.request("PUT", client.start_goog_session(), b"abc", {"X-Goog-Upload-Command": "upload, finalize"})
+    assert reply.status == 405
+
+
+def test_a_session_keeps_to_its_dialect(client: EmulatorClient) -> None:
+    """A session of one dialect is not continued in the other."""
+    assert client.put(client.start_goog_session(size=3), b"abc").status == 400
+    assert client.goog(client.start_session(size=3), "query").status == 400
+
+
+def test_any_upload_path_speaks_it(client: EmulatorClient) -> None:
+    """The dialect is chosen by its headers, on every upload path."""
+    url = client.start_goog_session("/upload/v1/anything/at/all")
+    done = client.goog(url, "upload, finalize", b"abc", Offset="0")
+    assert done.json["size"] == "3"
+    assert STORAGE not in url
