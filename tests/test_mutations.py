@@ -70,8 +70,8 @@ MUTATIONS = (
     Mutation(
         "a wrong digest is not noticed",
         "transfer/upload.py",
-        "if mine != claim.value:",
-        "if not mine:",
+        "if actual != claim.value:",
+        "if not actual:",
         ("tests/situations/test_ends.py", "-k", "digest"),
     ),
     Mutation(
