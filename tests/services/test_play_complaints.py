@@ -13,7 +13,7 @@ import pytest
 from google_emulator.specimens import make_bundle
 from tests.support.factory import make_inputs
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, artifact, plain, refused, release, sha256
-from tests.support.play_driver import Engine, asked
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import AnswerLost, InputError, Refused, ServiceError, TemporaryError
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
@@ -42,9 +42,9 @@ def test_hung_for_hours_reset_503_one_minute_read_limit() -> None:
     play.fail("upload bundles", TemporaryError("The retries are spent: 503."))
     driver = Engine(play, journal)
     with pytest.raises(TemporaryError):
-        driver.run(asked(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
+        driver.run(release_job(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
     again = Engine(play, journal)
-    again.run(asked(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
+    again.run(release_job(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
     uploads = [step for step in again.steps if isinstance(step, Upload)]
     assert [step.endpoint.resumable for step in uploads] == [True, True]
     assert {step.endpoint.session_lifetime.days for step in uploads} == {7}
@@ -59,7 +59,7 @@ def test_changes_not_sent_for_review_must_be_true_then_must_not_be_set(review: s
     if review == "automatic":
         play.fail("commit", refused(400, BY_HAND))  # asked for the parameter, then refused it
     driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    driver.run(release_job(artifact(2)))
     assert message.split(".", maxsplit=1)[0] in driver.notes
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
@@ -71,9 +71,9 @@ def test_commit_failed_and_the_upload_was_thrown_away() -> None:
     play.fail("commit", refused(400, "Precondition check failed."))
     driver = Engine(play, journal)
     with pytest.raises(Refused):
-        driver.run(asked(artifact(2)))
+        driver.run(release_job(artifact(2)))
     assert driver.outputs["edit-id"] in play.edits
-    Engine(play, journal).run(asked(artifact(2)))
+    Engine(play, journal).run(release_job(artifact(2)))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
 
@@ -84,8 +84,8 @@ def test_commit_failed_and_the_next_job_is_given_the_edit_by_its_id() -> None:
     play.fail("commit", refused(400, "Precondition check failed."))
     driver = Engine(play)
     with pytest.raises(Refused):
-        driver.run(asked(artifact(2)))
-    Engine(play).run(asked(artifact(2), existing_edit=driver.outputs["edit-id"]))
+        driver.run(release_job(artifact(2)))
+    Engine(play).run(release_job(artifact(2), existing_edit=driver.outputs["edit-id"]))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
 
@@ -93,11 +93,11 @@ def test_commit_failed_and_the_next_job_is_given_the_edit_by_its_id() -> None:
 def test_the_code_was_then_already_used_and_another_file_is_refused_clearly() -> None:
     """The same version code with the same sha256 is reused; with another it is said that the bytes differ."""
     play = Play()
-    Engine(play).run(asked(artifact(2)))
-    Engine(play).run(asked(artifact(2), tracks=("beta",)))
+    Engine(play).run(release_job(artifact(2)))
+    Engine(play).run(release_job(artifact(2), tracks=("beta",)))
     assert play.uploads == ["app-2.aab"]
     with pytest.raises(ServiceError) as caught:
-        Engine(play).run(asked(artifact(2, b"another build")))
+        Engine(play).run(release_job(artifact(2, b"another build")))
     assert sha256(artifact(2)) in caught.value.what
     assert sha256(artifact(2, b"another build")) in caught.value.what
 
@@ -108,7 +108,7 @@ def test_502_at_commit_one_had_published_the_other_not(published: bool) -> None:
     play = Play()
     play.fail("commit", AnswerLost("Whether it was carried out is not known: 502."), after=published)
     driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    driver.run(release_job(artifact(2)))
     assert play.calls[play.calls.index("commit") + 1] == "GET"
     assert play.count("commit") == (1 if published else 2)
     assert play.live.tracks["internal"] == [release(2)]
@@ -119,12 +119,12 @@ def test_this_edit_has_been_deleted_when_two_pushes_race() -> None:
     """gradle-play-publisher#629, #998; r0adkll#96: a fresh edit and a replay; in the end advice on `concurrency:`."""
     play = Play()
     play.fail("commit", refused(400, "This Edit has been deleted."), effect=play.close_edits)
-    Engine(play).run(asked(artifact(2)))
+    Engine(play).run(release_job(artifact(2)))
     assert play.live.tracks["internal"] == [release(2)]
     for _ in range(3):
         play.fail("commit", refused(400, "This Edit has been deleted."), effect=play.close_edits)
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(3)))
+        Engine(play).run(release_job(artifact(3)))
     assert "`concurrency:`" in caught.value.cure
 
 
@@ -133,7 +133,7 @@ def test_own_edits_are_deleted_on_failure() -> None:
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
     with pytest.raises(Refused):
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert play.edits == {}
 
 
@@ -142,7 +142,7 @@ def test_a_draft_halted_a_live_staged_rollout() -> None:
     rollout = release(5, status="inProgress", userFraction=0.2)
     play = Play(production=[rollout, release(4)])
     driver = Engine(play)
-    outcome = driver.run(asked(artifact(6), tracks=("production",), wish=ReleaseOptions("draft")))
+    outcome = driver.run(release_job(artifact(6), tracks=("production",), options=ReleaseOptions("draft")))
     assert play.live.tracks["production"] == [release(6, status="draft"), rollout, release(4)]
     assert outcome.sections[0].rows[0][1:] == (
         "5 inProgress 20 %, 4 completed",
@@ -155,15 +155,15 @@ def test_a_release_that_would_displace_a_rollout_needs_to_be_told() -> None:
     """The same row's second half: an inProgress release is displaced with `replace-rollout: true` only."""
     play = Play(production=[release(5, status="inProgress", userFraction=0.2), release(4)])
     with pytest.raises(ServiceError, match="in progress on track production"):
-        Engine(play).run(asked(artifact(6), tracks=("production",)))
-    Engine(play).run(asked(artifact(6), tracks=("production",), replace_rollout=True))
+        Engine(play).run(release_job(artifact(6), tracks=("production",)))
+    Engine(play).run(release_job(artifact(6), tracks=("production",), replace_rollout=True))
     assert play.live.tracks["production"] == [release(6)]
 
 
 def test_version_code_and_other_ids_not_available_to_later_steps() -> None:
     """r0adkll#227, #269: outputs, for one artifact and for several."""
     driver = Engine(Play())
-    driver.run(asked(artifact(10, kind="bundle"), artifact(100010, b"tv")))
+    driver.run(release_job(artifact(10, kind="bundle"), artifact(100010, b"tv")))
     assert driver.outputs["version-code"] == "100010"
     assert driver.outputs["version-codes"] == driver.outputs["ids"] == "10,100010"
     assert driver.outputs["edit-id"] == "1"
@@ -175,7 +175,7 @@ def test_unknown_error_and_precondition_check_failed(message: str) -> None:
     play = Play()
     play.fail("commit", refused(400, message))
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert message in caught.value.what
     assert "Play Console" in caught.value.cure
     assert caught.value.cause
@@ -204,5 +204,5 @@ def test_a_symbol_folder_with_an_extra_lib_level_is_put_right(tmp_path: Path) ->
 def test_key_file_left_in_the_workspace(tmp_path: Path) -> None:
     """r0adkll#116: preparing and running a release writes nothing into the workspace."""
     inputs_of_a_release(tmp_path, tracks="beta")
-    Engine(Play()).run(asked(artifact(2)))
+    Engine(Play()).run(release_job(artifact(2)))
     assert [path.name for path in tmp_path.iterdir()] == ["app.aab"]

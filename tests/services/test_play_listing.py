@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fake_play import Play, plain, refused, sha256
-from tests.support.play_driver import Engine, asked
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import Refused, TemporaryError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
@@ -20,9 +20,9 @@ def image(name: str) -> Artifact:
     return plain(f"{name}.png", b"\x89PNG\r\n\x1a\n" + name.encode())
 
 
-def job(files: StoreFiles, *, prune: bool = False, tries: int = 5) -> ReleaseJob:
+def job(files: StoreFiles, *, prune: bool = False) -> ReleaseJob:
     """A listing alone."""
-    return asked(tracks=(), listing=files, prune_images=prune, tries=tries)
+    return release_job(tracks=(), listing=files, prune_images=prune)
 
 
 def synchronised(play: Play, files: StoreFiles, *, prune: bool = False) -> tuple[Engine, Outcome]:

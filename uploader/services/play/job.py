@@ -31,13 +31,13 @@ class ReleaseJob:
     under None those of every other track; `copy_notes` takes those of the release that is there instead.
 
     Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
-    that is on the track already. `tries` is how often a conflict or a lost answer is waited for.
+    that is on the track already.
     """
 
     package: str
     artifacts: tuple[Artifact, ...] = ()
     tracks: tuple[str, ...] = ()
-    wish: ReleaseOptions = field(default_factory=ReleaseOptions)
+    options: ReleaseOptions = field(default_factory=ReleaseOptions)
     default_name: str = ""
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     copy_notes: bool = False
@@ -53,12 +53,21 @@ class ReleaseJob:
     dry_run: bool = False
     not_sent_for_review: Review = "auto"
     cancel_review: bool = False
-    tries: int = 5
 
     @property
     def codes(self) -> tuple[str, ...]:
         """The version codes of the artifacts, in the order of `files`."""
         return tuple(str(artifact.manifest.version_code) for artifact in self.artifacts if artifact.manifest)
+
+    @property
+    def purposes(self) -> frozenset[str]:
+        """What the job may change in an edit, each under the name that the journal has for it."""
+        extras = self.extras
+        kinds = ["artifact", *(kind for kind, _ in extras.expansions)]
+        kinds += [kind for kind, file in (("mapping", extras.mapping), ("symbols", extras.symbols)) if file]
+        places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
+        listing = ["listing"] if self.listing else []
+        return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
 
     @property
     def tense(self) -> str:

@@ -250,17 +250,17 @@ _COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.I
 
 def find(error: Refused) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
-    by_words = (trouble for trouble in KNOWN_ERRORS if trouble.fits(error))
-    by_reason = (trouble for trouble in KNOWN_ERRORS if error.reason and error.reason in trouble.reasons)
+    by_words = (known for known in KNOWN_ERRORS if known.fits(error))
+    by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
 def explained(error: Refused) -> ServiceError | CredentialsError:
     """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
-    trouble = find(error)
+    known = find(error)
     what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    cause, cure = error.cause or trouble.cause, error.cure or trouble.cure
-    if trouble.permission:
+    cause, cure = error.cause or known.cause, error.cure or known.cure
+    if known.permission:
         return CredentialsError(what, cause=cause, cure=cure)
     return Refused(
         what,
@@ -298,5 +298,5 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _exit(trouble: KnownError) -> int:
-    return CredentialsError.exit_code if trouble.permission else Refused.exit_code
+def _exit(known: KnownError) -> int:
+    return CredentialsError.exit_code if known.permission else Refused.exit_code

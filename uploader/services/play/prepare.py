@@ -34,19 +34,19 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     ]
     if problems:
         raise InputError(*problems)
-    asked = _asked(inputs, package, artifacts, attached)
+    job = _job(inputs, package, artifacts, attached)
     return Prepared(
-        lines=tuple(_plan(asked)),
+        lines=tuple(_plan(job)),
         scopes=(edit_api.SCOPE,),
-        flow=lambda: _flow(asked),
+        flow=lambda: _flow(job),
         warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *attached.warnings),
     )
 
 
-def _flow(asked: ReleaseJob) -> Flow:
+def _flow(job: ReleaseJob) -> Flow:
     from uploader.services.play.release import flow  # a refusal does not wait for the steps of a release
 
-    return flow(asked)
+    return flow(job)
 
 
 def _inspected(files: tuple[Artifact, ...], problems: list[Problem]) -> tuple[Artifact, ...]:
@@ -165,17 +165,17 @@ def _brings(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
 
 def _changes(inputs: Inputs) -> bool:
     """Whether something is said about a release: enough to change one without new files."""
-    asked = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
-    return any(asked) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
+    given = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
+    return any(given) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
 
 
-def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> ReleaseJob:
+def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> ReleaseJob:
     staged = "inProgress" if inputs.user_fraction is not None else ""
     return ReleaseJob(
         package=package,
         artifacts=artifacts,
         tracks=inputs.tracks,
-        wish=ReleaseOptions(
+        options=ReleaseOptions(
             status=inputs.status or staged,
             fraction=inputs.user_fraction,
             name=inputs.release_name,
@@ -197,7 +197,6 @@ def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attach
         dry_run=inputs.dry_run,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
-        tries=inputs.max_retries,
     )
 
 
@@ -223,43 +222,45 @@ def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterat
         yield "`status: halted`: Google Play halts only a release that is on the track already."
 
 
-def _plan(asked: ReleaseJob) -> Iterator[str]:
+def _plan(job: ReleaseJob) -> Iterator[str]:
     """The steps as people read them."""
-    borrowed = asked.existing_edit and not asked.dry_run
-    yield f"work in edit {asked.existing_edit}" if borrowed else f"open an edit of {asked.package}"
-    for artifact in asked.artifacts:
+    borrowed = job.existing_edit and not job.dry_run
+    yield f"work in edit {job.existing_edit}" if borrowed else f"open an edit of {job.package}"
+    for artifact in job.artifacts:
         if artifact.manifest:
             version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
             what = f"{artifact.name}, {size(artifact.size or 0)}, version {version}"
             yield f"upload {what}, unless Google Play has it already"
-    extras = asked.extras
+    extras = job.extras
     for what, file in (("mapping", extras.mapping), ("native symbols", extras.symbols)):
         if file:
             yield f"upload {what} {file.name}"
     for kind, expansion in extras.expansions:
         source = f"of version {expansion}" if isinstance(expansion, int) else expansion.name
         yield f"give each APK the {kind} expansion file {source}"
-    if asked.listing:
-        images, languages = sum(map(len, asked.listing.images.values())), len(asked.listing.texts)
+    if job.listing:
+        images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
         yield f"synchronise {_many(images, 'image')} and the texts of {_many(languages, 'language')}"
-    for track in asked.tracks:
-        yield f"put {_what(asked)} on track {track}"
-    yield _last(asked)
+    for track in job.tracks:
+        yield f"put {_what(job)} on track {track}"
+    yield _last(job)
 
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def _what(asked: ReleaseJob) -> str:
-    wish = asked.wish
-    share = f" for {wish.fraction * 100:g} % of users" if wish.fraction is not None else ""
-    codes = "+".join(dict.fromkeys((*asked.codes, *asked.retained)))
-    source = f"the release of {asked.promote_from}" if asked.promote_from else codes or "the release that is there"
-    return f"{source} as {wish.status or 'completed'}{share}" if codes or asked.promote_from or wish.status else source
+def _what(job: ReleaseJob) -> str:
+    options = job.options
+    share = f" for {options.fraction * 100:g} % of users" if options.fraction is not None else ""
+    codes = "+".join(dict.fromkeys((*job.codes, *job.retained)))
+    source = f"the release of {job.promote_from}" if job.promote_from else codes or "the release that is there"
+    return (
+        f"{source} as {options.status or 'completed'}{share}" if codes or job.promote_from or options.status else source
+    )
 
 
-def _last(asked: ReleaseJob) -> str:
-    if asked.dry_run:
+def _last(job: ReleaseJob) -> str:
+    if job.dry_run:
         return "validate the edit and delete it: nothing is published"
-    return "commit the edit" if asked.commit else "leave the edit open"
+    return "commit the edit" if job.commit else "leave the edit open"
