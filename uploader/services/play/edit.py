@@ -22,16 +22,18 @@ def opened(job: ReleaseJob) -> Steps[ReleaseEdit]:
     if kept is None:
         return (yield from _inserted(job, EditState()))
     if kept.state.open:
+        yield from _publish(kept)  # before anything can go wrong: it is ours, and it may be open
         yield from look(kept)
     serves = kept.changes.keys() <= job.purposes
     if kept.state.open and serves:
-        yield from _announce(kept, f"Continuing in edit {kept.id} of an earlier run.")
+        yield Note(f"Continuing in edit {kept.id} of an earlier run.")
         return kept
     if kept.state.open:
         yield Note(f"Edit {kept.id} of an earlier run holds changes that this run did not ask for.")
         yield from discard(kept)
     else:
         yield Note(f"Edit {kept.id} of an earlier run is closed.")
+        yield Publish({"edit-id": ""})
     return (yield from (replaced(kept) if serves else _inserted(job, EditState())))
 
 
@@ -73,6 +75,10 @@ def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None 
 
 def _announce(edit: ReleaseEdit, text: str) -> Steps[None]:
     yield Note(text)
+    yield from _publish(edit)
+
+
+def _publish(edit: ReleaseEdit) -> Steps[None]:
     yield Publish({"edit-id": edit.id, "committed": "false"})
 
 
@@ -131,6 +137,6 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
 
 
 def _put_away(edit: ReleaseEdit) -> Steps[None]:
-    """The record of an edit that is over: kept only while it holds the doubt about a commit."""
-    unknown = edit.state.commit is CommitKnowledge.UNKNOWN
-    yield from (edit.remember() if unknown else edit.forget())
+    """The record of an edit that is over: kept if it tells of a commit, so that a next run does not send it again."""
+    commit_may_have_happened = edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
+    yield from (edit.remember() if commit_may_have_happened else edit.forget())

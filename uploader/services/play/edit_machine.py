@@ -185,6 +185,9 @@ TRANSITIONS: Mapping[Position, Mapping[Event, Position]] = {
         Event.REPLACE: (_S.CLEAN, _C.UNKNOWN),
         Event.RECALL: (_S.DELETED, _C.UNKNOWN),
     },
+    (_S.DELETED, _C.HAPPENED): {
+        Event.RECALL: (_S.DELETED, _C.UNKNOWN),  # after a failure behind it: a later run may ask for something else
+    },
 }
 """Every event that may come in every position. What is not in the table can't happen, and asking for it is a bug."""
 

@@ -39,7 +39,7 @@ def end(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate
         return _outcome(edit, f"{what} is in edit {edit.id}, which is left open.", OPEN, changes, committed=False)
     if edit.state.stage is Stage.CLEAN:
         yield Note(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
-        yield from discard(edit)
+        yield from _not_needed(edit)
         return _outcome(edit, f"{what} is on Google Play already.", ALREADY, changes, committed=True)
     if not (edit.state.own or updates):
         changes = yield from _others(edit)
@@ -101,7 +101,12 @@ def _rehearsed(edit: ReleaseEdit) -> Steps[None]:
         if find(refused) is not REVIEW_BY_HAND:
             raise
         yield Note(f"Google Play says: {refused.message}")
+    yield from _not_needed(edit)
+
+
+def _not_needed(edit: ReleaseEdit) -> Steps[None]:
     yield from discard(edit)
+    yield from edit.forget()
 
 
 def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Section, *, committed: bool) -> Outcome:
