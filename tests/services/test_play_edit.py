@@ -21,7 +21,7 @@ from uploader.errors import (
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Backoff, Call, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import Extras, ReleaseJob
+from uploader.services.play.job import CompanionFiles, ReleaseJob
 from uploader.services.play.tracks import ReleaseOptions
 
 LOST = AnswerLost("The answer is lost.")
@@ -216,8 +216,8 @@ def test_what_was_lost_with_an_edit_is_sent_again() -> None:
     """A mapping lives in its edit: when that was deleted from outside, the fresh one gets it too."""
     play = Play()
     play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
-    Engine(play).run(release_job(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
-    assert play.live.extras.keys() == {(2, "proguard")}
+    Engine(play).run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
+    assert play.live.companions.keys() == {(2, "proguard")}
 
 
 def test_two_replays_and_no_more() -> None:
@@ -382,10 +382,10 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(hap
 
     play.fail("commit", LOST, effect=vanish)
     driver = Engine(play)
-    mapping = Extras(plain("mapping.txt", b"m"))
-    driver.run(release_job(artifact(2), extras=mapping))
+    mapping = CompanionFiles(plain("mapping.txt", b"m"))
+    driver.run(release_job(artifact(2), companions=mapping))
     assert play.live.tracks["internal"] == [release(2)]
-    assert play.live.extras.keys() == {(2, "proguard")}
+    assert play.live.companions.keys() == {(2, "proguard")}
     assert play.count("commit") == (1 if happened else 2)
     assert play.uploads == ["app-2.aab", "mapping.txt"] * (1 if happened else 2)
     assert driver.outputs["committed"] == "true"
@@ -452,7 +452,7 @@ def whole_release() -> ReleaseJob:
         artifact(3),
         tracks=("production", "beta"),
         options=ReleaseOptions("inProgress", 0.1),
-        extras=Extras(plain("mapping.txt", b"m")),
+        companions=CompanionFiles(plain("mapping.txt", b"m")),
         listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
     )
 
@@ -478,7 +478,7 @@ def test_a_run_killed_at_any_moment_ends_the_same_when_run_again(moment: int, af
     Engine(clean).run(whole_release())
     assert play.live.tracks == clean.live.tracks
     assert play.live.bundles == clean.live.bundles
-    assert play.live.extras == clean.live.extras
+    assert play.live.companions == clean.live.companions
     assert play.live.listings == clean.live.listings
     assert _digests(play) == _digests(clean)
     assert [play.uploads.count(name) for name in ("app-2.aab", "app-3.aab")] == [1, 1]

@@ -9,9 +9,9 @@ from tests.support.play_driver import Engine, release_job
 from tests.support.play_walk import FaultyPlay, Shape, Walk
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api
-from uploader.services.play.job import Extras
+from uploader.services.play.job import CompanionFiles
 
-MAPPING = Extras(plain("mapping.txt", b"m"))
+MAPPING = CompanionFiles(plain("mapping.txt", b"m"))
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
 
 
@@ -40,7 +40,7 @@ def shared() -> FaultyPlay:
 
 
 SHAPES = {
-    "own edit": Shape(release_job(artifact(2), extras=MAPPING), forgetful),
+    "own edit": Shape(release_job(artifact(2), companions=MAPPING), forgetful),
     "own edit that tells its commit": Shape(release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)])),
     "two tracks": Shape(release_job(artifact(2), tracks=("internal", "beta")), forgetful),
     "existing-edit-id": Shape(release_job(artifact(2), existing_edit="1"), shared),

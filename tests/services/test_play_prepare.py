@@ -267,7 +267,7 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "warning"),
     [
-        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is not worked in"),
+        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is ignored"),
         ({"countries": "DE"}, "`countries`"),
         ({"images_prune": "true"}, "`images-prune` does nothing"),
         ({"release_name": "x" * 51}, "`release-name` has 51 characters"),
@@ -354,7 +354,7 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
             "countryTargeting": {"countries": ["DE"], "includeRestOfWorld": True},
         }
     ]
-    assert store.live.extras.keys() == {(7, "proguard"), (7, "nativeCode")}
+    assert store.live.companions.keys() == {(7, "proguard"), (7, "nativeCode")}
     assert store.live.listings["en-US"] == {"language": "en-US", "title": "App"}
     assert store.live.images.keys() == {("en-US", "icon")}
 

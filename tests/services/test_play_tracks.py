@@ -368,7 +368,7 @@ def test_notes_that_are_not_there_can_t_be_copied(live: list[dict[str, Any]]) ->
     """`last-release` on an empty track, or after a release without notes, is a warning."""
     driver = Engine(Play(internal=live))
     driver.run(release_job(artifact(2), copy_notes=True))
-    assert driver.warnings == ["Track internal: there are no release notes of a last release to take over."]
+    assert driver.warnings == ["Track internal: there are no release notes to copy from the last release."]
 
 
 def test_a_new_release_is_named_after_the_tag() -> None:

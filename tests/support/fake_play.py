@@ -63,19 +63,19 @@ class State:
     tracks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
     images: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
-    extras: dict[tuple[int, str], Any] = field(default_factory=dict)
+    companions: dict[tuple[int, str], Any] = field(default_factory=dict)
 
     def copy(self) -> State:
         """One that changes by itself; releases, listings and images are never changed in place."""
         tracks = {track: list(found) for track, found in self.tracks.items()}
         images = {place: list(found) for place, found in self.images.items()}
-        return State(dict(self.bundles), dict(self.apks), tracks, dict(self.listings), images, dict(self.extras))
+        return State(dict(self.bundles), dict(self.apks), tracks, dict(self.listings), images, dict(self.companions))
 
     @property
     def content(self) -> str:
         """All of it in one line, so that two can be compared; an image counts by its digest, not by its id."""
         images = {place: [one["sha256"] for one in found] for place, found in self.images.items() if found}
-        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.extras)
+        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.companions)
         return " ".join(repr(sorted(part.items())) for part in parts)
 
 
@@ -214,7 +214,7 @@ class Play:
             case ["PATCH", "apks"]:
                 _, _, code, _, kind = rest.split("/")
                 assert step.json is not None
-                state.extras[int(code), kind] = step.json["referencesVersion"]
+                state.companions[int(code), kind] = step.json["referencesVersion"]
                 return {}
         raise AssertionError(name)
 
@@ -238,7 +238,7 @@ class Play:
             return answer if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
         if parts[0] == "apks":
             assert int(parts[1]) in state.bundles | state.apks
-            state.extras[int(parts[1]), parts[3]] = sha256(file)
+            state.companions[int(parts[1]), parts[3]] = sha256(file)
             return {}
         language, kind = parts[1:]
         images = state.images.setdefault((language, kind), [])

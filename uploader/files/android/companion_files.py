@@ -1,24 +1,14 @@
-"""Checks single files that Play keeps beside an artifact: R8 or ProGuard mapping, expansion files; and all sizes."""
+"""Checks single files that Play keeps beside an artifact: R8 or ProGuard mapping, expansion files; and sizes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from uploader.errors import InputError, Problem
+from uploader.files.android.play_limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, from_path
 
-GIB = 1 << 30
-# The largest file of each kind, in bytes (discovery document of androidpublisher v3, maxSize).
-MAX_BYTES: Mapping[str, int] = {
-    "bundle": 50 * GIB,
-    "apk": 10 * GIB,
-    "mapping": 2_097_152_000,
-    "symbols": 2_097_152_000,
-    "expansion": 2 * GIB,
-    "image": 15 << 20,
-}
 _REFERENCE = re.compile(r"references:\s*([1-9][0-9]{0,9})", re.ASCII)
 _CLASS = re.compile(rb"[^\s:]+ -> [^\s:]+:\s*")
 _HEADER = 1 << 20  # bytes in which the first class has to come; before it there are only comments

@@ -1,21 +1,18 @@
 """Says whether Play takes an image: its type by its first bytes, its size in bytes and pixels.
 
-Sources: the Play API (15 MiB, image/*) and the Play Console's own hints beside each upload field. What the console only
-advises, or documents without enforcing it at the API (no side more than twice the other), is a warning.
+What the Play Console only advises, or documents without enforcing it at the API (no side more than twice the other), is
+a warning.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from uploader.files.android.findings import Findings
+from uploader.files.android.play_limits import IMAGE_RULES, MAX_BYTES
 from uploader.files.artifacts import Artifact
 
-MAX_BYTES = 15 * 1024 * 1024
-MAX_SCREENSHOTS = 8
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
@@ -23,35 +20,14 @@ _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools appen
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What one image type accepts, in pixels: exactly `exact`, or each side between `least` and `most`."""
-
-    exact: tuple[int, int] | None = None
-    least: int = 320
-    most: int = 3840
-    advised: int = 0
-    square: bool = False
-
-
-RULES: Mapping[str, Rule] = {
-    "icon": Rule(exact=(512, 512)),
-    "featureGraphic": Rule(exact=(1024, 500)),
-    "tvBanner": Rule(exact=(1280, 720)),
-    "phoneScreenshots": Rule(),
-    "sevenInchScreenshots": Rule(),
-    "tenInchScreenshots": Rule(most=7680, advised=1080),
-    "tvScreenshots": Rule(),
-    "wearScreenshots": Rule(least=384, square=True),
-}
-SINGLE = tuple(name for name, rule in RULES.items() if rule.exact)
-SEVERAL = tuple(name for name, rule in RULES.items() if not rule.exact)
+SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
+SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 
 
 def check(image: Artifact, kind: str, findings: Findings) -> None:
-    """Adds what is wrong with an image of type `kind` (a key of RULES)."""
-    if (image.size or 0) > MAX_BYTES:
-        findings.wrong(f"{image.name} has {image.size:,} bytes, Play takes {MAX_BYTES:,} (15 MiB).")
+    """Adds what is wrong with an image of type `kind` (a key of IMAGE_RULES)."""
+    if (image.size or 0) > MAX_BYTES["image"]:
+        findings.wrong(f"{image.name} has {image.size:,} bytes, Play takes {MAX_BYTES['image']:,} (15 MiB).")
         return
     try:
         with image.path.open("rb") as file:
@@ -70,7 +46,7 @@ def check(image: Artifact, kind: str, findings: Findings) -> None:
 
 
 def _check_dimensions(name: str, dimensions: tuple[int, int], kind: str, findings: Findings) -> None:
-    rule, (short, long) = RULES[kind], sorted(dimensions)
+    rule, (short, long) = IMAGE_RULES[kind], sorted(dimensions)
     size = "{} x {} pixels".format(*dimensions)
     if rule.exact and dimensions != rule.exact:
         findings.wrong(f"{name} has {size}, {kind} takes {rule.exact[0]} x {rule.exact[1]}.")

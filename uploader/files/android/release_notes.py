@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from uploader.files.android.findings import Findings
+from uploader.files.android.play_limits import MAX_RELEASE_NOTES
 from uploader.files.android.text_files import Folder, language, text_of
 
-LIMIT = 500  # characters a language
 _ACCEPTED = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
     "or release-notes/<language>/<track>.txt or default.txt"
@@ -110,7 +110,7 @@ def _add(texts: Texts, name: str, path: Path, folder: Folder, findings: Findings
     if name in texts:
         findings.wrong(f"{where}: there are two files for `{name}`.")
         return
-    text = text_of(folder, path, LIMIT, findings)
+    text = text_of(folder, path, MAX_RELEASE_NOTES, findings)
     if text:
         texts[name] = text
     else:

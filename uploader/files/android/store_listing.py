@@ -13,18 +13,19 @@ from pathlib import Path
 from uploader.errors import InputError
 from uploader.files.android import listing_images
 from uploader.files.android.findings import Findings
+from uploader.files.android.play_limits import MAX_LISTING_TEXT, MAX_SCREENSHOTS
 from uploader.files.android.text_files import Folder, language, text_of
 from uploader.files.artifacts import Artifact, from_path
 
 _INPUT = "images-directory"
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _ENDINGS = (".png", ".jpg", ".jpeg")
-# File name to the API's field and its limit in characters (Play Console Help, "Create and set up your app").
-_TEXTS: Mapping[str, tuple[str, int | None]] = {
-    "title.txt": ("title", 30),
-    "short_description.txt": ("shortDescription", 80),
-    "full_description.txt": ("fullDescription", 4000),
-    "video.txt": ("video", None),
+# File name to the API's field.
+_TEXTS: Mapping[str, str] = {
+    "title.txt": "title",
+    "short_description.txt": "shortDescription",
+    "full_description.txt": "fullDescription",
+    "video.txt": "video",
 }
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
 
@@ -63,8 +64,8 @@ def _texts(folder: Folder, where: Path, findings: Findings) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in folder.entries(where):
         if entry.name in _TEXTS:
-            name, limit = _TEXTS[entry.name]
-            text = text_of(folder, entry, limit, findings)
+            name = _TEXTS[entry.name]
+            text = text_of(folder, entry, MAX_LISTING_TEXT[name], findings)
             if name == "video" and text and not text.startswith(("https://", "http://")):
                 findings.wrong(f"{folder.name_of(entry)} is not a web address.", "the address of a YouTube video")
             elif text:
@@ -101,8 +102,8 @@ def _several(folder: Folder, where: Path, findings: Findings) -> tuple[Artifact,
     for entry in folder.entries(where):
         if entry not in files:
             findings.warn(f"{folder.name_of(entry)} is not used: it is not a .png, .jpg or .jpeg file.")
-    if len(files) > listing_images.MAX_SCREENSHOTS:
-        findings.wrong(f"{folder.name_of(where)} has {len(files)} images, Play takes {listing_images.MAX_SCREENSHOTS}.")
+    if len(files) > MAX_SCREENSHOTS:
+        findings.wrong(f"{folder.name_of(where)} has {len(files)} images, Play takes {MAX_SCREENSHOTS}.")
         return ()
     return tuple(image for file in files for image in _checked(folder, file, where.name, findings))
 

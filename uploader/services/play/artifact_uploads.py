@@ -30,7 +30,7 @@ def upload_all(edit: ReleaseEdit) -> Steps[None]:
     known = (yield from shelf(edit)) if edit.job.artifacts else {}
     for artifact in edit.job.artifacts:
         yield from _artifact(edit, artifact, known)
-        yield from _extras(edit, artifact)
+        yield from _companions(edit, artifact)
 
 
 def all_known(edit: ReleaseEdit) -> Steps[bool]:
@@ -86,22 +86,22 @@ def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> S
     yield Reused(_record(artifact, ours, str(code), entry))
 
 
-def _extras(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
-    extras, code, api = edit.job.extras, _code(artifact), edit.api
-    if extras.mapping:
-        yield from _extra(edit, f"mapping:{code}", api.upload_symbols(code, "proguard"), extras.mapping)
-    if extras.symbols:
-        yield from _extra(edit, f"symbols:{code}", api.upload_symbols(code, "nativeCode"), extras.symbols)
+def _companions(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
+    companions, code, api = edit.job.companions, _code(artifact), edit.api
+    if companions.mapping:
+        yield from _companion(edit, f"mapping:{code}", api.upload_symbols(code, "proguard"), companions.mapping)
+    if companions.symbols:
+        yield from _companion(edit, f"symbols:{code}", api.upload_symbols(code, "nativeCode"), companions.symbols)
     if artifact.manifest is None or artifact.manifest.kind == "bundle":
         return
-    for kind, expansion in extras.expansions:
+    for kind, expansion in companions.expansions:
         if isinstance(expansion, int):
             yield from _reference(edit, kind, code, expansion)
         else:
-            yield from _extra(edit, f"{kind}:{code}", api.upload_expansion(code, kind), expansion)
+            yield from _companion(edit, f"{kind}:{code}", api.upload_expansion(code, kind), expansion)
 
 
-def _extra(edit: ReleaseEdit, purpose: str, endpoint: Endpoint, artifact: Artifact) -> Steps[None]:
+def _companion(edit: ReleaseEdit, purpose: str, endpoint: Endpoint, artifact: Artifact) -> Steps[None]:
     """Play does not list these files, so what was sent into this edit is remembered by digest."""
     if edit.changes.get(purpose):
         ours = yield Digest(artifact)

@@ -52,7 +52,9 @@ def _shared(job: ReleaseJob) -> Steps[ReleaseEdit]:
 
 def _blame_the_input(refused: Refused) -> None:
     """Explains a refusal that means an edit of others, which this program can't open again."""
-    refused.cause = "`existing-edit-id` names no open edit: misspelt, committed, deleted or expired."
+    refused.cause = (
+        "`existing-edit-id` names no open edit: it is misspelt, or the edit is committed, deleted or expired."
+    )
     refused.cure = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
@@ -66,7 +68,7 @@ def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None 
     answer = yield edit_api.insert(job.package)
     name = answer.get("id") if isinstance(answer, dict) else None
     if not isinstance(name, str) or not name.strip("."):
-        raise ProtocolError("Google Play opened an edit without telling its id.")
+        raise ProtocolError("Google Play opened an edit without saying its id.")
     edit = ReleaseEdit(job, edit_api.Edit(job.package, name), state, dict(changes or {}))
     yield from edit.remember()
     yield from _announce(edit, f"Opened edit {name} of {job.package}.")

@@ -17,7 +17,7 @@ Review = Literal["auto", "true", "false"]
 
 
 @dataclass(frozen=True, slots=True)
-class Extras:
+class CompanionFiles:
     """What goes with every artifact of the run. An expansion file is a file, or the version whose file is used."""
 
     mapping: Artifact | None = None
@@ -42,7 +42,7 @@ class ReleaseJob:
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
-    extras: Extras = Extras()
+    companions: CompanionFiles = CompanionFiles()
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
@@ -62,9 +62,9 @@ class ReleaseJob:
     @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
-        extras = self.extras
-        kinds = ["artifact", *(kind for kind, _ in extras.expansions)]
-        kinds += [kind for kind, file in (("mapping", extras.mapping), ("symbols", extras.symbols)) if file]
+        companions = self.companions
+        kinds = ["artifact", *(kind for kind, _ in companions.expansions)]
+        kinds += [kind for kind, file in (("mapping", companions.mapping), ("symbols", companions.symbols)) if file]
         places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
         listing = ["listing"] if self.listing else []
         return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))

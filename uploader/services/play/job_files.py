@@ -12,7 +12,7 @@ from uploader.files.android import companion_files, release_notes, store_listing
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.services.play.edit_api import ExpansionKind
-from uploader.services.play.job import Extras
+from uploader.services.play.job import CompanionFiles
 from uploader.services.play.tracks import Notes
 
 T = TypeVar("T")
@@ -21,16 +21,16 @@ LAST_RELEASE = "last-release"  # instead of a folder: the notes of the release t
 
 
 @dataclass(frozen=True, slots=True)
-class Attachments:
+class JobFiles:
     """Everything beside the artifacts. `notes` are release notes by track, under None those of every other track."""
 
-    extras: Extras = field(default_factory=Extras)
+    companions: CompanionFiles = field(default_factory=CompanionFiles)
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     listing: store_listing.StoreFiles | None = None
     warnings: tuple[str, ...] = ()
 
 
-def attachments(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> Attachments:
+def read_job_files(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: list[Problem]) -> JobFiles:
     """Reads them all; what is wrong with any of them is added to the problems."""
     return _Reader(inputs, artifacts, problems).read()
 
@@ -47,9 +47,9 @@ class _Reader:
         self._problems = problems
         self._warnings: list[str] = []
 
-    def read(self) -> Attachments:
-        extras = Extras(self._mapping(), self._symbols(), tuple(self._expansions()))
-        return Attachments(extras, self._notes(), self._listing(), tuple(self._warnings))
+    def read(self) -> JobFiles:
+        companions = CompanionFiles(self._mapping(), self._symbols(), tuple(self._expansions()))
+        return JobFiles(companions, self._notes(), self._listing(), tuple(self._warnings))
 
     def _try(self, read: Callable[[], T]) -> T | None:
         try:

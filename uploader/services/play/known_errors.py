@@ -232,7 +232,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "Unknown error.",
         r"^unknown error\.?$",
-        "Google gives no reason; it is mostly a missing role of the account, or a state of the app that the API can't "
+        "Google gives no reason; it is usually a missing role of the account, or a state of the app that the API can't "
         "describe.",
         "Try the same release by hand in the Play Console, which names the reason; check the account's rights there.",
     ),
@@ -286,17 +286,3 @@ def conflict(error: Refused) -> str:
 def already_committed(error: Refused) -> bool:
     """Whether Google says that this very edit has been committed."""
     return error.reason == "editAlreadyCommitted" or bool(_COMMITTED.search(error.message))
-
-
-def markdown() -> str:
-    """The table of docs/TROUBLESHOOTING.md."""
-    rows = [f"| {_cell(one.words)} | {_cell(one.cause)} | {_cell(one.cure)} | {_exit(one)} |" for one in KNOWN_ERRORS]
-    return "\n".join(["| Google's words | likely cause | what to do | exit |", "|---|---|---|---|", *rows]) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _exit(known: KnownError) -> int:
-    return CredentialsError.exit_code if known.permission else Refused.exit_code

@@ -7,12 +7,12 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from uploader.errors import Refused
+from uploader.files.android.play_limits import IMAGE_RULES
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Steps, Upload
 from uploader.services.media_types import choose
-from uploader.services.play import edit_api
 from uploader.services.play.edit_api import entries
 from uploader.services.play.known_errors import conflict
 from uploader.services.play.release_edit import ReleaseEdit
@@ -53,7 +53,7 @@ def _texts(edit: ReleaseEdit, listing: StoreFiles, listed: Mapping[str, Mapping[
 def _places(listing: StoreFiles, listed: Iterable[str]) -> list[Place]:
     """Every place that may have something to prune: all image types of all languages, the directory's own first."""
     languages = dict.fromkeys([*(language for language, _ in listing.images), *listing.texts, *listed])
-    everywhere = ((language, kind) for language in languages for kind in edit_api.IMAGE_TYPES)
+    everywhere = ((language, kind) for language in languages for kind in IMAGE_RULES)
     return list(dict.fromkeys([*listing.images, *everywhere]))
 
 
@@ -95,8 +95,8 @@ def _ordered(edit: ReleaseEdit, place: Place, spots: Spots) -> Steps[Spots]:
         yield Note(f"{' '.join(place)}: {wrong} image{'s' * (wrong > 1)} sent again, for the order.")
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:
-        text = "the order on Google Play will not be that of the directory, since what is sent now comes last"
-        yield Note(f"{' '.join(place)}: {text}; with `images-prune: true` it is put right.", "warning")
+        text = "the order on Google Play will differ from that of the directory, because new images come last"
+        yield Note(f"{' '.join(place)}: {text}; `images-prune: true` restores it.", "warning")
     return spots
 
 

@@ -7,39 +7,38 @@ from collections.abc import Iterator
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.companion_files import too_large
+from uploader.files.android.play_limits import MAX_RELEASE_NAME
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
-from uploader.results import size
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob
-from uploader.services.play.job_files import LAST_RELEASE, Attachments, attachments
+from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
+from uploader.services.play.job_plan import steps_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
-
-NAME_LIMIT = 50  # characters that the Play Console takes for a release's name; the API's documents name no limit
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
     problems: list[Problem] = []
     artifacts = _inspected(files, problems)
-    attached = attachments(inputs, artifacts, problems)
+    job_files = read_job_files(inputs, artifacts, problems)
     package = _package(inputs, files, artifacts, problems)
     problems += [
         *_artifact_problems(artifacts),
         *_release_problems(inputs, files),
         *_shard_problems(inputs, files),
         *_status_problems(inputs, files),
-        *_extra_problems(inputs, files, artifacts),
+        *_companion_problems(inputs, files, artifacts),
     ]
     if problems:
         raise InputError(*problems)
-    job = _job(inputs, package, artifacts, attached)
+    job = _job(inputs, package, artifacts, job_files)
     return Prepared(
-        lines=tuple(_plan(job)),
+        lines=tuple(steps_of(job)),
         scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(job),
-        warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *attached.warnings),
+        warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *job_files.warnings),
     )
 
 
@@ -70,13 +69,15 @@ def _package(
     given = inputs.package_name
     if len(packages) > 1:
         named = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        problems.append(Problem("files", f"they belong to different apps: {named}.", "the artifacts of one app"))
+        problems.append(
+            Problem("files", f"the artifacts belong to different apps: {named}.", "the artifacts of one app")
+        )
     for package, name in packages.items():
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
             problems.append(Problem("package-name", what, "the artifact's own name, or nothing"))
     if not given and not files:
-        problems.append(Problem("package-name", "it is not given, and there is no artifact to read it from."))
+        problems.append(Problem("package-name", "not given, and there is no artifact to read it from."))
     return given or next(iter(packages), "")
 
 
@@ -98,21 +99,20 @@ def _artifact_problems(artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
 
 def _release_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
     """Whether it is clear what goes where."""
-    new = _new(inputs, files)
-    releasing = new or _changes(inputs)
+    releasing = _makes_release(inputs, files) or _changes_release(inputs)
     if files and inputs.promote_from:
-        what = "the release of another track was asked for, and new files as well."
+        what = "a promotion takes the release of another track, but new files were given as well."
         yield Problem("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
         yield Problem("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
     if releasing and not inputs.tracks and (inputs.commit or not files):
-        what = "no track is given, and nothing is released unasked."
+        what = "no track is given, and a release never goes to a track that was not named."
         yield Problem("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
     if inputs.tracks and not releasing:
-        what = "there are none, and no other input says what should change on the track."
+        what = "none are given, and no other input says what should change on the track."
         yield Problem("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
     if inputs.commit and not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
-        yield Problem("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
+        yield Problem("files", "none are given, and no other input asks for anything.", "artifacts (.aab, .apk)")
 
 
 def _shard_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
@@ -126,19 +126,23 @@ def _shard_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Pro
 
 def _status_problems(inputs: Inputs, files: tuple[Artifact, ...]) -> Iterator[Problem]:
     """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
-    new, status, fraction = _new(inputs, files), inputs.status, inputs.user_fraction
+    new, status, fraction = _makes_release(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
-        yield Problem("user-fraction", f"a release that is {status} has none.", "only with `inProgress` or `halted`")
+        yield Problem(
+            "user-fraction", f"a release with status {status} has none.", "only with `inProgress` or `halted`"
+        )
     if new and status == "inProgress" and fraction is None:
-        yield Problem("user-fraction", "a release that is inProgress needs one.", "a decimal between 0 and 1")
-    if _brings(inputs, files) and status == "halted" and fraction is None:
-        what = "only a release that is on the track can be halted, nothing new can be released so."
+        yield Problem("user-fraction", "a release with status inProgress needs one.", "a decimal between 0 and 1")
+    if _brings_versions(inputs, files) and status == "halted" and fraction is None:
+        what = "only a release that is on the track can be halted; a new one can't be released as halted."
         yield Problem("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
     if not new and status == "draft":
         yield Problem("status", "a release that is on the track can't become a draft again.", "with `files`")
 
 
-def _extra_problems(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...]) -> Iterator[Problem]:
+def _companion_problems(
+    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...]
+) -> Iterator[Problem]:
     """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
     for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
         if value and not files:
@@ -153,23 +157,23 @@ def _extra_problems(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tupl
             )
 
 
-def _new(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+def _makes_release(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether a release comes to the track, rather than a change to the one that is there."""
-    return _brings(inputs, files) or bool(inputs.version_codes_to_retain)
+    return _brings_versions(inputs, files) or bool(inputs.version_codes_to_retain)
 
 
-def _brings(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+def _brings_versions(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether versions come that need not be on the track yet."""
     return bool(files or inputs.promote_from)
 
 
-def _changes(inputs: Inputs) -> bool:
+def _changes_release(inputs: Inputs) -> bool:
     """Whether something is said about a release: enough to change one without new files."""
     given = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
     return any(given) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
 
 
-def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> ReleaseJob:
+def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], job_files: JobFiles) -> ReleaseJob:
     staged = "inProgress" if inputs.user_fraction is not None else ""
     return ReleaseJob(
         package=package,
@@ -182,12 +186,12 @@ def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached
             priority=inputs.in_app_update_priority,
             countries=inputs.countries,
         ),
-        default_name=inputs.platform.tag[:NAME_LIMIT],
-        notes=attached.notes,
+        default_name=inputs.platform.tag[:MAX_RELEASE_NAME],
+        notes=job_files.notes,
         copy_notes=inputs.whats_new_directory == LAST_RELEASE,
         retained=inputs.version_codes_to_retain,
-        extras=attached.extras,
-        listing=attached.listing,
+        companions=job_files.companions,
+        listing=job_files.listing,
         prune_images=inputs.images_prune,
         promote_from=inputs.promote_from,
         replace_rollout=inputs.replace_rollout,
@@ -205,7 +209,7 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
         if artifact.manifest and not artifact.manifest.signed:
             yield f"{artifact.name} is not signed: Google Play takes signed artifacts only."
     if inputs.dry_run and inputs.existing_edit_id:
-        yield "`existing-edit-id` is not worked in: a dry run opens its own edit, and Google may close yours then."
+        yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
     production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
     if inputs.countries and not (production and inputs.user_fraction is not None):
         yield "`countries`: Google Play accepts them only for a staged rollout on production."
@@ -214,53 +218,9 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
 
 
 def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
-    if len(inputs.release_name) > NAME_LIMIT:
-        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {NAME_LIMIT}."
-    elif _new(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > NAME_LIMIT:
-        yield f"The tag is cut to {NAME_LIMIT} characters for the release's name; `release-name` gives it another."
-    if _brings(inputs, artifacts) and inputs.status == "halted":
+    if len(inputs.release_name) > MAX_RELEASE_NAME:
+        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {MAX_RELEASE_NAME}."
+    elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > MAX_RELEASE_NAME:
+        yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
+    if _brings_versions(inputs, artifacts) and inputs.status == "halted":
         yield "`status: halted`: Google Play halts only a release that is on the track already."
-
-
-def _plan(job: ReleaseJob) -> Iterator[str]:
-    """The steps as people read them."""
-    borrowed = job.existing_edit and not job.dry_run
-    yield f"work in edit {job.existing_edit}" if borrowed else f"open an edit of {job.package}"
-    for artifact in job.artifacts:
-        if artifact.manifest:
-            version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
-            what = f"{artifact.name}, {size(artifact.size or 0)}, version {version}"
-            yield f"upload {what}, unless Google Play has it already"
-    extras = job.extras
-    for what, file in (("mapping", extras.mapping), ("native symbols", extras.symbols)):
-        if file:
-            yield f"upload {what} {file.name}"
-    for kind, expansion in extras.expansions:
-        source = f"of version {expansion}" if isinstance(expansion, int) else expansion.name
-        yield f"give each APK the {kind} expansion file {source}"
-    if job.listing:
-        images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
-        yield f"synchronise {_many(images, 'image')} and the texts of {_many(languages, 'language')}"
-    for track in job.tracks:
-        yield f"put {_what(job)} on track {track}"
-    yield _last(job)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
-def _what(job: ReleaseJob) -> str:
-    options = job.options
-    share = f" for {options.fraction * 100:g} % of users" if options.fraction is not None else ""
-    codes = "+".join(dict.fromkeys((*job.codes, *job.retained)))
-    source = f"the release of {job.promote_from}" if job.promote_from else codes or "the release that is there"
-    return (
-        f"{source} as {options.status or 'completed'}{share}" if codes or job.promote_from or options.status else source
-    )
-
-
-def _last(job: ReleaseJob) -> str:
-    if job.dry_run:
-        return "validate the edit and delete it: nothing is published"
-    return "commit the edit" if job.commit else "leave the edit open"

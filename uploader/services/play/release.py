@@ -39,7 +39,7 @@ def _story(job: ReleaseJob) -> Flow:
             if replay == REPLAYS or not edit.state.replaceable:
                 yield from settle(edit, error)
                 raise
-            yield Note(f"Edit {edit.id} is gone ({error}) Starting over in a fresh one.", "warning")
+            yield Note(f"Edit {edit.id} is gone: {error} Starting over in a fresh one.", "warning")
         edit = yield from replaced(edit)
     raise AssertionError  # the loop has no other end
 

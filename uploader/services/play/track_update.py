@@ -106,7 +106,7 @@ def listed(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
 
 
 def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
-    """A track that Play does not list is a slip when its name is almost another's; one that is missing is only told.
+    """A track that Play does not list is a misspelling if its name is almost another's; else it is only warned about.
 
     It stays possible: whether an unused closed track is answered with 404 is nowhere documented.
     """
@@ -120,16 +120,16 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     if meant:
         raise ServiceError(
             f"The app has no track {track}.",
-            cause=f"It is probably a slip for {meant}.",
+            cause=f"It is probably a misspelling of {meant}.",
             cure=f"Write `{meant}`, or create the closed track {track} in the Play Console.",
         )
     if missing:
-        text = f"Google Play does not list it, only {', '.join(known)}; it may refuse it."
+        text = f"Google Play does not list it, only {', '.join(known)}, and may refuse it."
         yield Note(f"Track {track}: {text}", "warning")
 
 
 def _meant(track: str, known: Iterable[str]) -> str:
-    """The name that was probably meant. Another number is another track, not a slip."""
+    """The name that was probably meant. Another number is another track, not a misspelling."""
     from difflib import get_close_matches  # only for a track that Play does not know
 
     number = re.sub(r"[^0-9]", "", track)
@@ -158,8 +158,10 @@ def _notes(job: ReleaseJob, track: str, live: Releases) -> tracks.Notes:
 
 def _oddities(job: ReleaseJob, update: TrackUpdate) -> Iterator[str]:
     if job.copy_notes and not update.release.get("releaseNotes"):
-        yield "there are no release notes of a last release to take over."
+        yield "there are no release notes to copy from the last release."
     released = [tracks.highest(other) for other in update.before if other.get("status") != "draft"]
     ours = tracks.highest(update.release)
     if ours < max(released, default=-1):
-        yield f"version {max(released)} was released on it, and {ours} is lower: whoever has that one gets no update."
+        yield (
+            f"version {max(released)} has been released on it, and {ours} is lower: users who have it get no update."
+        )

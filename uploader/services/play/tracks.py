@@ -70,8 +70,8 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
     result = _with_options(release, options, codes(release))
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ServiceError(
-            f"The release {describe(release)} can't go on in progress: nothing says for how many users.",
-            cause="It has no fraction of its own, since it had been completed before.",
+            f"The release {describe(release)} can't be resumed: nothing says for how many users.",
+            cause="It was completed before, so it has no fraction of its own.",
             cure="Give `user-fraction`, or set `status: completed` for everybody.",
         )
     return result
