@@ -29,9 +29,9 @@ DELETED = "This Edit has been deleted."
 CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
 
 
-def commits(driver: Engine) -> list[dict[str, str]]:
+def commits(engine: Engine) -> list[dict[str, str]]:
     """The parameters of every commit that was sent."""
-    calls = (step for step in driver.steps if isinstance(step, Call) and step.path.endswith(":commit"))
+    calls = (step for step in engine.steps if isinstance(step, Call) and step.path.endswith(":commit"))
     return [dict(call.query) for call in calls]
 
 
@@ -43,10 +43,10 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
     """75, 130 and 143 keep the edit; the next run goes on in it and sends nothing twice."""
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", error, skip=1)
-    driver = Engine(play, journal)
+    engine = Engine(play, journal)
     with pytest.raises(type(error)):
-        driver.run(release_job(artifact(2), artifact(3)))
-    assert "is kept" in driver.notes
+        engine.run(release_job(artifact(2), artifact(3)))
+    assert "is kept" in engine.notes
     again = Engine(play, journal)
     again.run(release_job(artifact(2), artifact(3)))
     assert play.uploads == ["app-2.aab", "app-3.aab"]
@@ -65,13 +65,13 @@ def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderErro
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
     play = Play()
     play.fail(name, error)
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(type(error)):
-        driver.run(release_job(artifact(2)))
+        engine.run(release_job(artifact(2)))
     assert play.edits == {}
-    assert "Edit 1 is deleted." in driver.notes
-    assert driver.outputs["edit-id"] == ""
-    assert driver.journal == {}
+    assert "Edit 1 is deleted." in engine.notes
+    assert engine.outputs["edit-id"] == ""
+    assert engine.journal == {}
 
 
 def test_a_defect_of_the_program_deletes_the_edit_as_well() -> None:
@@ -87,30 +87,30 @@ def test_an_error_while_deleting_never_hides_the_first_error() -> None:
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
     play.fail("DELETE", TemporaryError("Play is down."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused, match="Invalid request"):
-        driver.run(release_job(artifact(2)))
-    assert "could not be deleted (Play is down.); it expires by itself" in driver.notes
+        engine.run(release_job(artifact(2)))
+    assert "could not be deleted (Play is down.); it expires by itself" in engine.notes
 
 
 def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
     """Two seconds are all that a runner gives: no call, no upload, no pause follows an interruption."""
     play = Play()
     play.fail("upload bundles", Interrupted(15))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Interrupted):
-        driver.run(release_job(artifact(2)))
-    last = max(place for place, step in enumerate(driver.steps) if isinstance(step, Upload))
-    assert not [step for step in driver.steps[last + 1 :] if isinstance(step, (Call, Upload, Backoff))]
+        engine.run(release_job(artifact(2)))
+    last = max(place for place, step in enumerate(engine.steps) if isinstance(step, Upload))
+    assert not [step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Backoff))]
 
 
 def test_a_refused_commit_keeps_the_edit_and_a_second_run_goes_on_to_the_commit() -> None:
     """What was uploaded is not thrown away: the cause is removed, the job is run again, nothing is sent twice."""
     play, journal = Play(), dict[str, str]()
     play.fail("commit", refused(400, "You must let us know whether your app uses any Foreground Service permissions."))
-    driver = Engine(play, journal)
+    engine = Engine(play, journal)
     with pytest.raises(Refused) as caught:
-        driver.run(release_job(artifact(2)))
+        engine.run(release_job(artifact(2)))
     assert "declaration" in caught.value.cause
     assert "Edit 1 is kept with everything in it: set `existing-edit-id: 1`" in caught.value.cure
     Engine(play, journal).run(release_job(artifact(2)))
@@ -190,12 +190,12 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
     """Two pushes race, or the console was used: the work is done again in a fresh edit."""
     play = Play()
     play.fail(name, refused(404, why), effect=play.close_edits)
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.live.tracks["internal"] == [release(2)]
     assert play.count("insert") == 2
-    assert driver.outputs["edit-id"] == "2"
-    assert "Starting over in a fresh one" in driver.notes
+    assert engine.outputs["edit-id"] == "2"
+    assert "Starting over in a fresh one" in engine.notes
 
 
 def test_a_replay_does_not_send_again_what_play_lists() -> None:
@@ -269,13 +269,13 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     """Google demands the parameter: the same edit is committed with it, nothing is uploaded twice."""
     play = Play()
     play.review = "by hand"
-    driver = Engine(play)
-    outcome = driver.run(release_job(artifact(2)))
-    assert [query.get("changesNotSentForReview") for query in commits(driver)] == [None, "true"]
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true"]
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
     assert "to be sent for review" in outcome.sections[-1].rows[0][1]
-    (warning,) = driver.warnings
+    (warning,) = engine.warnings
     assert warning.startswith(f"{PACKAGE}: what was committed waits in the Play Console, under Publishing overview")
 
 
@@ -284,9 +284,9 @@ def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_min
     play = Play()
     play.fail("commit", refused(400, BY_HAND))
     play.fail("commit", refused(400, AUTOMATIC))
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
-    assert [query.get("changesNotSentForReview") for query in commits(driver)] == [None, "true", None]
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true", None]
 
 
 def test_a_demand_that_keeps_changing_ends_as_a_refusal() -> None:
@@ -318,9 +318,9 @@ def test_a_review_in_flight_is_not_pulled_unasked() -> None:
     with pytest.raises(Refused) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert "changes-in-review: cancel" in caught.value.cure
-    driver = Engine(play)
-    driver.run(release_job(artifact(2), cancel_review=True))
-    assert commits(driver)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), cancel_review=True))
+    assert commits(engine)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
 
 
 # --- conflicts and lost answers -------------------------------------------------------------------------------------
@@ -331,9 +331,9 @@ def test_a_concurrent_update_is_backed_off(name: str) -> None:
     """409 is waited for and the step repeated."""
     play = Play()
     play.fail(name, refused(409, CONCURRENT, "concurrentUpdate"))
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
-    assert driver.waits == 1
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert engine.waits == 1
     assert play.live.tracks["internal"] == [release(2)]
 
 
@@ -342,30 +342,30 @@ def test_a_conflict_that_does_not_end_is_a_temporary_failure() -> None:
     play = Play()
     for _ in range(3):
         play.fail("PUT tracks", refused(409, CONCURRENT))
-    driver = Engine(play)
-    driver.max_retries = 2
+    engine = Engine(play)
+    engine.max_retries = 2
     with pytest.raises(TemporaryError):
-        driver.run(release_job(artifact(2)))
-    assert driver.waits == 2
-    assert f"edit:{PACKAGE}" in driver.journal
+        engine.run(release_job(artifact(2)))
+    assert engine.waits == 2
+    assert f"edit:{PACKAGE}" in engine.journal
 
 
 def test_a_lost_commit_that_happened_is_not_repeated() -> None:
     """The edit says that it was committed: done, with one commit."""
     play = Play()
     play.fail("commit", LOST, after=True)
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.count("commit") == 1
-    assert driver.outputs["committed"] == "true"
+    assert engine.outputs["committed"] == "true"
 
 
 def test_a_lost_commit_that_did_not_happen_is_repeated() -> None:
     """The edit is still open: it is committed again, and nothing else is."""
     play = Play()
     play.fail("commit", LOST)
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.count("commit") == 2
     assert play.uploads == ["app-2.aab"]
 
@@ -381,23 +381,23 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(hap
         play.close_edits("Edit not found.")
 
     play.fail("commit", LOST, effect=vanish)
-    driver = Engine(play)
+    engine = Engine(play)
     mapping = CompanionFiles(plain("mapping.txt", b"m"))
-    driver.run(release_job(artifact(2), companions=mapping))
+    engine.run(release_job(artifact(2), companions=mapping))
     assert play.live.tracks["internal"] == [release(2)]
     assert play.live.companions.keys() == {(2, "proguard")}
     assert play.count("commit") == (1 if happened else 2)
     assert play.uploads == ["app-2.aab", "mapping.txt"] * (1 if happened else 2)
-    assert driver.outputs["committed"] == "true"
+    assert engine.outputs["committed"] == "true"
 
 
 def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     """A proxy's page after the commit says nothing about the commit."""
     play = Play()
     play.fail("commit", ProtocolError("The answer is not JSON."), after=True)
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
-    assert driver.outputs["committed"] == "true"
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert engine.outputs["committed"] == "true"
 
 
 def test_commits_without_end_are_a_temporary_failure() -> None:
@@ -405,13 +405,13 @@ def test_commits_without_end_are_a_temporary_failure() -> None:
     play = Play()
     for _ in range(4):
         play.fail("commit", LOST)
-    driver = Engine(play)
-    driver.max_retries = 2
+    engine = Engine(play)
+    engine.max_retries = 2
     with pytest.raises(TemporaryError):
-        driver.run(release_job(artifact(2)))
-    assert (play.count("commit"), driver.waits) == (3, 2)
+        engine.run(release_job(artifact(2)))
+    assert (play.count("commit"), engine.waits) == (3, 2)
     assert play.edits
-    assert driver.outputs["committed"] == "false"
+    assert engine.outputs["committed"] == "false"
 
 
 @pytest.mark.parametrize("happened", [True, False])
@@ -458,9 +458,9 @@ def whole_release() -> ReleaseJob:
 
 
 def length() -> int:
-    driver = Engine(Play(production=[release(1)]))
-    driver.run(whole_release())
-    return len(driver.steps)
+    engine = Engine(Play(production=[release(1)]))
+    engine.run(whole_release())
+    return len(engine.steps)
 
 
 @pytest.mark.parametrize("after_effect", [False, True])

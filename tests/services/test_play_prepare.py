@@ -363,12 +363,12 @@ def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -
     """`max-retries: 0`: the first conflict is the last."""
     store = Play()
     store.fail("insert", refused(409, "The object is being updated concurrently."))
-    driver = Engine(store)
-    driver.max_retries = 0
+    engine = Engine(store)
+    engine.max_retries = 0
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
     with pytest.raises(Exception, match="Another program"):
-        driver.drive(prepared.flow())
-    assert driver.waits == 0
+        engine.drive(prepared.flow())
+    assert engine.waits == 0
 
 
 def test_a_flow_can_be_started_again(tmp_path: Path) -> None:

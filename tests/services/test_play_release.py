@@ -18,8 +18,8 @@ from uploader.services.play.tracks import ReleaseOptions
 def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
     """One artifact, one track: six kinds of calls in this order, and the release is live."""
     play = Play(internal=[release(1)])
-    driver = Engine(play)
-    driver.run(release_job(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.calls == [
         "insert", "GET tracks", "GET bundles", "GET apks", "upload bundles", "PUT tracks", "commit",
     ]  # fmt: skip
@@ -28,14 +28,14 @@ def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
 
 def test_calls_and_uploads_go_where_the_documents_say() -> None:
     """Paths, methods, media types and limits are those of androidpublisher v3."""
-    driver = Engine(Play())
-    driver.run(release_job(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",)))
+    engine = Engine(Play())
+    engine.run(release_job(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",)))
     edit = "/androidpublisher/v3/applications/com.example.app/edits/1"
-    calls = [(step.method, step.path) for step in driver.steps if isinstance(step, Call)]
+    calls = [(step.method, step.path) for step in engine.steps if isinstance(step, Call)]
     assert calls[0] == ("POST", "/androidpublisher/v3/applications/com.example.app/edits")
     assert ("PUT", f"{edit}/tracks/wear%3Abeta") in calls
     assert calls[-1] == ("POST", f"{edit}:commit")
-    bundle, apk = [step for step in driver.steps if isinstance(step, Upload)]
+    bundle, apk = [step for step in engine.steps if isinstance(step, Upload)]
     assert bundle.endpoint.upload_path == f"/upload{edit}/bundles"
     assert (bundle.media_type, bundle.endpoint.max_size) == ("application/octet-stream", 50 * 2**30)
     assert apk.endpoint.upload_path == f"/upload{edit}/apks"
@@ -45,9 +45,9 @@ def test_calls_and_uploads_go_where_the_documents_say() -> None:
 
 def test_version_code_and_other_ids_are_outputs() -> None:
     """The highest version code, all of them in the order of `files`, the edit and whether it was committed."""
-    driver = Engine(Play())
-    outcome = driver.run(release_job(artifact(30), artifact(4), tracks=("internal", "beta")))
-    assert driver.outputs == {
+    engine = Engine(Play())
+    outcome = engine.run(release_job(artifact(30), artifact(4), tracks=("internal", "beta")))
+    assert engine.outputs == {
         "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
     }  # fmt: skip
     assert outcome.headline == "com.example.app 30+4 is committed on internal, beta."
@@ -57,11 +57,11 @@ def test_outputs_known_before_a_failure_are_published() -> None:
     """When a late step fails, the version code and the kept edit's id are known all the same."""
     play = Play()
     play.fail("commit", refused(400, "Precondition check failed."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused):
-        driver.run(release_job(artifact(2)))
-    assert driver.outputs["version-codes"] == "2"
-    assert (driver.outputs["edit-id"], driver.outputs["committed"]) == ("1", "false")
+        engine.run(release_job(artifact(2)))
+    assert engine.outputs["version-codes"] == "2"
+    assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
 
 
 def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review() -> None:
@@ -81,10 +81,10 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
 )
 def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column: str) -> None:
     """A rehearsal shows what would be, an edit that is left open what is in it."""
-    driver = Engine(Play(internal=[release(1)]))
-    outcome = driver.run(release_job(artifact(2), **job))
+    engine = Engine(Play(internal=[release(1)]))
+    outcome = engine.run(release_job(artifact(2), **job))
     assert outcome.sections[0].header == ("Track", "Before", column)
-    assert f"before: 1 completed; {column.lower()}: 2 completed" in driver.notes
+    assert f"before: 1 completed; {column.lower()}: 2 completed" in engine.notes
 
 
 @pytest.mark.parametrize(
@@ -142,20 +142,20 @@ def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, sta
 def test_commit_false_leaves_the_edit_open_for_another_job() -> None:
     """Nothing is committed or deleted, the id is an output, and the journal does not claim the edit."""
     play = Play()
-    driver = Engine(play)
-    driver.run(release_job(artifact(2), commit=False, tracks=()))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), commit=False, tracks=()))
     assert list(play.edits) == ["1"]
     assert play.edits["1"].bundles.keys() == {2}
-    assert (driver.outputs["edit-id"], driver.outputs["committed"]) == ("1", "false")
-    assert driver.journal == {}
+    assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
+    assert engine.journal == {}
 
 
 def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
     """Two jobs upload into one edit, a third releases their versions and commits."""
     play = Play()
-    driver = Engine(play)
-    driver.run(release_job(artifact(2), commit=False, tracks=()))
-    edit = driver.outputs["edit-id"]
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), commit=False, tracks=()))
+    edit = engine.outputs["edit-id"]
     Engine(play).run(release_job(artifact(3), commit=False, tracks=(), existing_edit=edit))
     Engine(play).run(release_job(retained=("2", "3"), existing_edit=edit))
     assert play.live.tracks["internal"] == [release(2, 3)]
@@ -166,12 +166,12 @@ def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
 def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError | None) -> None:
     """Log and summary name the tracks, from Play's list, or one by one where it is not answered."""
     play = Play(beta=[release(1)])
-    driver = Engine(play)
-    driver.run(release_job(artifact(2), commit=False, tracks=("production",)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), commit=False, tracks=("production",)))
     if listed:
         play.fail("GET tracks", listed)
     last = Engine(play)
-    outcome = last.run(release_job(tracks=(), existing_edit=driver.outputs["edit-id"]))
+    outcome = last.run(release_job(tracks=(), existing_edit=engine.outputs["edit-id"]))
     assert outcome.headline == "Edit 1 of com.example.app is committed."
     assert outcome.sections[0].header == ("Track", "In the edit")
     assert set(outcome.sections[0].rows) == {("production", "2 completed"), ("beta", "1 completed")}
@@ -183,22 +183,22 @@ def test_an_existing_edit_is_never_deleted() -> None:
     play = Play()
     play.answer(Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits"))
     play.fail("PUT tracks", refused(400, "Precondition check failed."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused):
-        driver.run(release_job(artifact(2), existing_edit="1"))
+        engine.run(release_job(artifact(2), existing_edit="1"))
     assert "1" in play.edits
-    assert "stays open" in driver.notes
+    assert "stays open" in engine.notes
 
 
 def test_a_dry_run_uploads_validates_and_deletes() -> None:
     """A rehearsal works in an edit of its own, which is thrown away; nothing is live afterwards."""
     play = Play()
-    driver = Engine(play)
-    outcome = driver.run(release_job(artifact(2), dry_run=True, existing_edit="7"))
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2), dry_run=True, existing_edit="7"))
     assert play.calls[-2:] == ["validate", "DELETE"]
     assert play.live.tracks == {}
     assert play.edits == {}
-    assert driver.outputs["committed"] == "false"
+    assert engine.outputs["committed"] == "false"
     assert "nothing was published" in outcome.headline
 
 
@@ -318,9 +318,9 @@ def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
         play.edits["1"].bundles[2] = sha256(ours)
 
     play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=other_job)
-    driver = Engine(play)
-    driver.run(release_job(ours))
-    assert driver.results[0].reused
+    engine = Engine(play)
+    engine.run(release_job(ours))
+    assert engine.results[0].reused
     assert play.live.tracks["internal"] == [release(2)]
 
 

@@ -124,14 +124,14 @@ def test_internal_to_beta_to_production_without_a_file() -> None:
     notes = [{"language": "en-US", "text": "New."}]
     play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
     Engine(play).run(release_job(promote_from="internal", tracks=("beta",)))
-    driver = Engine(play)
-    driver.run(release_job(promote_from="beta", tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
+    engine = Engine(play)
+    engine.run(release_job(promote_from="beta", tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
     (promoted,) = play.live.tracks["production"]
     assert promoted == release(
         7, status="inProgress", userFraction=0.1, name="Spring", releaseNotes=notes, inAppUpdatePriority=2
     )
     assert play.uploads == []
-    assert driver.outputs["version-codes"] == "7"
+    assert engine.outputs["version-codes"] == "7"
 
 
 def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
@@ -287,10 +287,10 @@ def test_a_track_that_play_does_not_know_stays_possible(track: str, listed: bool
     play.fail("GET tracks", refused(404, f"Track not found: {track}."))
     if not listed:
         play.fail("GET tracks", refused(404, "Not found."))
-    driver = Engine(play)
-    driver.run(release_job(artifact(2), tracks=(track,)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), tracks=(track,)))
     assert play.live.tracks[track] == [release(2)]
-    assert [warning.partition(",")[0] for warning in driver.warnings] == [
+    assert [warning.partition(",")[0] for warning in engine.warnings] == [
         f"Track {track}: Google Play does not list it"
     ]
 
@@ -300,9 +300,9 @@ def test_a_closed_track_that_play_lists_is_not_warned_about() -> None:
     play = Play()
     play.closed_tracks = {"friends"}
     play.fail("GET tracks", refused(404, "Track not found: friends."))
-    driver = Engine(play)
-    driver.run(release_job(artifact(2), tracks=("friends",)))
-    assert driver.warnings == []
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), tracks=("friends",)))
+    assert engine.warnings == []
 
 
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
@@ -331,9 +331,9 @@ def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
 )
 def test_a_version_that_goes_backwards_is_warned_about(live: list[dict[str, Any]], warned: bool) -> None:
     """Google takes it, and who has the higher version gets no update."""
-    driver = Engine(Play(internal=live))
-    driver.run(release_job(artifact(42)))
-    assert [("44" in text and "42 is lower" in text) for text in driver.warnings] == [True] * warned
+    engine = Engine(Play(internal=live))
+    engine.run(release_job(artifact(42)))
+    assert [("44" in text and "42 is lower" in text) for text in engine.warnings] == [True] * warned
 
 
 # --- what goes along ------------------------------------------------------------------------------------------------
@@ -366,9 +366,9 @@ def test_notes_are_copied_from_the_last_release_when_asked() -> None:
 @pytest.mark.parametrize("live", [[], [release(1)]])
 def test_notes_that_are_not_there_can_t_be_copied(live: list[dict[str, Any]]) -> None:
     """`last-release` on an empty track, or after a release without notes, is a warning."""
-    driver = Engine(Play(internal=live))
-    driver.run(release_job(artifact(2), copy_notes=True))
-    assert driver.warnings == ["Track internal: there are no release notes to copy from the last release."]
+    engine = Engine(Play(internal=live))
+    engine.run(release_job(artifact(2), copy_notes=True))
+    assert engine.warnings == ["Track internal: there are no release notes to copy from the last release."]
 
 
 def test_a_new_release_is_named_after_the_tag() -> None:

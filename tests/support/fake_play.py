@@ -45,7 +45,7 @@ def sha256(file: Artifact) -> str:
 
 
 def refused(status: int, message: str, reason: str = "") -> Refused:
-    """A refusal as the driver words it."""
+    """A refusal as the engine words it."""
     return Refused(f"The service refused it ({status}): {message}", status=status, reason=reason, message=message)
 
 
@@ -152,7 +152,7 @@ class Play:
     # --- what it does ---------------------------------------------------------------------------------------------
 
     def answer(self, step: Call | Upload) -> Any:
-        """The answer to a step, or the error that the driver throws."""
+        """The answer to a step, or the error that the engine throws."""
         name = call_name(step)
         self.calls.append(name)
         fault = next((one for one in self.faults if one.name == name), None)

@@ -146,7 +146,7 @@ class Engine:
         try:
             return self._answer(step)
         except AnswerLost:
-            assert not step.repeatable, f"the driver repeats {step.what} by itself"
+            assert not step.repeatable, f"the engine repeats {step.what} by itself"
             raise
 
     def _answer(self, step: Call | Upload) -> Any:

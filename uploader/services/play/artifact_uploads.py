@@ -14,10 +14,10 @@ from uploader.services.play.known_errors import VERSION_TAKEN, conflict, find
 from uploader.services.play.release_edit import ReleaseEdit
 
 # Version code to what Play says of the artifact, its SHA-256 among it.
-Shelf = Mapping[int, Mapping[str, Any]]
+ListedArtifacts = Mapping[int, Mapping[str, Any]]
 
 
-def shelf(edit: ReleaseEdit) -> Steps[Shelf]:
+def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
     """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
     bundles = yield edit.api.bundles()
     apks = yield edit.api.apks()
@@ -27,15 +27,15 @@ def shelf(edit: ReleaseEdit) -> Steps[Shelf]:
 
 def upload_all(edit: ReleaseEdit) -> Steps[None]:
     """Each artifact, and right after it the files that belong to it; one at a time, as Play's edits want it."""
-    known = (yield from shelf(edit)) if edit.job.artifacts else {}
+    known = (yield from listed_artifacts(edit)) if edit.job.artifacts else {}
     for artifact in edit.job.artifacts:
         yield from _artifact(edit, artifact, known)
         yield from _companions(edit, artifact)
 
 
-def all_known(edit: ReleaseEdit) -> Steps[bool]:
+def all_listed(edit: ReleaseEdit) -> Steps[bool]:
     """Whether Play lists every artifact of the run with the same bytes."""
-    known = (yield from shelf(edit)) if edit.job.artifacts else {}
+    known = (yield from listed_artifacts(edit)) if edit.job.artifacts else {}
     for artifact in edit.job.artifacts:
         entry = known.get(_code(artifact))
         if entry is None or (yield Digest(artifact)) != _sha256(entry):
@@ -43,7 +43,7 @@ def all_known(edit: ReleaseEdit) -> Steps[bool]:
     return True
 
 
-def _artifact(edit: ReleaseEdit, artifact: Artifact, known: Shelf) -> Steps[None]:
+def _artifact(edit: ReleaseEdit, artifact: Artifact, known: ListedArtifacts) -> Steps[None]:
     if _code(artifact) in known:
         yield from _reuse(edit, artifact, known[_code(artifact)])
         return
@@ -57,7 +57,7 @@ def _artifact(edit: ReleaseEdit, artifact: Artifact, known: Shelf) -> Steps[None
         if isinstance(error, Refused) and find(error) is not VERSION_TAKEN:
             raise
         # It may be there by now: an upload of ours whose answer was lost, or another job's in a shared edit.
-        entry = (yield from shelf(edit)).get(_code(artifact))
+        entry = (yield from listed_artifacts(edit)).get(_code(artifact))
         if entry is None:
             raise
         yield from _reuse(edit, artifact, entry)

@@ -26,7 +26,7 @@ back.
 What the journal keeps. It keeps the stage and the knowledge of an edit of our own, with its id, every change by
 purpose (and the digest of what Google Play accepted), and the tracks as they were before. A change and a commit are
 written down before they are sent. A killed run thus leaves a record that may claim too much, never too little, and a
-record with a commit under way is recalled as one whose answer was lost. A later run goes on in a recorded edit only
+record with a commit under way is recalled as one whose answer was lost. A later run continues in a recorded edit only
 if it asks for all that the record says was changed; otherwise the edit is deleted, once it is known to be open. A
 record that can't be read, or in another form, is no record.
 
@@ -37,10 +37,11 @@ again while it looks up a commit does not commit a second time.
 Weak spots. An edit whose opening was never answered has an id that nobody knows; opening the next one closes it.
 Where a lost edit changed neither artifacts nor tracks (only a mapping, symbols or an expansion file for a version
 that was there already), nothing shows whether its commit happened: these files are sent and committed once more, with
-the same content. If somebody else puts another release on the same track between a commit whose edit is gone and the
-look at its effect, the look takes it for one that did not happen, and the job's release comes to the track again. A
-shared edit is in no journal: if its run is killed during the commit, the next one can only say that the edit is
-closed.
+the same content. The same happens to a mapping where another job ran between a lost commit and the re-run of its job:
+there is one record for an app, and it took the place. If somebody else puts another release on the same track between
+a commit whose edit is gone and the look at its effect, the look takes it for one that did not happen, and the job's
+release comes to the track again. A shared edit is in no journal: if its run is killed during the commit, the next one
+can only say that the edit is closed.
 """
 
 from __future__ import annotations

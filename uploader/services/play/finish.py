@@ -12,7 +12,7 @@ from uploader.services.play.edit_machine import Event, Stage
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import REVIEW_BY_HAND, find
 from uploader.services.play.release_edit import ReleaseEdit
-from uploader.services.play.track_update import STANDARD, TrackUpdate, listed, now
+from uploader.services.play.track_update import STANDARD, TrackUpdate, all_tracks, current_releases
 from uploader.services.play.tracks import Release, Releases, describe_all, share
 
 CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its own and has no address by package name
@@ -26,7 +26,7 @@ REHEARSED = "nothing was published: this was a rehearsal"
 ALREADY = "Google Play had all of it already; nothing was committed"
 
 
-def end(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate]) -> Flow:
+def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate]) -> Flow:
     """The last steps of a run in which everything is in place."""
     what, changes = f"{edit.job.package} {'+'.join(codes)}".strip(), _changes(edit.job, updates)
     if edit.job.dry_run:
@@ -49,7 +49,7 @@ def end(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate
     if by_hand:
         yield Note(f"{edit.job.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT
-    return _outcome(edit, _told(edit, what, updates), review, changes, committed=True)
+    return _outcome(edit, _headline(edit, what, updates), review, changes, committed=True)
 
 
 def _changes(job: ReleaseJob, updates: Sequence[TrackUpdate]) -> Section:
@@ -59,18 +59,18 @@ def _changes(job: ReleaseJob, updates: Sequence[TrackUpdate]) -> Section:
 
 def _others(edit: ReleaseEdit) -> Steps[Section]:
     """What the tracks of a shared edit hold, told before it is committed: no input of this run says it."""
-    found: Mapping[str, Releases] | None = yield from listed(edit)
+    found: Mapping[str, Releases] | None = yield from all_tracks(edit)
     if found is None:
         found = {}
         for track in STANDARD:
-            found[track] = yield from now(edit, track)
+            found[track] = yield from current_releases(edit, track)
     rows = tuple((track, describe_all(live)) for track, live in found.items() if live)
     for track, live in rows:
         yield Note(f"Track {track} in edit {edit.id}: {live}.")
     return Section("Tracks", ("Track", "In the edit"), rows)
 
 
-def _told(edit: ReleaseEdit, what: str, updates: Sequence[TrackUpdate]) -> str:
+def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackUpdate]) -> str:
     """What happened, in one sentence: tracks that met the same are named together."""
     if not updates:
         return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."

@@ -7,15 +7,15 @@ from itertools import count
 from uploader.errors import Refused, ServiceError
 from uploader.services.base import Flow, Note, Publish, Steps
 from uploader.services.play import tracks
-from uploader.services.play.artifact_uploads import all_known, upload_all
+from uploader.services.play.artifact_uploads import all_listed, upload_all
 from uploader.services.play.edit import opened, replaced, settle
 from uploader.services.play.edit_machine import CommitKnowledge, Event, Ownership
-from uploader.services.play.finish import end
+from uploader.services.play.finish import finish
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.listing_sync import synchronise
 from uploader.services.play.release_edit import ReleaseEdit
-from uploader.services.play.track_update import TrackUpdate, all_settled, foresee, put_on_track
+from uploader.services.play.track_update import TrackUpdate, all_up_to_date, check_tracks, update_track
 
 REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 
@@ -48,23 +48,23 @@ def _release(edit: ReleaseEdit) -> Flow:
     job, codes, updates = edit.job, edit.job.codes, list[TrackUpdate]()
     if edit.state.commit is CommitKnowledge.UNKNOWN:
         yield from _resolve_doubt(edit)
-    yield from foresee(edit)
+    yield from check_tracks(edit)
     yield from upload_all(edit)
     if codes:
         yield Publish(_version_codes(codes))
     if job.listing and edit.state.ownership is not Ownership.STAND_IN:
         yield from synchronise(edit, job.listing)
     for track in job.tracks:
-        updates.append((yield from put_on_track(edit, track)))
+        updates.append((yield from update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
     yield Publish(_version_codes(codes))
-    return (yield from end(edit, codes, updates))
+    return (yield from finish(edit, codes, updates))
 
 
 def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
     """Looks for the effect of a commit in the fresh edit that replaced the committed one."""
     evident = any(purpose.startswith(("artifact:", "track:")) for purpose in edit.changes)
-    if evident and (yield from all_known(edit)) and (yield from all_settled(edit)):
+    if evident and (yield from all_listed(edit)) and (yield from all_up_to_date(edit)):
         edit.apply(Event.SEEN_LIVE)
         return
     if edit.state.ownership is Ownership.STAND_IN:

@@ -29,17 +29,17 @@ class TrackUpdate:
     after: Releases
 
 
-def foresee(edit: ReleaseEdit) -> Steps[None]:
+def check_tracks(edit: ReleaseEdit) -> Steps[None]:
     """Raises before the upload what would end the run after it, and warns of what is odd about the tracks."""
     for track in edit.job.tracks:
-        update = yield from planned(edit, track)
+        update = yield from plan_update(edit, track)
         for oddity in _oddities(edit.job, update):
             yield Note(f"Track {track}: {oddity}", "warning")
 
 
-def put_on_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
     """Makes the track hold the release. What it holds already is not written again."""
-    update = yield from planned(edit, track)
+    update = yield from plan_update(edit, track)
     before, after = tracks.describe_all(update.before), tracks.describe_all(update.after)
     yield Note(f"Track {track}: before: {before}; {edit.job.tense}: {after}.")
     if not tracks.settled(update.now, update.after):
@@ -50,28 +50,28 @@ def put_on_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
     return update
 
 
-def all_settled(edit: ReleaseEdit) -> Steps[bool]:
+def all_up_to_date(edit: ReleaseEdit) -> Steps[bool]:
     """Whether every track holds already what this run would put there."""
     for track in edit.job.tracks:
-        update = yield from planned(edit, track)
+        update = yield from plan_update(edit, track)
         if not tracks.settled(update.now, update.after):
             return False
     return True
 
 
-def planned(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
     """The release that comes to the track, and all that it will hold then.
 
     What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
     """
-    found = yield from now(edit, track)
+    found = yield from current_releases(edit, track)
     before = edit.before.get(track, found)
     release = yield from _wanted(edit, track, before)
     after = tracks.merged(track, before, release, replace_rollout=edit.job.replace_rollout)
     return TrackUpdate(track, found, before, release, after)
 
 
-def now(edit: ReleaseEdit, track: str) -> Steps[Releases]:
+def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     """The releases on a track; one that was never used may be answered with 404, and is empty.
 
     An edit of our own is changed by nobody else, so it is asked once; in a shared one other jobs are at work.
@@ -92,7 +92,7 @@ def now(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     return found
 
 
-def listed(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
+def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
     """All tracks of the edit with their releases; None where the list is not to be had, which ends no run."""
     try:
         answer = yield edit.api.tracks()
@@ -113,7 +113,7 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     form_factor, _, base = track.rpartition(":")
     if base in STANDARD:
         return
-    known = dict.fromkeys((*STANDARD, *((yield from listed(edit)) or ())))
+    known = dict.fromkeys((*STANDARD, *((yield from all_tracks(edit)) or ())))
     if track in known:
         return
     meant = _meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
@@ -141,7 +141,7 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
     job = edit.job
     options = replace(job.options, notes=_notes(job, track, live))
     if job.promote_from:
-        source = tracks.to_promote(job.promote_from, (yield from now(edit, job.promote_from)))
+        source = tracks.to_promote(job.promote_from, (yield from current_releases(edit, job.promote_from)))
         name = options.name or ("" if source.get("name") else job.default_name)
         return tracks.promoted(replace(options, name=name), source, job.retained)
     if job.codes or job.retained:
