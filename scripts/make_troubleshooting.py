@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from uploader.services.play import known_errors
+from uploader.errors import CredentialsError, Refused
+from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "TROUBLESHOOTING.md"
 BEGIN = "<!-- made by scripts/make_troubleshooting.py: begin -->\n"
@@ -15,7 +16,20 @@ def renewed(text: str) -> str:
     """The document with its table made anew. Raises ValueError when the marks around the table are missing."""
     head, table = text.split(BEGIN)
     _, tail = table.split(END)
-    return head + BEGIN + known_errors.markdown() + END + tail
+    return head + BEGIN + _table() + END + tail
+
+
+def _table() -> str:
+    rows = [f"| {_cell(one.words)} | {_cell(one.cause)} | {_cell(one.cure)} | {_exit(one)} |" for one in KNOWN_ERRORS]
+    return "\n".join(["| Google's words | likely cause | what to do | exit |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _exit(known: KnownError) -> int:
+    return CredentialsError.exit_code if known.permission else Refused.exit_code
 
 
 if __name__ == "__main__":

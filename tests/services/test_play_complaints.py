@@ -13,12 +13,12 @@ import pytest
 from google_emulator.specimens import make_bundle
 from tests.support.factory import make_inputs
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, artifact, plain, refused, release, sha256
-from tests.support.play_driver import Engine, asked
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import AnswerLost, InputError, Refused, ServiceError, TemporaryError
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
 from uploader.services.base import Upload
-from uploader.services.play.job import Extras
+from uploader.services.play.job import CompanionFiles
 from uploader.services.play.tracks import ReleaseOptions
 
 
@@ -40,11 +40,11 @@ def test_hung_for_hours_reset_503_one_minute_read_limit() -> None:
     """r0adkll#86, #202, #177, #188; fastlane#29534: each upload resumes for a week, an outage keeps the edit."""
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", TemporaryError("The retries are spent: 503."))
-    driver = Engine(play, journal)
+    engine = Engine(play, journal)
     with pytest.raises(TemporaryError):
-        driver.run(asked(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
+        engine.run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
     again = Engine(play, journal)
-    again.run(asked(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
+    again.run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
     uploads = [step for step in again.steps if isinstance(step, Upload)]
     assert [step.endpoint.resumable for step in uploads] == [True, True]
     assert {step.endpoint.session_lifetime.days for step in uploads} == {7}
@@ -58,9 +58,9 @@ def test_changes_not_sent_for_review_must_be_true_then_must_not_be_set(review: s
     play.review = review
     if review == "automatic":
         play.fail("commit", refused(400, BY_HAND))  # asked for the parameter, then refused it
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
-    assert message.split(".", maxsplit=1)[0] in driver.notes
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert message.split(".", maxsplit=1)[0] in engine.notes
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
 
@@ -69,11 +69,11 @@ def test_commit_failed_and_the_upload_was_thrown_away() -> None:
     """matedroid#376, fastlane#21642: a refused commit keeps the edit and outputs its id, a re-run goes on."""
     play, journal = Play(), dict[str, str]()
     play.fail("commit", refused(400, "Precondition check failed."))
-    driver = Engine(play, journal)
+    engine = Engine(play, journal)
     with pytest.raises(Refused):
-        driver.run(asked(artifact(2)))
-    assert driver.outputs["edit-id"] in play.edits
-    Engine(play, journal).run(asked(artifact(2)))
+        engine.run(release_job(artifact(2)))
+    assert engine.outputs["edit-id"] in play.edits
+    Engine(play, journal).run(release_job(artifact(2)))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
 
@@ -82,10 +82,10 @@ def test_commit_failed_and_the_next_job_is_given_the_edit_by_its_id() -> None:
     """The same without a journal: `existing-edit-id` takes the output of the failed run."""
     play = Play()
     play.fail("commit", refused(400, "Precondition check failed."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused):
-        driver.run(asked(artifact(2)))
-    Engine(play).run(asked(artifact(2), existing_edit=driver.outputs["edit-id"]))
+        engine.run(release_job(artifact(2)))
+    Engine(play).run(release_job(artifact(2), existing_edit=engine.outputs["edit-id"]))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
 
@@ -93,11 +93,11 @@ def test_commit_failed_and_the_next_job_is_given_the_edit_by_its_id() -> None:
 def test_the_code_was_then_already_used_and_another_file_is_refused_clearly() -> None:
     """The same version code with the same sha256 is reused; with another it is said that the bytes differ."""
     play = Play()
-    Engine(play).run(asked(artifact(2)))
-    Engine(play).run(asked(artifact(2), tracks=("beta",)))
+    Engine(play).run(release_job(artifact(2)))
+    Engine(play).run(release_job(artifact(2), tracks=("beta",)))
     assert play.uploads == ["app-2.aab"]
     with pytest.raises(ServiceError) as caught:
-        Engine(play).run(asked(artifact(2, b"another build")))
+        Engine(play).run(release_job(artifact(2, b"another build")))
     assert sha256(artifact(2)) in caught.value.what
     assert sha256(artifact(2, b"another build")) in caught.value.what
 
@@ -107,24 +107,24 @@ def test_502_at_commit_one_had_published_the_other_not(published: bool) -> None:
     """r0adkll#57, gradle-play-publisher#1157: an ambiguous commit is looked up before anything is repeated."""
     play = Play()
     play.fail("commit", AnswerLost("Whether it was carried out is not known: 502."), after=published)
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.calls[play.calls.index("commit") + 1] == "GET"
     assert play.count("commit") == (1 if published else 2)
     assert play.live.tracks["internal"] == [release(2)]
-    assert driver.outputs["committed"] == "true"
+    assert engine.outputs["committed"] == "true"
 
 
 def test_this_edit_has_been_deleted_when_two_pushes_race() -> None:
     """gradle-play-publisher#629, #998; r0adkll#96: a fresh edit and a replay; in the end advice on `concurrency:`."""
     play = Play()
     play.fail("commit", refused(400, "This Edit has been deleted."), effect=play.close_edits)
-    Engine(play).run(asked(artifact(2)))
+    Engine(play).run(release_job(artifact(2)))
     assert play.live.tracks["internal"] == [release(2)]
     for _ in range(3):
         play.fail("commit", refused(400, "This Edit has been deleted."), effect=play.close_edits)
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(3)))
+        Engine(play).run(release_job(artifact(3)))
     assert "`concurrency:`" in caught.value.cure
 
 
@@ -133,7 +133,7 @@ def test_own_edits_are_deleted_on_failure() -> None:
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
     with pytest.raises(Refused):
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert play.edits == {}
 
 
@@ -141,32 +141,32 @@ def test_a_draft_halted_a_live_staged_rollout() -> None:
     """fastlane#29447, r0adkll#179: a draft is put beside the rollout, which goes on untouched."""
     rollout = release(5, status="inProgress", userFraction=0.2)
     play = Play(production=[rollout, release(4)])
-    driver = Engine(play)
-    outcome = driver.run(asked(artifact(6), tracks=("production",), wish=ReleaseOptions("draft")))
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(6), tracks=("production",), options=ReleaseOptions("draft")))
     assert play.live.tracks["production"] == [release(6, status="draft"), rollout, release(4)]
     assert outcome.sections[0].rows[0][1:] == (
         "5 inProgress 20 %, 4 completed",
         "6 draft, 5 inProgress 20 %, 4 completed",
     )
-    assert "before: 5 inProgress 20 %, 4 completed; after: 6 draft, 5 inProgress 20 %, 4 completed" in driver.notes
+    assert "before: 5 inProgress 20 %, 4 completed; after: 6 draft, 5 inProgress 20 %, 4 completed" in engine.notes
 
 
 def test_a_release_that_would_displace_a_rollout_needs_to_be_told() -> None:
     """The same row's second half: an inProgress release is displaced with `replace-rollout: true` only."""
     play = Play(production=[release(5, status="inProgress", userFraction=0.2), release(4)])
     with pytest.raises(ServiceError, match="in progress on track production"):
-        Engine(play).run(asked(artifact(6), tracks=("production",)))
-    Engine(play).run(asked(artifact(6), tracks=("production",), replace_rollout=True))
+        Engine(play).run(release_job(artifact(6), tracks=("production",)))
+    Engine(play).run(release_job(artifact(6), tracks=("production",), replace_rollout=True))
     assert play.live.tracks["production"] == [release(6)]
 
 
 def test_version_code_and_other_ids_not_available_to_later_steps() -> None:
     """r0adkll#227, #269: outputs, for one artifact and for several."""
-    driver = Engine(Play())
-    driver.run(asked(artifact(10, kind="bundle"), artifact(100010, b"tv")))
-    assert driver.outputs["version-code"] == "100010"
-    assert driver.outputs["version-codes"] == driver.outputs["ids"] == "10,100010"
-    assert driver.outputs["edit-id"] == "1"
+    engine = Engine(Play())
+    engine.run(release_job(artifact(10, kind="bundle"), artifact(100010, b"tv")))
+    assert engine.outputs["version-code"] == "100010"
+    assert engine.outputs["version-codes"] == engine.outputs["ids"] == "10,100010"
+    assert engine.outputs["edit-id"] == "1"
 
 
 @pytest.mark.parametrize("message", ["Unknown error.", "Precondition check failed."])
@@ -175,7 +175,7 @@ def test_unknown_error_and_precondition_check_failed(message: str) -> None:
     play = Play()
     play.fail("commit", refused(400, message))
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert message in caught.value.what
     assert "Play Console" in caught.value.cure
     assert caught.value.cause
@@ -204,5 +204,5 @@ def test_a_symbol_folder_with_an_extra_lib_level_is_put_right(tmp_path: Path) ->
 def test_key_file_left_in_the_workspace(tmp_path: Path) -> None:
     """r0adkll#116: preparing and running a release writes nothing into the workspace."""
     inputs_of_a_release(tmp_path, tracks="beta")
-    Engine(Play()).run(asked(artifact(2)))
+    Engine(Play()).run(release_job(artifact(2)))
     assert [path.name for path in tmp_path.iterdir()] == ["app.aab"]

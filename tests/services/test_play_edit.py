@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.fake_play import AUTOMATIC, BY_HAND, PACKAGE, Play, artifact, plain, refused, release
-from tests.support.play_driver import Engine, Killed, asked
+from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import (
     AnswerLost,
     CredentialsError,
@@ -21,7 +21,7 @@ from uploader.errors import (
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Backoff, Call, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import Extras, ReleaseJob
+from uploader.services.play.job import CompanionFiles, ReleaseJob
 from uploader.services.play.tracks import ReleaseOptions
 
 LOST = AnswerLost("The answer is lost.")
@@ -29,9 +29,9 @@ DELETED = "This Edit has been deleted."
 CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
 
 
-def commits(driver: Engine) -> list[dict[str, str]]:
+def commits(engine: Engine) -> list[dict[str, str]]:
     """The parameters of every commit that was sent."""
-    calls = (step for step in driver.steps if isinstance(step, Call) and step.path.endswith(":commit"))
+    calls = (step for step in engine.steps if isinstance(step, Call) and step.path.endswith(":commit"))
     return [dict(call.query) for call in calls]
 
 
@@ -43,15 +43,15 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
     """75, 130 and 143 keep the edit; the next run goes on in it and sends nothing twice."""
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", error, skip=1)
-    driver = Engine(play, journal)
+    engine = Engine(play, journal)
     with pytest.raises(type(error)):
-        driver.run(asked(artifact(2), artifact(3)))
-    assert "is kept" in driver.notes
+        engine.run(release_job(artifact(2), artifact(3)))
+    assert "is kept" in engine.notes
     again = Engine(play, journal)
-    again.run(asked(artifact(2), artifact(3)))
+    again.run(release_job(artifact(2), artifact(3)))
     assert play.uploads == ["app-2.aab", "app-3.aab"]
     assert play.count("insert") == 1
-    assert "Going on in edit 1" in again.notes
+    assert "Continuing in edit 1" in again.notes
     assert play.live.tracks["internal"] == [release(2, 3)]
     assert journal == {}
 
@@ -65,20 +65,20 @@ def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderErro
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
     play = Play()
     play.fail(name, error)
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(type(error)):
-        driver.run(asked(artifact(2)))
+        engine.run(release_job(artifact(2)))
     assert play.edits == {}
-    assert "Edit 1 is deleted." in driver.notes
-    assert driver.outputs["edit-id"] == ""
-    assert driver.journal == {}
+    assert "Edit 1 is deleted." in engine.notes
+    assert engine.outputs["edit-id"] == ""
+    assert engine.journal == {}
 
 
 def test_a_defect_of_the_program_deletes_the_edit_as_well() -> None:
     """Even an error that nobody foresaw leaves no edit behind."""
     play = Play()
     with pytest.raises(AttributeError):
-        Engine(play).run(asked(artifact(2), notes=None))
+        Engine(play).run(release_job(artifact(2), notes=None))
     assert play.count("DELETE") == 1
 
 
@@ -87,33 +87,33 @@ def test_an_error_while_deleting_never_hides_the_first_error() -> None:
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
     play.fail("DELETE", TemporaryError("Play is down."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused, match="Invalid request"):
-        driver.run(asked(artifact(2)))
-    assert "could not be deleted (Play is down.); it expires by itself" in driver.notes
+        engine.run(release_job(artifact(2)))
+    assert "could not be deleted (Play is down.); it expires by itself" in engine.notes
 
 
 def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
     """Two seconds are all that a runner gives: no call, no upload, no pause follows an interruption."""
     play = Play()
     play.fail("upload bundles", Interrupted(15))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Interrupted):
-        driver.run(asked(artifact(2)))
-    last = max(place for place, step in enumerate(driver.steps) if isinstance(step, Upload))
-    assert not [step for step in driver.steps[last + 1 :] if isinstance(step, (Call, Upload, Backoff))]
+        engine.run(release_job(artifact(2)))
+    last = max(place for place, step in enumerate(engine.steps) if isinstance(step, Upload))
+    assert not [step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Backoff))]
 
 
 def test_a_refused_commit_keeps_the_edit_and_a_second_run_goes_on_to_the_commit() -> None:
     """What was uploaded is not thrown away: the cause is removed, the job is run again, nothing is sent twice."""
     play, journal = Play(), dict[str, str]()
     play.fail("commit", refused(400, "You must let us know whether your app uses any Foreground Service permissions."))
-    driver = Engine(play, journal)
+    engine = Engine(play, journal)
     with pytest.raises(Refused) as caught:
-        driver.run(asked(artifact(2)))
+        engine.run(release_job(artifact(2)))
     assert "declaration" in caught.value.cause
     assert "Edit 1 is kept with everything in it: set `existing-edit-id: 1`" in caught.value.cure
-    Engine(play, journal).run(asked(artifact(2)))
+    Engine(play, journal).run(release_job(artifact(2)))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
 
@@ -123,7 +123,7 @@ def test_a_commit_without_permission_keeps_the_edit_too() -> None:
     play = Play()
     play.fail("commit", refused(403, "The caller does not have permission"))
     with pytest.raises(CredentialsError) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert "1" in play.edits
     assert "Users and permissions" in caught.value.cure
     assert "`existing-edit-id: 1`" in caught.value.cure
@@ -134,8 +134,8 @@ def test_an_edit_kept_for_another_release_is_never_committed() -> None:
     play, journal = Play(), dict[str, str]()
     play.fail("commit", TemporaryError("Play is down."))
     with pytest.raises(TemporaryError):
-        Engine(play, journal).run(asked(artifact(2), tracks=("production",)))
-    Engine(play, journal).run(asked(artifact(2)))
+        Engine(play, journal).run(release_job(artifact(2), tracks=("production",)))
+    Engine(play, journal).run(release_job(artifact(2)))
     assert play.live.tracks == {"internal": [release(2)]}
 
 
@@ -145,8 +145,8 @@ def test_an_edit_kept_with_a_listing_is_not_committed_by_a_run_without_one() -> 
     play.fail("commit", TemporaryError("Play is down."))
     listing = StoreFiles({"en-US": {"title": "Unwanted"}})
     with pytest.raises(TemporaryError):
-        Engine(play, journal).run(asked(artifact(2), listing=listing))
-    Engine(play, journal).run(asked(artifact(2)))
+        Engine(play, journal).run(release_job(artifact(2), listing=listing))
+    Engine(play, journal).run(release_job(artifact(2)))
     assert play.live.listings == {}
 
 
@@ -155,8 +155,8 @@ def test_a_kept_edit_takes_another_status_as_if_nothing_had_been_done_in_it() ->
     play, journal = Play(internal=[release(1)]), dict[str, str]()
     play.fail("commit", refused(400, "Only releases with status draft may be created on draft app."))
     with pytest.raises(Refused):
-        Engine(play, journal).run(asked(artifact(2)))
-    Engine(play, journal).run(asked(artifact(2), wish=ReleaseOptions("draft")))
+        Engine(play, journal).run(release_job(artifact(2)))
+    Engine(play, journal).run(release_job(artifact(2), options=ReleaseOptions("draft")))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2, status="draft"), release(1)]
 
@@ -166,8 +166,8 @@ def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
     play, journal = Play(), dict[str, str]()
     play.fail("commit", TemporaryError("Play is down."))
     with pytest.raises(TemporaryError):
-        Engine(play, journal).run(asked(artifact(2)))
-    Engine(play, journal).run(asked(artifact(2), dry_run=True))
+        Engine(play, journal).run(release_job(artifact(2)))
+    Engine(play, journal).run(release_job(artifact(2), dry_run=True))
     assert json.loads(journal[f"edit:{PACKAGE}"])["edit"] == "1"
 
 
@@ -177,7 +177,7 @@ def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
 def test_a_damaged_memory_is_no_memory(text: str) -> None:
     """Whatever the journal returns, the run begins afresh rather than fail."""
     play = Play()
-    Engine(play, {f"edit:{PACKAGE}": text}).run(asked(artifact(2)))
+    Engine(play, {f"edit:{PACKAGE}": text}).run(release_job(artifact(2)))
     assert play.count("insert") == 1
 
 
@@ -190,12 +190,12 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
     """Two pushes race, or the console was used: the work is done again in a fresh edit."""
     play = Play()
     play.fail(name, refused(404, why), effect=play.close_edits)
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.live.tracks["internal"] == [release(2)]
     assert play.count("insert") == 2
-    assert driver.outputs["edit-id"] == "2"
-    assert "Beginning again in a fresh one" in driver.notes
+    assert engine.outputs["edit-id"] == "2"
+    assert "Starting over in a fresh one" in engine.notes
 
 
 def test_a_replay_does_not_send_again_what_play_lists() -> None:
@@ -208,7 +208,7 @@ def test_a_replay_does_not_send_again_what_play_lists() -> None:
         play.close_edits()
 
     play.fail("PUT tracks", refused(404, DELETED), effect=committed_elsewhere)
-    Engine(play).run(asked(two))
+    Engine(play).run(release_job(two))
     assert play.uploads == ["app-2.aab"]
 
 
@@ -216,8 +216,8 @@ def test_what_was_lost_with_an_edit_is_sent_again() -> None:
     """A mapping lives in its edit: when that was deleted from outside, the fresh one gets it too."""
     play = Play()
     play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
-    Engine(play).run(asked(artifact(2), extras=Extras(plain("mapping.txt", b"m"))))
-    assert play.live.extras.keys() == {(2, "proguard")}
+    Engine(play).run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
+    assert play.live.companions.keys() == {(2, "proguard")}
 
 
 def test_two_replays_and_no_more() -> None:
@@ -226,7 +226,7 @@ def test_two_replays_and_no_more() -> None:
     for _ in range(3):
         play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert play.count("insert") == 3
     assert "concurrency:" in caught.value.cure
 
@@ -239,7 +239,7 @@ def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> 
     play.answer(edit_api.insert(PACKAGE))
     play.fail(name, refused(404, why), effect=play.close_edits)
     with pytest.raises(Refused, match=why) as caught:
-        Engine(play).run(asked(artifact(2), existing_edit="1"))
+        Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.count("insert") == 1
     assert caught.value.cure == "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
@@ -249,7 +249,7 @@ def test_an_edit_of_others_to_which_the_account_has_no_right_is_not_misspelt() -
     play = Play()
     play.fail("GET", refused(403, "The caller does not have permission"))
     with pytest.raises(CredentialsError) as caught:
-        Engine(play).run(asked(artifact(2), existing_edit="1"))
+        Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert "existing-edit-id" not in caught.value.cure
 
 
@@ -259,7 +259,7 @@ def test_a_shared_edit_that_vanished_in_its_commit_proves_nothing() -> None:
     play.answer(edit_api.insert(PACKAGE))
     play.fail("commit", LOST, effect=lambda: play.close_edits("Edit not found."))
     with pytest.raises(ServiceError, match="can't see whether it was committed"):
-        Engine(play).run(asked(tracks=(), existing_edit="1"))
+        Engine(play).run(release_job(tracks=(), existing_edit="1"))
 
 
 # --- review ---------------------------------------------------------------------------------------------------------
@@ -269,13 +269,13 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     """Google demands the parameter: the same edit is committed with it, nothing is uploaded twice."""
     play = Play()
     play.review = "by hand"
-    driver = Engine(play)
-    outcome = driver.run(asked(artifact(2)))
-    assert [query.get("changesNotSentForReview") for query in commits(driver)] == [None, "true"]
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true"]
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
     assert "to be sent for review" in outcome.sections[-1].rows[0][1]
-    (warning,) = driver.warnings
+    (warning,) = engine.warnings
     assert warning.startswith(f"{PACKAGE}: what was committed waits in the Play Console, under Publishing overview")
 
 
@@ -284,9 +284,9 @@ def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_min
     play = Play()
     play.fail("commit", refused(400, BY_HAND))
     play.fail("commit", refused(400, AUTOMATIC))
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
-    assert [query.get("changesNotSentForReview") for query in commits(driver)] == [None, "true", None]
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true", None]
 
 
 def test_a_demand_that_keeps_changing_ends_as_a_refusal() -> None:
@@ -295,7 +295,7 @@ def test_a_demand_that_keeps_changing_ends_as_a_refusal() -> None:
     for message in (BY_HAND, AUTOMATIC, BY_HAND):
         play.fail("commit", refused(400, message))
     with pytest.raises(Refused):
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert play.count("commit") == 3
 
 
@@ -305,7 +305,7 @@ def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(setting: str, revie
     play = Play()
     play.review = review
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2), not_sent_for_review=setting))
+        Engine(play).run(release_job(artifact(2), not_sent_for_review=setting))
     assert "`auto`" in caught.value.cure
     assert play.count("commit") == 1
     assert play.edits
@@ -316,11 +316,11 @@ def test_a_review_in_flight_is_not_pulled_unasked() -> None:
     play = Play()
     play.in_review = True
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert "changes-in-review: cancel" in caught.value.cure
-    driver = Engine(play)
-    driver.run(asked(artifact(2), cancel_review=True))
-    assert commits(driver)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), cancel_review=True))
+    assert commits(engine)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
 
 
 # --- conflicts and lost answers -------------------------------------------------------------------------------------
@@ -331,9 +331,9 @@ def test_a_concurrent_update_is_backed_off(name: str) -> None:
     """409 is waited for and the step repeated."""
     play = Play()
     play.fail(name, refused(409, CONCURRENT, "concurrentUpdate"))
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
-    assert driver.waits == 1
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert engine.waits == 1
     assert play.live.tracks["internal"] == [release(2)]
 
 
@@ -342,30 +342,30 @@ def test_a_conflict_that_does_not_end_is_a_temporary_failure() -> None:
     play = Play()
     for _ in range(3):
         play.fail("PUT tracks", refused(409, CONCURRENT))
-    driver = Engine(play)
-    driver.max_retries = 2
+    engine = Engine(play)
+    engine.max_retries = 2
     with pytest.raises(TemporaryError):
-        driver.run(asked(artifact(2)))
-    assert driver.waits == 2
-    assert f"edit:{PACKAGE}" in driver.journal
+        engine.run(release_job(artifact(2)))
+    assert engine.waits == 2
+    assert f"edit:{PACKAGE}" in engine.journal
 
 
 def test_a_lost_commit_that_happened_is_not_repeated() -> None:
     """The edit says that it was committed: done, with one commit."""
     play = Play()
     play.fail("commit", LOST, after=True)
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.count("commit") == 1
-    assert driver.outputs["committed"] == "true"
+    assert engine.outputs["committed"] == "true"
 
 
 def test_a_lost_commit_that_did_not_happen_is_repeated() -> None:
     """The edit is still open: it is committed again, and nothing else is."""
     play = Play()
     play.fail("commit", LOST)
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.count("commit") == 2
     assert play.uploads == ["app-2.aab"]
 
@@ -381,23 +381,23 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(hap
         play.close_edits("Edit not found.")
 
     play.fail("commit", LOST, effect=vanish)
-    driver = Engine(play)
-    mapping = Extras(plain("mapping.txt", b"m"))
-    driver.run(asked(artifact(2), extras=mapping))
+    engine = Engine(play)
+    mapping = CompanionFiles(plain("mapping.txt", b"m"))
+    engine.run(release_job(artifact(2), companions=mapping))
     assert play.live.tracks["internal"] == [release(2)]
-    assert play.live.extras.keys() == {(2, "proguard")}
+    assert play.live.companions.keys() == {(2, "proguard")}
     assert play.count("commit") == (1 if happened else 2)
     assert play.uploads == ["app-2.aab", "mapping.txt"] * (1 if happened else 2)
-    assert driver.outputs["committed"] == "true"
+    assert engine.outputs["committed"] == "true"
 
 
 def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     """A proxy's page after the commit says nothing about the commit."""
     play = Play()
     play.fail("commit", ProtocolError("The answer is not JSON."), after=True)
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
-    assert driver.outputs["committed"] == "true"
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert engine.outputs["committed"] == "true"
 
 
 def test_commits_without_end_are_a_temporary_failure() -> None:
@@ -405,12 +405,13 @@ def test_commits_without_end_are_a_temporary_failure() -> None:
     play = Play()
     for _ in range(4):
         play.fail("commit", LOST)
-    driver = Engine(play)
+    engine = Engine(play)
+    engine.max_retries = 2
     with pytest.raises(TemporaryError):
-        driver.run(asked(artifact(2), tries=2))
-    assert (play.count("commit"), driver.waits) == (3, 3)
+        engine.run(release_job(artifact(2)))
+    assert (play.count("commit"), engine.waits) == (3, 2)
     assert play.edits
-    assert driver.outputs["committed"] == "false"
+    assert engine.outputs["committed"] == "false"
 
 
 @pytest.mark.parametrize("happened", [True, False])
@@ -418,7 +419,7 @@ def test_a_lost_commit_of_a_shared_edit_is_only_looked_up(happened: bool) -> Non
     """Other jobs' part of the edit can't be made again: either the release is live, or the run fails and says so."""
     play = Play()
     first = Engine(play)
-    first.run(asked(artifact(2), commit=False, tracks=()))
+    first.run(release_job(artifact(2), commit=False, tracks=()))
 
     def vanish() -> None:
         if happened:
@@ -426,7 +427,7 @@ def test_a_lost_commit_of_a_shared_edit_is_only_looked_up(happened: bool) -> Non
         play.close_edits("Edit not found.")
 
     play.fail("commit", LOST, effect=vanish)
-    job = asked(retained=("2",), existing_edit="1")
+    job = release_job(retained=("2",), existing_edit="1")
     if happened:
         Engine(play).run(job)
         assert play.live.tracks["internal"] == [release(2)]
@@ -446,20 +447,20 @@ def whole_release() -> ReleaseJob:
         ("de-DE", "icon"): (plain("icon.png", b"\x89PNGi"),),
         ("en-US", "icon"): (plain("icon.png", b"\x89PNGj"),),
     }
-    return asked(
+    return release_job(
         artifact(2),
         artifact(3),
         tracks=("production", "beta"),
-        wish=ReleaseOptions("inProgress", 0.1),
-        extras=Extras(plain("mapping.txt", b"m")),
+        options=ReleaseOptions("inProgress", 0.1),
+        companions=CompanionFiles(plain("mapping.txt", b"m")),
         listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
     )
 
 
 def length() -> int:
-    driver = Engine(Play(production=[release(1)]))
-    driver.run(whole_release())
-    return len(driver.steps)
+    engine = Engine(Play(production=[release(1)]))
+    engine.run(whole_release())
+    return len(engine.steps)
 
 
 @pytest.mark.parametrize("after_effect", [False, True])
@@ -477,7 +478,7 @@ def test_a_run_killed_at_any_moment_ends_the_same_when_run_again(moment: int, af
     Engine(clean).run(whole_release())
     assert play.live.tracks == clean.live.tracks
     assert play.live.bundles == clean.live.bundles
-    assert play.live.extras == clean.live.extras
+    assert play.live.companions == clean.live.companions
     assert play.live.listings == clean.live.listings
     assert _digests(play) == _digests(clean)
     assert [play.uploads.count(name) for name in ("app-2.aab", "app-3.aab")] == [1, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.fake_play import Play, plain, refused, sha256
-from tests.support.play_driver import Engine, asked
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import Refused, TemporaryError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
@@ -20,15 +20,15 @@ def image(name: str) -> Artifact:
     return plain(f"{name}.png", b"\x89PNG\r\n\x1a\n" + name.encode())
 
 
-def job(files: StoreFiles, *, prune: bool = False, tries: int = 5) -> ReleaseJob:
+def job(files: StoreFiles, *, prune: bool = False) -> ReleaseJob:
     """A listing alone."""
-    return asked(tracks=(), listing=files, prune_images=prune, tries=tries)
+    return release_job(tracks=(), listing=files, prune_images=prune)
 
 
 def synchronised(play: Play, files: StoreFiles, *, prune: bool = False) -> tuple[Engine, Outcome]:
     """One run that publishes the files."""
-    driver = Engine(play)
-    return driver, driver.run(job(files, prune=prune))
+    engine = Engine(play)
+    return engine, engine.run(job(files, prune=prune))
 
 
 def shown(play: Play, place: tuple[str, str]) -> list[str]:
@@ -41,9 +41,9 @@ def test_only_images_that_differ_are_sent() -> None:
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"))}))
     play.uploads.clear()
-    driver, _ = synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"), image("c"))}))
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"), image("c"))}))
     assert play.uploads == ["c.png"]
-    assert [result.reused for result in driver.results] == [True, True, False]
+    assert [result.reused for result in engine.results] == [True, True, False]
     assert shown(play, PHONE) == [sha256(image(name)) for name in "abc"]
 
 
@@ -52,12 +52,12 @@ def test_only_texts_that_differ_are_sent() -> None:
     play = Play()
     play.live.listings["en-US"] = {"language": "en-US", "title": "App", "video": "https://example.com"}
     files = StoreFiles({"en-US": {"title": "App", "shortDescription": "Short."}, "de-DE": {"title": "App"}})
-    driver, _ = synchronised(play, files)
+    engine, _ = synchronised(play, files)
     assert play.count("PUT listings") == 2
     assert play.live.listings["en-US"] == {
         "language": "en-US", "title": "App", "shortDescription": "Short.", "video": "https://example.com",
     }  # fmt: skip
-    assert "Listing en-US: shortDescription changed." in driver.notes
+    assert "Listing en-US: shortDescription changed." in engine.notes
     synchronised(play, files)
     assert play.count("PUT listings") == 2
 
@@ -87,10 +87,10 @@ def test_pruning_removes_what_the_directory_does_not_have() -> None:
     synchronised(
         play, StoreFiles({"de-DE": {"title": "App"}}, {PHONE: (image("a"), image("b")), german: (image("d"),)})
     )
-    driver, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
     assert shown(play, PHONE) == [sha256(image("b"))]
     assert shown(play, german) == []
-    assert "en-US phoneScreenshots: 1 image removed." in driver.notes
+    assert "en-US phoneScreenshots: 1 image removed." in engine.notes
 
 
 def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:
@@ -117,10 +117,10 @@ def test_with_pruning_the_order_is_the_directory_s(there: str, wanted: str, sent
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
     play.uploads.clear()
-    driver, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune=True)
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune=True)
     assert shown(play, PHONE) == [sha256(image(name)) for name in wanted]
     assert play.uploads == [f"{name}.png" for name in sent]
-    assert driver.warnings == []
+    assert engine.warnings == []
 
 
 @pytest.mark.parametrize(("there", "wanted", "after"), [("ac", "abc", "acb"), ("ab", "ba", "ab"), ("xa", "ab", "xab")])
@@ -128,14 +128,14 @@ def test_without_pruning_another_order_is_a_warning(there: str, wanted: str, aft
     """Nothing is deleted unasked; what would put it right is named."""
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
-    driver, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}))
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}))
     assert shown(play, PHONE) == [sha256(image(name)) for name in after]
-    told = [warning for warning in driver.warnings if "en-US phoneScreenshots: the order" in warning]
+    told = [warning for warning in engine.warnings if "en-US phoneScreenshots: the order" in warning]
     assert len(told) == (not after.endswith(wanted))
 
 
 def test_an_image_that_is_gone_already_is_pruned_well() -> None:
-    """A deletion whose answer was lost is repeated by the driver and finds nothing."""
+    """A deletion whose answer was lost is repeated by the engine and finds nothing."""
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: (image("a"),)}))
     play.fail("DELETE listings", refused(404, "No such image.", "imageNotFound"))
@@ -148,8 +148,8 @@ def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() 
     play = Play()
     other = ("de-DE", "phoneScreenshots")
     files = StoreFiles({}, {PHONE: (image("a"), image("b")), other: (image("c"),)})
-    driver, _ = synchronised(play, files)
-    batches = [[upload.artifact.name for upload in step.uploads] for step in driver.steps if isinstance(step, Batch)]
+    engine, _ = synchronised(play, files)
+    batches = [[upload.artifact.name for upload in step.uploads] for step in engine.steps if isinstance(step, Batch)]
     assert batches == [["a.png", "c.png"], ["b.png"]]
 
 

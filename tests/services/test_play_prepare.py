@@ -267,7 +267,7 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "warning"),
     [
-        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is not worked in"),
+        ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is ignored"),
         ({"countries": "DE"}, "`countries`"),
         ({"images_prune": "true"}, "`images-prune` does nothing"),
         ({"release_name": "x" * 51}, "`release-name` has 51 characters"),
@@ -354,7 +354,7 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
             "countryTargeting": {"countries": ["DE"], "includeRestOfWorld": True},
         }
     ]
-    assert store.live.extras.keys() == {(7, "proguard"), (7, "nativeCode")}
+    assert store.live.companions.keys() == {(7, "proguard"), (7, "nativeCode")}
     assert store.live.listings["en-US"] == {"language": "en-US", "title": "App"}
     assert store.live.images.keys() == {("en-US", "icon")}
 
@@ -363,12 +363,12 @@ def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -
     """`max-retries: 0`: the first conflict is the last."""
     store = Play()
     store.fail("insert", refused(409, "The object is being updated concurrently."))
-    driver = Engine(store)
-    driver.max_retries = 0
+    engine = Engine(store)
+    engine.max_retries = 0
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
     with pytest.raises(Exception, match="Another program"):
-        driver.drive(prepared.flow())
-    assert driver.waits == 0
+        engine.drive(prepared.flow())
+    assert engine.waits == 0
 
 
 def test_a_flow_can_be_started_again(tmp_path: Path) -> None:

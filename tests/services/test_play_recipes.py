@@ -73,9 +73,9 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
     inputs = make_inputs(folder, **given)
     files = find(inputs.files, folder)
-    driver = Engine(play)
-    driver.drive(target.prepare(inputs, files).flow())
-    return driver
+    engine = Engine(play)
+    engine.drive(target.prepare(inputs, files).flow())
+    return engine
 
 
 def _valued(text: str) -> str:

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
-from tests.support.play_driver import Engine, asked
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError, TemporaryError, UploaderError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Call, Upload
-from uploader.services.play.job import Extras
+from uploader.services.play.job import CompanionFiles
 from uploader.services.play.tracks import ReleaseOptions
 
 
 def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
     """One artifact, one track: six kinds of calls in this order, and the release is live."""
     play = Play(internal=[release(1)])
-    driver = Engine(play)
-    driver.run(asked(artifact(2)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
     assert play.calls == [
         "insert", "GET tracks", "GET bundles", "GET apks", "upload bundles", "PUT tracks", "commit",
     ]  # fmt: skip
@@ -28,14 +28,14 @@ def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
 
 def test_calls_and_uploads_go_where_the_documents_say() -> None:
     """Paths, methods, media types and limits are those of androidpublisher v3."""
-    driver = Engine(Play())
-    driver.run(asked(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",)))
+    engine = Engine(Play())
+    engine.run(release_job(artifact(2), artifact(3, b"x", kind="apk"), tracks=("wear:beta",)))
     edit = "/androidpublisher/v3/applications/com.example.app/edits/1"
-    calls = [(step.method, step.path) for step in driver.steps if isinstance(step, Call)]
+    calls = [(step.method, step.path) for step in engine.steps if isinstance(step, Call)]
     assert calls[0] == ("POST", "/androidpublisher/v3/applications/com.example.app/edits")
     assert ("PUT", f"{edit}/tracks/wear%3Abeta") in calls
     assert calls[-1] == ("POST", f"{edit}:commit")
-    bundle, apk = [step for step in driver.steps if isinstance(step, Upload)]
+    bundle, apk = [step for step in engine.steps if isinstance(step, Upload)]
     assert bundle.endpoint.upload_path == f"/upload{edit}/bundles"
     assert (bundle.media_type, bundle.endpoint.max_size) == ("application/octet-stream", 50 * 2**30)
     assert apk.endpoint.upload_path == f"/upload{edit}/apks"
@@ -45,9 +45,9 @@ def test_calls_and_uploads_go_where_the_documents_say() -> None:
 
 def test_version_code_and_other_ids_are_outputs() -> None:
     """The highest version code, all of them in the order of `files`, the edit and whether it was committed."""
-    driver = Engine(Play())
-    outcome = driver.run(asked(artifact(30), artifact(4), tracks=("internal", "beta")))
-    assert driver.outputs == {
+    engine = Engine(Play())
+    outcome = engine.run(release_job(artifact(30), artifact(4), tracks=("internal", "beta")))
+    assert engine.outputs == {
         "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
     }  # fmt: skip
     assert outcome.headline == "com.example.app 30+4 is committed on internal, beta."
@@ -57,16 +57,18 @@ def test_outputs_known_before_a_failure_are_published() -> None:
     """When a late step fails, the version code and the kept edit's id are known all the same."""
     play = Play()
     play.fail("commit", refused(400, "Precondition check failed."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused):
-        driver.run(asked(artifact(2)))
-    assert driver.outputs["version-codes"] == "2"
-    assert (driver.outputs["edit-id"], driver.outputs["committed"]) == ("1", "false")
+        engine.run(release_job(artifact(2)))
+    assert engine.outputs["version-codes"] == "2"
+    assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
 
 
 def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review() -> None:
     """The summary gets what only this service knows: tables, and links that work with the package name alone."""
-    outcome = Engine(Play(internal=[release(1)])).run(asked(artifact(2), wish=ReleaseOptions("inProgress", 0.1)))
+    outcome = Engine(Play(internal=[release(1)])).run(
+        release_job(artifact(2), options=ReleaseOptions("inProgress", 0.1))
+    )
     tracks, review = outcome.sections
     assert tracks.header == ("Track", "Before", "After")
     assert tracks.rows == (("internal", "1 completed", "2 inProgress 10 %, 1 completed"),)
@@ -79,30 +81,30 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
 )
 def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column: str) -> None:
     """A rehearsal shows what would be, an edit that is left open what is in it."""
-    driver = Engine(Play(internal=[release(1)]))
-    outcome = driver.run(asked(artifact(2), **job))
+    engine = Engine(Play(internal=[release(1)]))
+    outcome = engine.run(release_job(artifact(2), **job))
     assert outcome.sections[0].header == ("Track", "Before", column)
-    assert f"before: 1 completed; {column.lower()}: 2 completed" in driver.notes
+    assert f"before: 1 completed; {column.lower()}: 2 completed" in engine.notes
 
 
 @pytest.mark.parametrize(
     ("job", "headline"),
     [
         ({"retained": ("6",)}, "6 is committed on production."),
-        ({"retained": ("6",), "wish": ReleaseOptions("inProgress", 0.1)}, "6 is now at 10 % on production."),
-        ({"retained": ("6",), "wish": ReleaseOptions("draft")}, "6 is a draft on production."),
-        ({"wish": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
-        ({"wish": ReleaseOptions("halted")}, "5 is halted on production."),
-        ({"wish": ReleaseOptions("completed")}, "5 is rolled out to everybody on production."),
-        ({"wish": ReleaseOptions(name="Spring")}, "5 is updated on production."),
+        ({"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)}, "6 is now at 10 % on production."),
+        ({"retained": ("6",), "options": ReleaseOptions("draft")}, "6 is a draft on production."),
+        ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
+        ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
+        ({"options": ReleaseOptions("completed")}, "5 is rolled out to everybody on production."),
+        ({"options": ReleaseOptions(name="Spring")}, "5 is updated on production."),
         ({"promote_from": "beta"}, "6 is promoted from beta to production."),
         (
-            {"promote_from": "beta", "wish": ReleaseOptions("inProgress", 0.1)},
+            {"promote_from": "beta", "options": ReleaseOptions("inProgress", 0.1)},
             "6 is promoted from beta, at 10 %, to production.",
         ),
-        ({"wish": ReleaseOptions("halted"), "tracks": ("production", "alpha")}, "5 is halted on production, alpha."),
+        ({"options": ReleaseOptions("halted"), "tracks": ("production", "alpha")}, "5 is halted on production, alpha."),
         (
-            {"wish": ReleaseOptions(name="Spring"), "promote_from": "beta", "tracks": ("production", "internal")},
+            {"options": ReleaseOptions(name="Spring"), "promote_from": "beta", "tracks": ("production", "internal")},
             "6 is promoted from beta to production, internal.",
         ),
     ],
@@ -111,7 +113,7 @@ def test_the_headline_says_what_happened(job: dict[str, Any], headline: str) -> 
     """Halted, widened, completed, promoted: whoever reads one line knows it."""
     rollout = release(5, status="inProgress", userFraction=0.2)
     play = Play(production=[rollout, release(4)], alpha=[rollout], beta=[release(6)])
-    outcome = Engine(play).run(asked(**{"tracks": ("production",), "replace_rollout": True, **job}))
+    outcome = Engine(play).run(release_job(**{"tracks": ("production",), "replace_rollout": True, **job}))
     assert outcome.headline == f"com.example.app {headline}"
 
 
@@ -120,7 +122,7 @@ def test_tracks_that_met_different_things_are_told_apart() -> None:
     play = Play(
         production=[release(5, status="halted", userFraction=0.2)], beta=[release(5, status="halted", userFraction=0.5)]
     )
-    outcome = Engine(play).run(asked(tracks=("production", "beta"), wish=ReleaseOptions("inProgress")))
+    outcome = Engine(play).run(release_job(tracks=("production", "beta"), options=ReleaseOptions("inProgress")))
     assert outcome.headline == "com.example.app 5 is now at 20 % on production and is now at 50 % on beta."
 
 
@@ -132,7 +134,7 @@ def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, sta
     """Sent for review, waiting to be sent, or a draft that nobody reviews."""
     play = Play()
     play.review = review
-    outcome = Engine(play).run(asked(artifact(2), wish=ReleaseOptions(status)))
+    outcome = Engine(play).run(release_job(artifact(2), options=ReleaseOptions(status)))
     assert outcome.sections[-1].title == "Review"
     assert state in outcome.sections[-1].rows[0][1]
 
@@ -140,22 +142,22 @@ def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, sta
 def test_commit_false_leaves_the_edit_open_for_another_job() -> None:
     """Nothing is committed or deleted, the id is an output, and the journal does not claim the edit."""
     play = Play()
-    driver = Engine(play)
-    driver.run(asked(artifact(2), commit=False, tracks=()))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), commit=False, tracks=()))
     assert list(play.edits) == ["1"]
     assert play.edits["1"].bundles.keys() == {2}
-    assert (driver.outputs["edit-id"], driver.outputs["committed"]) == ("1", "false")
-    assert driver.journal == {}
+    assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
+    assert engine.journal == {}
 
 
 def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
     """Two jobs upload into one edit, a third releases their versions and commits."""
     play = Play()
-    driver = Engine(play)
-    driver.run(asked(artifact(2), commit=False, tracks=()))
-    edit = driver.outputs["edit-id"]
-    Engine(play).run(asked(artifact(3), commit=False, tracks=(), existing_edit=edit))
-    Engine(play).run(asked(retained=("2", "3"), existing_edit=edit))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), commit=False, tracks=()))
+    edit = engine.outputs["edit-id"]
+    Engine(play).run(release_job(artifact(3), commit=False, tracks=(), existing_edit=edit))
+    Engine(play).run(release_job(retained=("2", "3"), existing_edit=edit))
     assert play.live.tracks["internal"] == [release(2, 3)]
     assert play.count("insert") == 1
 
@@ -164,12 +166,12 @@ def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
 def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError | None) -> None:
     """Log and summary name the tracks, from Play's list, or one by one where it is not answered."""
     play = Play(beta=[release(1)])
-    driver = Engine(play)
-    driver.run(asked(artifact(2), commit=False, tracks=("production",)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), commit=False, tracks=("production",)))
     if listed:
         play.fail("GET tracks", listed)
     last = Engine(play)
-    outcome = last.run(asked(tracks=(), existing_edit=driver.outputs["edit-id"]))
+    outcome = last.run(release_job(tracks=(), existing_edit=engine.outputs["edit-id"]))
     assert outcome.headline == "Edit 1 of com.example.app is committed."
     assert outcome.sections[0].header == ("Track", "In the edit")
     assert set(outcome.sections[0].rows) == {("production", "2 completed"), ("beta", "1 completed")}
@@ -181,22 +183,22 @@ def test_an_existing_edit_is_never_deleted() -> None:
     play = Play()
     play.answer(Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits"))
     play.fail("PUT tracks", refused(400, "Precondition check failed."))
-    driver = Engine(play)
+    engine = Engine(play)
     with pytest.raises(Refused):
-        driver.run(asked(artifact(2), existing_edit="1"))
+        engine.run(release_job(artifact(2), existing_edit="1"))
     assert "1" in play.edits
-    assert "stays open" in driver.notes
+    assert "stays open" in engine.notes
 
 
 def test_a_dry_run_uploads_validates_and_deletes() -> None:
     """A rehearsal works in an edit of its own, which is thrown away; nothing is live afterwards."""
     play = Play()
-    driver = Engine(play)
-    outcome = driver.run(asked(artifact(2), dry_run=True, existing_edit="7"))
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2), dry_run=True, existing_edit="7"))
     assert play.calls[-2:] == ["validate", "DELETE"]
     assert play.live.tracks == {}
     assert play.edits == {}
-    assert driver.outputs["committed"] == "false"
+    assert engine.outputs["committed"] == "false"
     assert "nothing was published" in outcome.headline
 
 
@@ -205,7 +207,7 @@ def test_a_dry_run_that_is_refused_deletes_its_edit_and_fails() -> None:
     play = Play()
     play.fail("validate", refused(400, "Only releases with status draft may be created on draft app."))
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2), dry_run=True))
+        Engine(play).run(release_job(artifact(2), dry_run=True))
     assert "status: draft" in caught.value.cure
     assert play.edits == {}
 
@@ -215,7 +217,7 @@ def test_a_dry_run_of_an_app_that_is_reviewed_by_hand_passes() -> None:
     play = Play()
     message = "Changes cannot be sent for review automatically. Please set the query parameter …"
     play.fail("validate", refused(400, message))
-    outcome = Engine(play).run(asked(artifact(2), dry_run=True))
+    outcome = Engine(play).run(release_job(artifact(2), dry_run=True))
     assert "passed" in outcome.headline
 
 
@@ -226,25 +228,27 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
     answer = play.answer
     play.answer = lambda step: {"versionCode": 3} if isinstance(step, Upload) else answer(step)  # type: ignore[method-assign]  # the model can't lie by itself
     with pytest.raises(IntegrityError, match=r"version code 2.*answered 3"):
-        Engine(play).run(asked(strange))
+        Engine(play).run(release_job(strange))
     assert play.edits == {}
 
 
 def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
     """Each artifact gets the run's mapping and symbols; expansion files go to APKs alone."""
     play = Play()
-    extras = Extras(plain("m.txt", b"m"), plain("s.zip", b"s"), (("main", plain("o.obb", b"o")), ("patch", 1)))
-    Engine(play).run(asked(artifact(2), artifact(3, kind="apk", content=b"a"), extras=extras))
+    companions = CompanionFiles(
+        plain("m.txt", b"m"), plain("s.zip", b"s"), (("main", plain("o.obb", b"o")), ("patch", 1))
+    )
+    Engine(play).run(release_job(artifact(2), artifact(3, kind="apk", content=b"a"), companions=companions))
     assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "m.txt", "s.zip", "o.obb"]
-    assert {key for key in play.live.extras if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
-    assert play.live.extras[3, "patch"] == 1
+    assert {key for key in play.live.companions if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
+    assert play.live.companions[3, "patch"] == 1
 
 
 def test_a_listing_alone_needs_no_track() -> None:
     """Texts and images can be published without a release."""
     play = Play()
     listing = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
-    outcome = Engine(play).run(asked(tracks=(), listing=listing))
+    outcome = Engine(play).run(release_job(tracks=(), listing=listing))
     assert outcome.headline == "The store listing of com.example.app is committed."
     assert play.live.listings["en-US"]["title"] == "App"
     assert len(play.live.images["en-US", "icon"]) == 1
@@ -253,9 +257,9 @@ def test_a_listing_alone_needs_no_track() -> None:
 def test_a_repeated_release_finds_nothing_to_do() -> None:
     """When Google Play has all of it, nothing is sent and nothing committed, and the run is good."""
     play = Play()
-    Engine(play).run(asked(artifact(2)))
+    Engine(play).run(release_job(artifact(2)))
     again = Engine(play)
-    outcome = again.run(asked(artifact(2)))
+    outcome = again.run(release_job(artifact(2)))
     assert play.uploads == ["app-2.aab"]
     assert play.count("commit") == 1
     assert play.edits == {}
@@ -271,7 +275,7 @@ def test_no_permission_ends_with_exit_code_3_and_says_whom_to_ask() -> None:
     play = Play()
     play.fail("insert", refused(403, "The caller does not have permission", "PERMISSION_DENIED"))
     with pytest.raises(CredentialsError) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert "The caller does not have permission" in caught.value.what
     assert "Users and permissions" in caught.value.cure
 
@@ -281,7 +285,7 @@ def test_an_unknown_app_is_explained() -> None:
     play = Play()
     play.fail("insert", refused(404, "Package not found: com.example.app."))
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert "Package not found: com.example.app." in caught.value.what
     assert "by hand" in caught.value.cause
 
@@ -289,9 +293,9 @@ def test_an_unknown_app_is_explained() -> None:
 def test_same_code_other_bytes_is_refused_plainly() -> None:
     """Both digests are named, nothing is uploaded, and the edit is deleted."""
     play = Play()
-    Engine(play).run(asked(artifact(2)))
+    Engine(play).run(release_job(artifact(2)))
     with pytest.raises(ServiceError, match="with other bytes") as caught:
-        Engine(play).run(asked(artifact(2, b"other bytes")))
+        Engine(play).run(release_job(artifact(2, b"other bytes")))
     assert caught.value.exit_code == 4
     assert "Raise the version code" in caught.value.cure
     assert play.edits == {}
@@ -300,9 +304,9 @@ def test_same_code_other_bytes_is_refused_plainly() -> None:
 def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:
     """Who wants each release to be new is told when it is not."""
     play = Play()
-    Engine(play).run(asked(artifact(2)))
+    Engine(play).run(release_job(artifact(2)))
     with pytest.raises(ServiceError, match="already"):
-        Engine(play).run(asked(artifact(2), reuse=False))
+        Engine(play).run(release_job(artifact(2), reuse=False))
 
 
 def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
@@ -314,9 +318,9 @@ def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
         play.edits["1"].bundles[2] = sha256(ours)
 
     play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=other_job)
-    driver = Engine(play)
-    driver.run(asked(ours))
-    assert driver.results[0].reused
+    engine = Engine(play)
+    engine.run(release_job(ours))
+    assert engine.results[0].reused
     assert play.live.tracks["internal"] == [release(2)]
 
 
@@ -325,5 +329,5 @@ def test_a_used_version_that_play_does_not_list_is_refused() -> None:
     play = Play()
     play.fail("upload bundles", refused(403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"))
     with pytest.raises(Refused) as caught:
-        Engine(play).run(asked(artifact(2)))
+        Engine(play).run(release_job(artifact(2)))
     assert "Raise the version code" in caught.value.cure

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_play import PACKAGE, Play, artifact, refused, release
-from tests.support.play_driver import Engine, asked
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import ProtocolError, ServiceError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api, tracks
@@ -123,15 +123,15 @@ def test_internal_to_beta_to_production_without_a_file() -> None:
     """`promote-from` takes the versions, name, notes and priority of the release; nothing is uploaded."""
     notes = [{"language": "en-US", "text": "New."}]
     play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
-    Engine(play).run(asked(promote_from="internal", tracks=("beta",)))
-    driver = Engine(play)
-    driver.run(asked(promote_from="beta", tracks=("production",), wish=ReleaseOptions("inProgress", 0.1)))
+    Engine(play).run(release_job(promote_from="internal", tracks=("beta",)))
+    engine = Engine(play)
+    engine.run(release_job(promote_from="beta", tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
     (promoted,) = play.live.tracks["production"]
     assert promoted == release(
         7, status="inProgress", userFraction=0.1, name="Spring", releaseNotes=notes, inAppUpdatePriority=2
     )
     assert play.uploads == []
-    assert driver.outputs["version-codes"] == "7"
+    assert engine.outputs["version-codes"] == "7"
 
 
 def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
@@ -139,7 +139,7 @@ def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
     notes = [{"language": "en-US", "text": "New."}]
     play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
     wish = ReleaseOptions(name="Summer", priority=5)
-    Engine(play).run(asked(promote_from="internal", tracks=("beta",), wish=wish, default_name="v1"))
+    Engine(play).run(release_job(promote_from="internal", tracks=("beta",), options=wish, default_name="v1"))
     (promoted,) = play.live.tracks["beta"]
     assert (promoted["name"], promoted["inAppUpdatePriority"], promoted["releaseNotes"]) == ("Summer", 5, notes)
 
@@ -156,7 +156,7 @@ def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
 def test_a_promotion_takes_the_newest_that_is_served(source: list[dict[str, Any]], code: str) -> None:
     """Never what was halted; a draft only where there is nothing else."""
     play = Play(beta=source)
-    Engine(play).run(asked(promote_from="beta", tracks=("production",)))
+    Engine(play).run(release_job(promote_from="beta", tracks=("production",)))
     assert play.live.tracks["production"][0]["versionCodes"] == [code]
 
 
@@ -164,7 +164,7 @@ def test_a_promotion_takes_the_newest_that_is_served(source: list[dict[str, Any]
 def test_nothing_to_promote_is_said(source: list[dict[str, Any]]) -> None:
     """An empty track, a halted release, or a draft beside one is exit code 4 with the track's name."""
     with pytest.raises(ServiceError, match="Track beta has no release to promote"):
-        Engine(Play(beta=source)).run(asked(promote_from="beta", tracks=("production",)))
+        Engine(Play(beta=source)).run(release_job(promote_from="beta", tracks=("production",)))
 
 
 def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> None:
@@ -177,7 +177,7 @@ def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> No
         (ReleaseOptions("inProgress"), [{**live, "userFraction": 0.5}, release(4)]),
         (ReleaseOptions("completed"), [release(5, name="Spring")]),
     ]:
-        Engine(play).run(asked(tracks=("production",), wish=wish))
+        Engine(play).run(release_job(tracks=("production",), options=wish))
         assert play.live.tracks["production"] == after
     assert play.uploads == []
 
@@ -185,26 +185,26 @@ def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> No
 def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> None:
     """Google halts a completed release too; it has no fraction, so resuming it needs one."""
     play = Play(production=[release(5)])
-    Engine(play).run(asked(tracks=("production",), wish=ReleaseOptions("halted")))
+    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("halted")))
     assert play.live.tracks["production"] == [release(5, status="halted")]
     with pytest.raises(ServiceError, match="for how many users") as caught:
-        Engine(play).run(asked(tracks=("production",), wish=ReleaseOptions("inProgress")))
+        Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress")))
     assert "`user-fraction`" in caught.value.cure
-    Engine(play).run(asked(tracks=("production",), wish=ReleaseOptions("inProgress", 0.1)))
+    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
     assert play.live.tracks["production"] == [release(5, status="inProgress", userFraction=0.1)]
 
 
 def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:
     """The fraction of a draft can't be meant."""
     play = Play(production=[DRAFT, ROLLOUT, release(4)])
-    Engine(play).run(asked(tracks=("production",), wish=ReleaseOptions("inProgress", 0.5)))
+    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.5)))
     assert play.live.tracks["production"] == [{**ROLLOUT, "userFraction": 0.5}, DRAFT, release(4)]
 
 
 def test_a_change_on_an_empty_track_is_refused() -> None:
     """There is nothing to halt."""
     with pytest.raises(ServiceError, match="Track production has no release to change"):
-        Engine(Play()).run(asked(tracks=("production",), wish=ReleaseOptions("halted")))
+        Engine(Play()).run(release_job(tracks=("production",), options=ReleaseOptions("halted")))
 
 
 @pytest.mark.parametrize("message", ["Track not found: beta.", "Track is empty."])
@@ -212,7 +212,7 @@ def test_a_track_that_is_answered_with_404_is_empty(message: str) -> None:
     """Play says so of tracks that were never used; whether it exists at all is told when it is written to."""
     play = Play()
     play.fail("GET tracks", refused(404, message, "trackEmpty"))
-    Engine(play).run(asked(artifact(2), tracks=("beta",)))
+    Engine(play).run(release_job(artifact(2), tracks=("beta",)))
     assert play.live.tracks["beta"] == [release(2)]
 
 
@@ -220,7 +220,7 @@ def test_a_404_about_the_edit_is_not_an_empty_track() -> None:
     """What is gone is the edit: the work begins again in a fresh one."""
     play = Play(beta=[release(1, status="draft")])
     play.fail("GET tracks", refused(404, "Edit not found: 1."), effect=play.close_edits)
-    Engine(play).run(asked(artifact(2), tracks=("beta",)))
+    Engine(play).run(release_job(artifact(2), tracks=("beta",)))
     assert play.live.tracks["beta"] == [release(2), release(1, status="draft")]
 
 
@@ -237,7 +237,7 @@ def test_a_404_about_the_edit_is_not_an_empty_track() -> None:
         {"tracks": ("production",), "promote_from": "betta", "listing": StoreFiles({"en-US": {"title": "App"}})},
         {
             "tracks": ("alpha",),
-            "wish": ReleaseOptions("inProgress"),
+            "options": ReleaseOptions("inProgress"),
             "listing": StoreFiles({"en-US": {"title": "App"}}),
         },
     ],
@@ -246,9 +246,9 @@ def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> Non
     """A rollout in the way, a misspelt track, no fraction: told while it has cost nothing yet."""
     play = Play(production=[ROLLOUT], alpha=[release(3)])
     play.closed_tracks = {"testers"}
-    changes = "promote_from" in job or "wish" in job
+    changes = "promote_from" in job or "options" in job
     with pytest.raises(ServiceError):
-        Engine(play).run(asked(*(() if changes else (artifact(6),)), **job))
+        Engine(play).run(release_job(*(() if changes else (artifact(6),)), **job))
     assert {call for call in play.calls if not call.startswith("GET")} == {"insert", "DELETE"}
     assert play.edits == {}
 
@@ -256,8 +256,8 @@ def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> Non
 def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
     """It is empty, it is not listed, and it is called almost like one that is: a track with releases is none."""
     with pytest.raises(ServiceError, match="has no track prodution"):
-        Engine(Play()).run(asked(artifact(2), tracks=("prodution",)))
-    Engine(Play(prodution=[release(1)])).run(asked(artifact(2), tracks=("prodution",)))
+        Engine(Play()).run(release_job(artifact(2), tracks=("prodution",)))
+    Engine(Play(prodution=[release(1)])).run(release_job(artifact(2), tracks=("prodution",)))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> N
     play.closed_tracks = {"testers 1", "testers 2"}
     play.fail("GET tracks", refused(404, f"Track not found: {track}."))
     with pytest.raises(ServiceError, match=f"has no track {track}") as caught:
-        Engine(play).run(asked(artifact(2), tracks=(track,)))
+        Engine(play).run(release_job(artifact(2), tracks=(track,)))
     assert f"`{meant}`" in caught.value.cure
 
 
@@ -287,10 +287,10 @@ def test_a_track_that_play_does_not_know_stays_possible(track: str, listed: bool
     play.fail("GET tracks", refused(404, f"Track not found: {track}."))
     if not listed:
         play.fail("GET tracks", refused(404, "Not found."))
-    driver = Engine(play)
-    driver.run(asked(artifact(2), tracks=(track,)))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), tracks=(track,)))
     assert play.live.tracks[track] == [release(2)]
-    assert [warning.partition(",")[0] for warning in driver.warnings] == [
+    assert [warning.partition(",")[0] for warning in engine.warnings] == [
         f"Track {track}: Google Play does not list it"
     ]
 
@@ -300,9 +300,9 @@ def test_a_closed_track_that_play_lists_is_not_warned_about() -> None:
     play = Play()
     play.closed_tracks = {"friends"}
     play.fail("GET tracks", refused(404, "Track not found: friends."))
-    driver = Engine(play)
-    driver.run(asked(artifact(2), tracks=("friends",)))
-    assert driver.warnings == []
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), tracks=("friends",)))
+    assert engine.warnings == []
 
 
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
@@ -316,7 +316,7 @@ def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
         play.edits["1"].tracks["internal"] = [draft]
 
     play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
-    Engine(play).run(asked(artifact(2), existing_edit="1"))
+    Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.live.tracks["internal"] == [release(2), draft]
 
 
@@ -331,9 +331,9 @@ def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
 )
 def test_a_version_that_goes_backwards_is_warned_about(live: list[dict[str, Any]], warned: bool) -> None:
     """Google takes it, and who has the higher version gets no update."""
-    driver = Engine(Play(internal=live))
-    driver.run(asked(artifact(42)))
-    assert [("44" in text and "42 is lower" in text) for text in driver.warnings] == [True] * warned
+    engine = Engine(Play(internal=live))
+    engine.run(release_job(artifact(42)))
+    assert [("44" in text and "42 is lower" in text) for text in engine.warnings] == [True] * warned
 
 
 # --- what goes along ------------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def test_a_version_that_goes_backwards_is_warned_about(live: list[dict[str, Any]
 def test_retained_versions_stay_beside_the_new_ones() -> None:
     """The older APK for old devices is part of the new release."""
     play = Play(production=[release(3, 4)])
-    Engine(play).run(asked(artifact(5), tracks=("production",), retained=("3",)))
+    Engine(play).run(release_job(artifact(5), tracks=("production",), retained=("3",)))
     assert play.live.tracks["production"] == [release(5, 3)]
 
 
@@ -350,7 +350,7 @@ def test_a_track_has_its_own_notes_or_the_common_ones() -> None:
     """Testers read other news than everybody."""
     play = Play()
     notes = {None: (("en-US", "Everybody."),), "beta": (("en-US", "Testers."),)}
-    Engine(play).run(asked(artifact(2), tracks=("internal", "beta"), notes=notes))
+    Engine(play).run(release_job(artifact(2), tracks=("internal", "beta"), notes=notes))
     texts = {track: live[0]["releaseNotes"][0]["text"] for track, live in play.live.tracks.items()}
     assert texts == {"internal": "Everybody.", "beta": "Testers."}
 
@@ -359,23 +359,23 @@ def test_notes_are_copied_from_the_last_release_when_asked() -> None:
     """`whats-new-directory: last-release`: the new release says what the one before said."""
     notes = [{"language": "en-US", "text": "Bugs fixed."}]
     play = Play(internal=[release(1, releaseNotes=notes)])
-    Engine(play).run(asked(artifact(2), copy_notes=True))
+    Engine(play).run(release_job(artifact(2), copy_notes=True))
     assert play.live.tracks["internal"] == [release(2, releaseNotes=notes)]
 
 
 @pytest.mark.parametrize("live", [[], [release(1)]])
 def test_notes_that_are_not_there_can_t_be_copied(live: list[dict[str, Any]]) -> None:
     """`last-release` on an empty track, or after a release without notes, is a warning."""
-    driver = Engine(Play(internal=live))
-    driver.run(asked(artifact(2), copy_notes=True))
-    assert driver.warnings == ["Track internal: there are no release notes of a last release to take over."]
+    engine = Engine(Play(internal=live))
+    engine.run(release_job(artifact(2), copy_notes=True))
+    assert engine.warnings == ["Track internal: there are no release notes to copy from the last release."]
 
 
 def test_a_new_release_is_named_after_the_tag() -> None:
     """A release without a name of its own gets the tag's; a change leaves the name alone."""
     play = Play(production=[ROLLOUT])
-    Engine(play).run(asked(artifact(6), default_name="v6"))
-    Engine(play).run(asked(tracks=("production",), wish=ReleaseOptions("completed"), default_name="v6"))
+    Engine(play).run(release_job(artifact(6), default_name="v6"))
+    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("completed"), default_name="v6"))
     assert play.live.tracks["internal"][0]["name"] == "v6"
     assert "name" not in play.live.tracks["production"][0]
 
@@ -384,7 +384,7 @@ def test_several_tracks_of_one_edit_are_committed_together() -> None:
     """Custom and form-factor tracks like any other; one refusal and none of them is live."""
     play = Play(production=[ROLLOUT])
     with pytest.raises(ServiceError):
-        Engine(play).run(asked(artifact(6), tracks=("wear:beta", "my testers", "production")))
+        Engine(play).run(release_job(artifact(6), tracks=("wear:beta", "my testers", "production")))
     assert play.live.tracks.keys() == {"production"}
-    Engine(play).run(asked(artifact(6), tracks=("wear:beta", "my testers", "production"), replace_rollout=True))
+    Engine(play).run(release_job(artifact(6), tracks=("wear:beta", "my testers", "production"), replace_rollout=True))
     assert play.live.tracks == {name: [release(6)] for name in ("production", "wear:beta", "my testers")}

@@ -6,7 +6,6 @@ effect, so that a lost answer and a refusal are told apart.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import re
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Upload
 
 PACKAGE = "com.example.app"
+_PATH = re.compile(r"/androidpublisher/v3/applications/com\.example\.app/edits(?:/([^/:]+))?(.*)")
 STANDARD = ("production", "beta", "alpha", "internal")
 BY_HAND = (
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
@@ -45,7 +45,7 @@ def sha256(file: Artifact) -> str:
 
 
 def refused(status: int, message: str, reason: str = "") -> Refused:
-    """A refusal as the driver words it."""
+    """A refusal as the engine words it."""
     return Refused(f"The service refused it ({status}): {message}", status=status, reason=reason, message=message)
 
 
@@ -63,7 +63,30 @@ class State:
     tracks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
     images: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
-    extras: dict[tuple[int, str], Any] = field(default_factory=dict)
+    companions: dict[tuple[int, str], Any] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        """One that changes by itself; releases, listings and images are never changed in place."""
+        tracks = {track: list(found) for track, found in self.tracks.items()}
+        images = {place: list(found) for place, found in self.images.items()}
+        return State(dict(self.bundles), dict(self.apks), tracks, dict(self.listings), images, dict(self.companions))
+
+    @property
+    def content(self) -> str:
+        """All of it in one line, so that two can be compared; an image counts by its digest, not by its id."""
+        images = {place: [one["sha256"] for one in found] for place, found in self.images.items() if found}
+        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.companions)
+        return " ".join(repr(sorted(part.items())) for part in parts)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit that took effect: what was live before and after, and how it was asked for."""
+
+    edit: str
+    before: State
+    after: State
+    query: dict[str, str]
 
 
 @dataclass
@@ -90,6 +113,8 @@ class Play:
         self.uploads: list[str] = []
         self.edits: dict[str, State] = {}
         self.closed: dict[str, str] = {}
+        self.commits: list[Commit] = []
+        self.forgetful = False  # a committed edit is not told apart from one that never was
         for track, releases in tracks.items():
             self.live.tracks[track] = releases
             for one in releases:
@@ -106,6 +131,20 @@ class Play:
         self.closed |= dict.fromkeys(self.edits, why)
         self.edits.clear()
 
+    def commit_of_others(self, track: str = "others", code: int = 77) -> None:
+        """Another account's release: it is live, and every open edit is invalid."""
+        self.live = self.live.copy()
+        self.live.bundles[code] = "digest of others"
+        self.live.tracks[track] = [release(code)]
+        self.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+
+    def take(self, edit: str) -> None:
+        """Somebody who knows the edit's id commits it as it is."""
+        if edit in self.edits:
+            self.live = self.edits.pop(edit)
+            self.closed[edit] = "This edit has already been committed."
+            self.close_edits()
+
     def count(self, name: str) -> int:
         """How many calls of a name arrived."""
         return self.calls.count(name)
@@ -113,13 +152,8 @@ class Play:
     # --- what it does ---------------------------------------------------------------------------------------------
 
     def answer(self, step: Call | Upload) -> Any:
-        """The answer to a step, or the error that the driver throws."""
-        path = step.path if isinstance(step, Call) else step.endpoint.path
-        found = re.fullmatch(r"/androidpublisher/v3/applications/com\.example\.app/edits(?:/([^/:]+))?(.*)", path)
-        assert found, path
-        edit, rest = found[1], found[2]
-        method = step.method if isinstance(step, Call) else "upload"
-        name = _name(method, edit, rest)
+        """The answer to a step, or the error that the engine throws."""
+        name = call_name(step)
         self.calls.append(name)
         fault = next((one for one in self.faults if one.name == name), None)
         if fault and fault.skip:
@@ -131,24 +165,23 @@ class Play:
                 fault.effect()
             if not fault.after:
                 raise fault.error
-        result = self._do(name, edit or "", rest, step)
+        result = self.do(step)
         if fault:
             raise fault.error
-        return copy.deepcopy(result)
+        return result
 
-    def _do(self, name: str, edit: str, rest: str, step: Call | Upload) -> Any:
-        if name == "insert":
-            self.close_edits()  # a new edit invalidates the account's other ones
-            number = str(len(self.closed) + 1)
-            self.edits[number] = copy.deepcopy(self.live)
-            return {"id": number, "expiryTimeSeconds": "1"}
+    def do(self, step: Call | Upload) -> Any:
+        """What a step does and is answered when nothing goes wrong on the way."""
+        edit, rest = edit_of(step)
+        if not edit:
+            return self._insert()
         if edit not in self.edits:
             why = self.closed.get(edit, "Edit not found.")
             raise refused(400 if "committed" in why else 404, why)
         state = self.edits[edit]
         if isinstance(step, Upload):
             return self._upload(state, rest, step)
-        match name.split():
+        match call_name(step).split():
             case ["GET" | "validate"]:
                 return {"id": edit}
             case ["DELETE"]:
@@ -160,11 +193,17 @@ class Play:
             case ["GET", "apks"]:
                 apks = state.apks.items()
                 return {"apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]}
-            case _:
+            case name:
                 return self._content(state, name, rest, step)
 
-    def _content(self, state: State, name: str, rest: str, step: Call) -> Any:
-        match name.split():
+    def _insert(self) -> Any:
+        self.close_edits()  # a new edit invalidates the account's other ones
+        number = str(len(self.closed) + 1)
+        self.edits[number] = self.live.copy()
+        return {"id": number, "expiryTimeSeconds": "1"}
+
+    def _content(self, state: State, name: list[str], rest: str, step: Call) -> Any:
+        match name:
             case ["GET", "tracks"] if rest == "/tracks":
                 names = dict.fromkeys((*STANDARD, *(self.closed_tracks or ()), *state.tracks))
                 return {"tracks": [self._track(state, "GET", track, None) for track in names]}
@@ -175,7 +214,7 @@ class Play:
             case ["PATCH", "apks"]:
                 _, _, code, _, kind = rest.split("/")
                 assert step.json is not None
-                state.extras[int(code), kind] = step.json["referencesVersion"]
+                state.companions[int(code), kind] = step.json["referencesVersion"]
                 return {}
         raise AssertionError(name)
 
@@ -199,7 +238,7 @@ class Play:
             return answer if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
         if parts[0] == "apks":
             assert int(parts[1]) in state.bundles | state.apks
-            state.extras[int(parts[1]), parts[3]] = sha256(file)
+            state.companions[int(parts[1]), parts[3]] = sha256(file)
             return {}
         language, kind = parts[1:]
         images = state.images.setdefault((language, kind), [])
@@ -213,8 +252,8 @@ class Play:
         if method == "PUT":
             _check_track(state, body["releases"])
             assert body["track"] == track
-            state.tracks[track] = copy.deepcopy(body["releases"])
-        return {"track": track, "releases": state.tracks.get(track, [])}
+            state.tracks[track] = [dict(one) for one in body["releases"]]
+        return {"track": track, "releases": list(state.tracks.get(track, []))}
 
     def _listing(self, state: State, method: str, rest: str, body: Any) -> Any:
         parts = rest.strip("/").split("/")
@@ -227,7 +266,7 @@ class Play:
         if method == "DELETE":
             state.images[place] = [image for image in state.images[place] if image["id"] != parts[3]]
             return {}
-        return {"images": state.images.get(place, [])}
+        return {"images": list(state.images.get(place, []))}
 
     def _commit(self, edit: str, query: dict[str, str]) -> Any:
         by_hand = query.get("changesNotSentForReview") == "true"
@@ -237,17 +276,29 @@ class Play:
             raise refused(400, AUTOMATIC, "badRequest")
         if self.in_review and query["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW":
             raise refused(400, "Changes are already in review.", "CHANGES_ALREADY_IN_REVIEW")
-        self.live = self.edits.pop(edit)
-        self.closed[edit] = "This edit has already been committed."
+        before, self.live = self.live, self.edits.pop(edit)
+        self.commits.append(Commit(edit, before.copy(), self.live.copy(), query))
+        self.closed[edit] = "Edit not found." if self.forgetful else "This edit has already been committed."
         self.close_edits()
         return {"id": edit}
 
 
-def _name(method: str, edit: str | None, rest: str) -> str:
-    if edit is None:
+def edit_of(step: Call | Upload) -> tuple[str, str]:
+    """The id of the edit that a step is about, empty for a new one, and the rest of its path."""
+    path = step.path if isinstance(step, Call) else step.endpoint.path
+    found = _PATH.fullmatch(path)
+    assert found, path
+    return found[1] or "", found[2]
+
+
+def call_name(step: Call | Upload) -> str:
+    """What a step is called here: insert, upload bundles, PUT tracks, commit, …; GET and DELETE are about the edit."""
+    edit, rest = edit_of(step)
+    if not edit:
         return "insert"
     if rest.startswith(":"):
         return rest[1:]
+    method = step.method if isinstance(step, Call) else "upload"
     parts = rest.strip("/").split("/")
     kind = parts[2] if len(parts) > 3 and parts[2].endswith("Files") and method == "upload" else parts[0]
     return f"{method} {kind}".strip()

@@ -46,12 +46,25 @@ class Engine:
         self.kill_after_effect = False
         self.max_retries = 5
         self.waits = 0
+        self._forgotten: set[str] = set()
 
-    def run(self, asked: ReleaseJob) -> Outcome:
+    def run(self, job: ReleaseJob) -> Outcome:
         """Drives the flow to its end. Raises what it raises; `Killed` when the process was to die."""
-        return self.drive(flow(asked))
+        return self.drive(flow(job))
 
     def drive(self, steps: Flow) -> Outcome:
+        """What is forgotten leaves the journal when the run has come to an end of its own, as with the real one."""
+        try:
+            return self._drive(steps)
+        except Exception:
+            self._settle()
+            raise
+
+    def _settle(self) -> None:
+        for name in self._forgotten:
+            self.journal.pop(name, None)
+
+    def _drive(self, steps: Flow) -> Outcome:
         answer: Any = None
         failure: BaseException | None = None
         while True:
@@ -60,6 +73,7 @@ class Engine:
             except StopIteration as end:
                 outcome: Outcome = end.value
                 self.outputs |= outcome.outputs
+                self._settle()
                 return outcome
             self.steps.append(step)
             dying = len(self.steps) == self.kill_at
@@ -96,13 +110,15 @@ class Engine:
             case Digest():
                 return sha256(step.artifact)
             case Recall():
-                return self.journal.get(step.name)
+                return None if step.name in self._forgotten else self.journal.get(step.name)
             case Backoff():
-                return self._wait()
+                return self._back_off(step)
             case _:
                 return self._take_note(step)
 
-    def _wait(self) -> None:
+    def _back_off(self, step: Backoff) -> None:
+        if step.attempt > self.max_retries:
+            raise TemporaryError(f"No progress after {self.max_retries} waits; last: {step.why}.")
         self.waits += 1
 
     def _again(self, step: Call | Upload, refused: Refused, waits: int) -> None:
@@ -112,15 +128,16 @@ class Engine:
             raise refused
         if waits == self.max_retries:
             raise TemporaryError(f"No progress after {waits} waits; last: {refused.what}", cause=cause) from refused
-        self._wait()
+        self.waits += 1
 
     def _take_note(self, step: Step) -> None:
         match step:
             case Reused():
                 self.results.append(step.result)
             case Remember(value=None):
-                self.journal.pop(step.name, None)
+                self._forgotten.add(step.name)
             case Remember(value=str(value)):
+                self._forgotten.discard(step.name)
                 self.journal[step.name] = value
             case Publish():
                 self.outputs |= step.outputs
@@ -131,7 +148,7 @@ class Engine:
         try:
             return self._answer(step)
         except AnswerLost:
-            assert not step.repeatable, f"the driver repeats {step.what} by itself"
+            assert not step.repeatable, f"the engine repeats {step.what} by itself"
             raise
 
     def _answer(self, step: Call | Upload) -> Any:
@@ -162,6 +179,6 @@ class Engine:
             return FileResult(step.artifact.name, step.artifact.size or 0, error=str(error), failure=error)
 
 
-def asked(*artifacts: Artifact, **more: Any) -> ReleaseJob:
+def release_job(*artifacts: Artifact, **more: Any) -> ReleaseJob:
     """A release of the artifacts to the internal track, unless said otherwise."""
     return replace(ReleaseJob(PACKAGE, artifacts, ("internal",)), **more)

@@ -78,7 +78,7 @@ def _built(
 
 def _service_account(info: Mapping[str, Any], scopes: list[str], subject: str | None) -> Any:
     """Not by google-auth's own reader, which takes a sixth of the start to validate the key (see `rsa_signer`)."""
-    from uploader.credentials.service_account_key import rsa_signer
+    from uploader.credentials.service_account_key import rsa_signer  # a login of any other kind reads no key
 
     return _google("oauth2.service_account").Credentials(
         rsa_signer(info["private_key"], info.get("private_key_id")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from uploader.errors import InputError, Problem
+from uploader.files.android.play_limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
 from uploader.problems import Problems
@@ -14,7 +15,6 @@ from uploader.services.base import Endpoint, Prepared, Upload
 
 _APK = "application/vnd.android.package-archive"
 _PATH = "/androidpublisher/v3/applications/internalappsharing/{package}/artifacts/"
-_GIB = 1 << 30
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -51,7 +51,7 @@ def _endpoint(kind: str, package: str) -> Endpoint:
         upload_path="/upload" + path,
         media_types=(media_types.OCTETS,) if kind == "bundle" else (media_types.OCTETS, _APK),
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
-        max_size=10 * _GIB if kind == "bundle" else _GIB,
+        max_size=MAX_BYTES[f"shared {kind}"],
         id_fields=("downloadUrl",),
     )
 

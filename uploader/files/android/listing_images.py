@@ -1,18 +1,17 @@
 """Says whether Play takes an image: its type by its first bytes, its size in bytes and pixels.
 
-Sources: the Play API (15 MiB, image/*) and the Play Console's own hints beside each upload field. What the console only
-advises, or documents without enforcing it at the API (no side more than twice the other), is a warning.
+What the Play Console only advises, or documents without enforcing it at the API (no side more than twice the other), is
+a warning.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from uploader.files.android.localized_folder import LocalizedFolder
-from uploader.files.android.play_limits import FILE_BYTES
+from uploader.files.android.play_limits import IMAGE_RULES, MAX_BYTES
 from uploader.files.artifacts import Artifact
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -22,34 +21,14 @@ _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools appen
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-class ImageRule(NamedTuple):
-    """What one image type accepts, in pixels: exactly `exact`, or each side between `least` and `most`."""
-
-    exact: tuple[int, int] | None = None
-    least: int = 320
-    most: int = 3840
-    advised: int = 0
-    square: bool = False
-
-
-RULES: Mapping[str, ImageRule] = {
-    "icon": ImageRule(exact=(512, 512)),
-    "featureGraphic": ImageRule(exact=(1024, 500)),
-    "tvBanner": ImageRule(exact=(1280, 720)),
-    "phoneScreenshots": ImageRule(),
-    "sevenInchScreenshots": ImageRule(),
-    "tenInchScreenshots": ImageRule(most=7680, advised=1080),
-    "tvScreenshots": ImageRule(),
-    "wearScreenshots": ImageRule(least=384, square=True),
-}
-SINGLE = tuple(name for name, rule in RULES.items() if rule.exact)
-SEVERAL = tuple(name for name, rule in RULES.items() if not rule.exact)
+SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
+SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 
 
 def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> None:
-    """Adds what is wrong with an image of type `kind` (a key of RULES) to the folder's problems."""
-    if (image.size or 0) > FILE_BYTES["image"]:
-        folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {FILE_BYTES['image']:,} (15 MiB).")
+    """Adds what is wrong with an image of type `kind` (a key of IMAGE_RULES) to the folder's problems."""
+    if (image.size or 0) > MAX_BYTES["image"]:
+        folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {MAX_BYTES['image']:,} (15 MiB).")
         return
     try:
         with path.open("rb") as file:
@@ -68,7 +47,7 @@ def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> No
 
 
 def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
-    rule, (short, long) = RULES[kind], sorted(dimensions)
+    rule, (short, long) = IMAGE_RULES[kind], sorted(dimensions)
     size = "{} x {} pixels".format(*dimensions)
     if rule.exact and dimensions != rule.exact:
         folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")

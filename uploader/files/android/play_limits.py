@@ -1,33 +1,68 @@
-"""What Google Play takes at most: the one table of sizes and lengths for everything that goes with a release.
+"""What Google Play takes at most, in one table: sizes of files, lengths of texts, dimensions of images.
 
-Sources: the discovery document of androidpublisher v3 (maxSize), and Play Console Help for texts and screenshots.
+Sources: "discovery" is `maxSize` in the discovery document of androidpublisher v3; "help" is the Play Console Help,
+"console" what the Play Console itself says beside the field. The API's documents name no limit for the last two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from uploader.files.artifacts import Artifact
 from uploader.problems import Problems
 
-GIB = 1 << 30
-# The largest file of each kind, in bytes.
-FILE_BYTES: Mapping[str, int] = {
-    "bundle": 50 * GIB,
-    "apk": 10 * GIB,
-    "mapping": 2_097_152_000,
-    "symbols": 2_097_152_000,
-    "expansion": 2 * GIB,
-    "image": 15 << 20,
+MAX_BYTES: Mapping[str, int] = {
+    "bundle": 53_687_091_200,  # discovery, edits.bundles.upload: 50 GiB
+    "apk": 10_737_418_240,  # discovery, edits.apks.upload: 10 GiB
+    "mapping": 2_097_152_000,  # discovery, edits.deobfuscationfiles.upload
+    "symbols": 2_097_152_000,  # the same
+    "expansion": 2_147_483_648,  # discovery, edits.expansionfiles.upload: 2 GiB
+    "image": 15_728_640,  # discovery, edits.images.upload: 15 MiB
+    "shared bundle": 10_737_418_240,  # discovery, internalappsharingartifacts.uploadbundle: 10 GiB
+    "shared apk": 1_073_741_824,  # discovery, internalappsharingartifacts.uploadapk: 1 GiB
 }
-SCREENSHOTS = 8  # of one type and language
-# The longest texts in characters ("Prepare and roll out a release", "Create and set up your app").
-RELEASE_NOTES = 500
-TITLE, SHORT_DESCRIPTION, FULL_DESCRIPTION = 30, 80, 4000
+"""The largest file of each kind, in bytes."""
+
+MAX_RELEASE_NOTES = 500  # characters a language; help, "Prepare and roll out a release"
+MAX_RELEASE_NAME = 50  # characters; console
+MAX_LISTING_TEXT: Mapping[str, int | None] = {  # characters by the API's field; help, "Create and set up your app"
+    "title": 30,
+    "shortDescription": 80,
+    "fullDescription": 4000,
+    "video": None,  # an address
+}
+MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to showcase your app"
+
+
+class ImageRule(NamedTuple):
+    """What one image type accepts, in pixels: exactly `exact`, or each side between `least` and `most`.
+
+    `advised` pixels and `square` are only asked for.
+    """
+
+    exact: tuple[int, int] | None = None
+    least: int = 320
+    most: int = 3840
+    advised: int = 0
+    square: bool = False
+
+
+IMAGE_RULES: Mapping[str, ImageRule] = {
+    "icon": ImageRule(exact=(512, 512)),
+    "featureGraphic": ImageRule(exact=(1024, 500)),
+    "tvBanner": ImageRule(exact=(1280, 720)),
+    "phoneScreenshots": ImageRule(),
+    "sevenInchScreenshots": ImageRule(),
+    "tenInchScreenshots": ImageRule(most=7680, advised=1080),
+    "tvScreenshots": ImageRule(),
+    "wearScreenshots": ImageRule(least=384, square=True),
+}
+"""By the API's image type (discovery, `AppImageType`); the dimensions are the console's hints beside each field."""
 
 
 def check_size(artifact: Artifact, kind: str, problems: Problems, input_name: str = "files") -> None:
-    """Adds a problem when the file is larger than Play takes for its kind (a key of FILE_BYTES)."""
-    if artifact.size is not None and artifact.size > FILE_BYTES[kind]:
-        what = f"{artifact.name} has {artifact.size:,} bytes; Play takes at most {FILE_BYTES[kind]:,}."
+    """Adds a problem when the file is larger than Play takes for its kind (a key of MAX_BYTES)."""
+    if artifact.size is not None and artifact.size > MAX_BYTES[kind]:
+        what = f"{artifact.name} has {artifact.size:,} bytes; Play takes at most {MAX_BYTES[kind]:,}."
         problems.add(input_name, what)

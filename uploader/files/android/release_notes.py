@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from uploader.files.android.localized_folder import LocalizedFolder
-from uploader.files.android.play_limits import RELEASE_NOTES
+from uploader.files.android.play_limits import MAX_RELEASE_NOTES
 
 _ACCEPTED = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
@@ -99,7 +99,7 @@ def _add(texts: Texts, language: str, path: Path, folder: LocalizedFolder) -> No
     if language in texts:
         folder.wrong(path, f"is a second file for `{language}`; keep one.")
         return
-    text = folder.text(path, RELEASE_NOTES)
+    text = folder.text(path, MAX_RELEASE_NOTES)
     if text:
         texts[language] = text
     else:

@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from uploader.files.android import listing_images, play_limits
+from uploader.files.android import listing_images
 from uploader.files.android.localized_folder import LocalizedFolder
+from uploader.files.android.play_limits import MAX_LISTING_TEXT, MAX_SCREENSHOTS
 from uploader.files.artifacts import Artifact, from_path
 
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _ENDINGS = (".png", ".jpg", ".jpeg")
-# File name to the API's field and its limit in characters.
-_TEXTS: Mapping[str, tuple[str, int | None]] = {
-    "title.txt": ("title", play_limits.TITLE),
-    "short_description.txt": ("shortDescription", play_limits.SHORT_DESCRIPTION),
-    "full_description.txt": ("fullDescription", play_limits.FULL_DESCRIPTION),
-    "video.txt": ("video", None),
+# File name to the API's field.
+_TEXTS: Mapping[str, str] = {
+    "title.txt": "title",
+    "short_description.txt": "shortDescription",
+    "full_description.txt": "fullDescription",
+    "video.txt": "video",
 }
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
 _KNOWN = ", ".join(
@@ -60,8 +61,8 @@ def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in folder.entries(language):
         if entry.name in _TEXTS:
-            name, limit = _TEXTS[entry.name]
-            text = folder.text(entry, limit)
+            name = _TEXTS[entry.name]
+            text = folder.text(entry, MAX_LISTING_TEXT[name])
             if name == "video" and text and not text.startswith(("https://", "http://")):
                 folder.wrong(entry, "is not a web address.", "the address of a YouTube video")
             elif text:
@@ -91,8 +92,8 @@ def _screenshots(folder: LocalizedFolder, where: Path) -> tuple[Artifact, ...]:
     for entry in folder.entries(where):
         if entry not in files:
             folder.warn(entry, "is not used: it is not a .png, .jpg or .jpeg file.")
-    if len(files) > play_limits.SCREENSHOTS:
-        folder.wrong(where, f"has {len(files)} images; Play takes at most {play_limits.SCREENSHOTS}.")
+    if len(files) > MAX_SCREENSHOTS:
+        folder.wrong(where, f"has {len(files)} images; Play takes at most {MAX_SCREENSHOTS}.")
         return ()
     return tuple(image for file in files for image in _checked(folder, file, where.name))
 

@@ -9,62 +9,64 @@ from uploader.errors import AnswerLost, IntegrityError, Refused, ServiceError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Digest, Endpoint, Note, Reused, Steps, Upload
-from uploader.services.play.edit import Work, remember
-from uploader.services.play.edit_api import APK, OCTETS, entries
+from uploader.services.play.edit_api import APK, OCTETS, ExpansionKind, entries
 from uploader.services.play.known_errors import VERSION_TAKEN, conflict, find
+from uploader.services.play.release_edit import ReleaseEdit
 
 # Version code to what Play says of the artifact, its SHA-256 among it.
-Shelf = Mapping[int, Mapping[str, Any]]
+ListedArtifacts = Mapping[int, Mapping[str, Any]]
 
 
-def shelf(work: Work) -> Steps[Shelf]:
+def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
     """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
-    bundles = yield work.edit.bundles()
-    apks = yield work.edit.apks()
+    bundles = yield edit.api.bundles()
+    apks = yield edit.api.apks()
     found = [*entries(bundles, "bundles"), *entries(apks, "apks")]
     return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
 
 
-def upload_all(work: Work) -> Steps[None]:
+def upload_all(edit: ReleaseEdit) -> Steps[None]:
     """Each artifact, and right after it the files that belong to it; one at a time, as Play's edits want it."""
-    known = (yield from shelf(work)) if work.asked.artifacts else {}
-    for artifact in work.asked.artifacts:
-        yield from _artifact(work, artifact, known)
-        yield from _extras(work, artifact)
+    known = (yield from listed_artifacts(edit)) if edit.job.artifacts else {}
+    for artifact in edit.job.artifacts:
+        yield from _artifact(edit, artifact, known)
+        yield from _companions(edit, artifact)
 
 
-def all_known(work: Work) -> Steps[bool]:
+def all_listed(edit: ReleaseEdit) -> Steps[bool]:
     """Whether Play lists every artifact of the run with the same bytes."""
-    known = (yield from shelf(work)) if work.asked.artifacts else {}
-    for artifact in work.asked.artifacts:
+    known = (yield from listed_artifacts(edit)) if edit.job.artifacts else {}
+    for artifact in edit.job.artifacts:
         entry = known.get(_code(artifact))
         if entry is None or (yield Digest(artifact)) != _sha256(entry):
             return False
     return True
 
 
-def _artifact(work: Work, artifact: Artifact, known: Shelf) -> Steps[None]:
+def _artifact(edit: ReleaseEdit, artifact: Artifact, known: ListedArtifacts) -> Steps[None]:
     if _code(artifact) in known:
-        yield from _reuse(work, artifact, known[_code(artifact)])
+        yield from _reuse(edit, artifact, known[_code(artifact)])
         return
     bundle = artifact.manifest is not None and artifact.manifest.kind == "bundle"
-    endpoint = work.edit.upload_bundle() if bundle else work.edit.upload_apk()
+    endpoint = edit.api.upload_bundle() if bundle else edit.api.upload_apk()
+    purpose = f"artifact:{_code(artifact)}"
+    yield from edit.changing(purpose)
     try:
         result = yield Upload(endpoint, artifact, OCTETS if bundle else APK, retry_on=conflict)
     except (Refused, AnswerLost) as error:
         if isinstance(error, Refused) and find(error) is not VERSION_TAKEN:
             raise
         # It may be there by now: an upload of ours whose answer was lost, or another job's in a shared edit.
-        entry = (yield from shelf(work)).get(_code(artifact))
+        entry = (yield from listed_artifacts(edit)).get(_code(artifact))
         if entry is None:
             raise
-        yield from _reuse(work, artifact, entry)
+        yield from _reuse(edit, artifact, entry)
         return
     _check_version(artifact, result)
-    yield from _accepted(work, _purpose(artifact), result)
+    yield from edit.changed(purpose, result.sha256)
 
 
-def _reuse(work: Work, artifact: Artifact, entry: Mapping[str, Any]) -> Steps[None]:
+def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Steps[None]:
     code = _code(artifact)
     ours = yield Digest(artifact)
     if ours != _sha256(entry):
@@ -74,7 +76,7 @@ def _reuse(work: Work, artifact: Artifact, entry: Mapping[str, Any]) -> Steps[No
             cause="The app was built again without a new version code.",
             cure="Raise the version code, or upload the very file that Google Play has.",
         )
-    if not work.asked.reuse and work.sent.get(_purpose(artifact)) != ours:
+    if not edit.job.reuse and edit.changes.get(f"artifact:{code}") != ours:
         raise ServiceError(
             f"Version code {code} ({artifact.name}) is on Google Play already.",
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
@@ -82,40 +84,41 @@ def _reuse(work: Work, artifact: Artifact, entry: Mapping[str, Any]) -> Steps[No
         )
     yield Note(f"{artifact.name}: version code {code} is on Google Play already with the same bytes; not sent again.")
     yield Reused(_record(artifact, ours, str(code), entry))
-    work.sent[_purpose(artifact)] = ours
 
 
-def _extras(work: Work, artifact: Artifact) -> Steps[None]:
-    extras, code, edit = work.asked.extras, _code(artifact), work.edit
-    if extras.mapping:
-        yield from _extra(work, f"mapping:{code}", edit.upload_symbols(code, "proguard"), extras.mapping)
-    if extras.symbols:
-        yield from _extra(work, f"symbols:{code}", edit.upload_symbols(code, "nativeCode"), extras.symbols)
+def _companions(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
+    companions, code, api = edit.job.companions, _code(artifact), edit.api
+    if companions.mapping:
+        yield from _companion(edit, f"mapping:{code}", api.upload_symbols(code, "proguard"), companions.mapping)
+    if companions.symbols:
+        yield from _companion(edit, f"symbols:{code}", api.upload_symbols(code, "nativeCode"), companions.symbols)
     if artifact.manifest is None or artifact.manifest.kind == "bundle":
         return
-    for kind, what in extras.expansions:
-        if isinstance(what, int):
-            yield edit.refer_expansion(code, kind, what)
-            work.changed = True
+    for kind, expansion in companions.expansions:
+        if isinstance(expansion, int):
+            yield from _reference(edit, kind, code, expansion)
         else:
-            yield from _extra(work, f"{kind}:{code}", edit.upload_expansion(code, kind), what)
+            yield from _companion(edit, f"{kind}:{code}", api.upload_expansion(code, kind), expansion)
 
 
-def _extra(work: Work, purpose: str, endpoint: Endpoint, artifact: Artifact) -> Steps[None]:
+def _companion(edit: ReleaseEdit, purpose: str, endpoint: Endpoint, artifact: Artifact) -> Steps[None]:
     """Play does not list these files, so what was sent into this edit is remembered by digest."""
-    if purpose in work.sent:
+    if edit.changes.get(purpose):
         ours = yield Digest(artifact)
-        if work.sent[purpose] == ours:
+        if edit.changes[purpose] == ours:
             yield Reused(_record(artifact, ours, "", {}))
             return
+    yield from edit.changing(purpose)
     result = yield Upload(endpoint, artifact, OCTETS, retry_on=conflict)
-    yield from _accepted(work, purpose, result)
+    yield from edit.changed(purpose, result.sha256)
 
 
-def _accepted(work: Work, purpose: str, result: FileResult) -> Steps[None]:
-    work.changed = True
-    work.sent[purpose] = result.sha256
-    yield from remember(work)
+def _reference(edit: ReleaseEdit, kind: ExpansionKind, code: int, other: int) -> Steps[None]:
+    purpose, reference = f"{kind}:{code}", f"references:{other}"
+    if edit.changes.get(purpose) != reference:
+        yield from edit.changing(purpose)
+        yield edit.api.refer_expansion(code, kind, other)
+        yield from edit.changed(purpose, reference)
 
 
 def _check_version(artifact: Artifact, result: FileResult) -> None:
@@ -139,10 +142,6 @@ def _code(artifact: Artifact) -> int:
 def _number(value: object) -> int:
     """A version code, which the documents call an integer and JSON may carry as text; 0 for anything else."""
     return int(value) if isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 20 else 0
-
-
-def _purpose(artifact: Artifact) -> str:
-    return f"artifact:{_code(artifact)}"
 
 
 def _sha256(entry: Mapping[str, Any]) -> str:

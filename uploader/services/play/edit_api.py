@@ -6,10 +6,10 @@ The discovery document androidpublisher.v3 is the reference for every path, para
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from uploader.errors import ProtocolError
+from uploader.files.android.play_limits import MAX_BYTES
 from uploader.services.base import Call, Endpoint, Json
 from uploader.services.play.known_errors import conflict
 from uploader.services.uri_template import expand
@@ -19,25 +19,8 @@ SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 OCTETS = "application/octet-stream"
 APK = "application/vnd.android.package-archive"
 
-BUNDLE_LIMIT = 53_687_091_200  # bytes, as are all limits here
-APK_LIMIT = 10_737_418_240
-EXPANSION_LIMIT = 2_147_483_648
-DEOBFUSCATION_LIMIT = 2_097_152_000
-IMAGE_LIMIT = 15_728_640
-
 ExpansionKind = Literal["main", "patch"]
 SymbolKind = Literal["proguard", "nativeCode"]
-IMAGE_TYPES = (
-    "phoneScreenshots",
-    "sevenInchScreenshots",
-    "tenInchScreenshots",
-    "tvScreenshots",
-    "wearScreenshots",
-    "icon",
-    "featureGraphic",
-    "tvBanner",
-)
-
 _EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
 
 
@@ -53,8 +36,7 @@ def insert(package: str) -> Call:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """One edit of one app; each method is a request that has not been sent."""
 
     package: str
@@ -123,25 +105,25 @@ class Edit:
 
     def upload_bundle(self) -> Endpoint:
         """Where a bundle goes."""
-        return self._endpoint("bundles", "/bundles", (OCTETS,), BUNDLE_LIMIT)
+        return self._endpoint("bundles", "/bundles", (OCTETS,), MAX_BYTES["bundle"])
 
     def upload_apk(self) -> Endpoint:
         """Where an APK goes."""
-        return self._endpoint("apks", "/apks", (APK, OCTETS), APK_LIMIT)
+        return self._endpoint("apks", "/apks", (APK, OCTETS), MAX_BYTES["apk"])
 
     def upload_symbols(self, code: int, kind: SymbolKind) -> Endpoint:
         """Where a mapping or native symbols of a version go; a second upload replaces the first."""
         path = f"/apks/{code}/deobfuscationFiles/{kind}"
-        return self._endpoint("deobfuscationfiles", path, (OCTETS,), DEOBFUSCATION_LIMIT, repeatable=True)
+        return self._endpoint("deobfuscationfiles", path, (OCTETS,), MAX_BYTES["symbols"], repeatable=True)
 
     def upload_expansion(self, code: int, kind: ExpansionKind) -> Endpoint:
         """Where an expansion file of an APK goes; a second upload replaces the first."""
         path = f"/apks/{code}/expansionFiles/{kind}"
-        return self._endpoint("expansionfiles", path, (OCTETS,), EXPANSION_LIMIT, repeatable=True)
+        return self._endpoint("expansionfiles", path, (OCTETS,), MAX_BYTES["expansion"], repeatable=True)
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
-        endpoint = self._endpoint("images", self._images(language, kind), ("image/*",), IMAGE_LIMIT)
+        endpoint = self._endpoint("images", self._images(language, kind), ("image/*",), MAX_BYTES["image"])
         return endpoint._replace(id_fields=("image.id",))
 
     @property

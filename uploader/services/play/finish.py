@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from uploader.errors import Refused
 from uploader.services.base import Flow, Note, Outcome, Publish, Section, Steps
-from uploader.services.play.edit import Work, commit, discard, forget
+from uploader.services.play.commit import commit
+from uploader.services.play.edit import discard
+from uploader.services.play.edit_machine import Event, Stage
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import REVIEW_BY_HAND, find
-from uploader.services.play.track_update import STANDARD, TrackUpdate, listed, now
+from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.track_update import STANDARD, TrackUpdate, all_tracks, current_releases
 from uploader.services.play.tracks import Release, Releases, describe_all, share
 
 CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its own and has no address by package name
@@ -23,88 +26,94 @@ REHEARSED = "nothing was published: this was a rehearsal"
 ALREADY = "Google Play had all of it already; nothing was committed"
 
 
-def end(work: Work, codes: tuple[str, ...], placed: Sequence[TrackUpdate]) -> Flow:
+def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate]) -> Flow:
     """The last steps of a run in which everything is in place."""
-    what, changes = f"{work.asked.package} {'+'.join(codes)}".strip(), _changes(work.asked, placed)
-    if work.asked.dry_run:
-        yield from _rehearsed(work)
+    what, changes = f"{edit.job.package} {'+'.join(codes)}".strip(), _changes(edit.job, updates)
+    if edit.job.dry_run:
+        yield from _rehearsed(edit)
         headline = f"{what} passed Google Play's validation; nothing was published."
-        return _outcome(work, headline, REHEARSED, changes, committed=False)
-    if not work.asked.commit:
-        yield from forget(work)
-        return _outcome(work, f"{what} is in edit {work.edit.id}, which is left open.", OPEN, changes, committed=False)
-    if work.fresh and not work.changed:
-        yield Note(f"Nothing had to be changed, so edit {work.edit.id} is not needed and `edit-id` stays empty.")
-        yield from discard(work)
-        return _outcome(work, f"{what} is on Google Play already.", ALREADY, changes, committed=True)
-    if not (work.own or placed):
-        changes = yield from _others(work)
-    by_hand = yield from commit(work)
-    yield from forget(work)
+        return _outcome(edit, headline, REHEARSED, changes, committed=False)
+    if not edit.job.commit:
+        edit.apply(Event.LEAVE_OPEN)
+        yield from edit.forget()
+        return _outcome(edit, f"{what} is in edit {edit.id}, which is left open.", OPEN, changes, committed=False)
+    if edit.state.stage is Stage.CLEAN:
+        yield Note(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
+        yield from _not_needed(edit)
+        return _outcome(edit, f"{what} is on Google Play already.", ALREADY, changes, committed=True)
+    if not (edit.state.own or updates):
+        changes = yield from _others(edit)
+    by_hand = yield from commit(edit)
+    yield from edit.forget()
     yield Publish({"committed": "true"})
     if by_hand:
-        yield Note(f"{work.asked.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
-    review = BY_HAND if by_hand else DRAFT if work.asked.wish.status == "draft" else SENT
-    return _outcome(work, _told(work, what, placed), review, changes, committed=True)
+        yield Note(f"{edit.job.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
+    review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT
+    return _outcome(edit, _headline(edit, what, updates), review, changes, committed=True)
 
 
-def _changes(asked: ReleaseJob, placed: Sequence[TrackUpdate]) -> Section:
-    rows = ((one.track, describe_all(one.before), describe_all(one.after)) for one in placed)
-    return Section("Tracks", ("Track", "Before", asked.tense.capitalize()), tuple(rows))
+def _changes(job: ReleaseJob, updates: Sequence[TrackUpdate]) -> Section:
+    rows = ((one.track, describe_all(one.before), describe_all(one.after)) for one in updates)
+    return Section("Tracks", ("Track", "Before", job.tense.capitalize()), tuple(rows))
 
 
-def _others(work: Work) -> Steps[Section]:
+def _others(edit: ReleaseEdit) -> Steps[Section]:
     """What the tracks of a shared edit hold, told before it is committed: no input of this run says it."""
-    found: Mapping[str, Releases] | None = yield from listed(work)
+    found: Mapping[str, Releases] | None = yield from all_tracks(edit)
     if found is None:
         found = {}
         for track in STANDARD:
-            found[track] = yield from now(work, track)
+            found[track] = yield from current_releases(edit, track)
     rows = tuple((track, describe_all(live)) for track, live in found.items() if live)
     for track, live in rows:
-        yield Note(f"Track {track} in edit {work.edit.id}: {live}.")
+        yield Note(f"Track {track} in edit {edit.id}: {live}.")
     return Section("Tracks", ("Track", "In the edit"), rows)
 
 
-def _told(work: Work, what: str, placed: Sequence[TrackUpdate]) -> str:
+def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackUpdate]) -> str:
     """What happened, in one sentence: tracks that met the same are named together."""
-    if not placed:
-        return f"{'The store listing' if work.own else f'Edit {work.edit.id}'} of {what} is committed."
+    if not updates:
+        return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
     fates: dict[str, list[str]] = {}
-    for one in placed:
-        fates.setdefault(_fate(work.asked, one.release), []).append(one.track)
+    for one in updates:
+        fates.setdefault(_fate(edit.job, one.release), []).append(one.track)
     told = " and ".join(f"{fate} {', '.join(names)}" for fate, names in fates.items())
     return f"{what} {told}."
 
 
-def _fate(asked: ReleaseJob, release: Release) -> str:
+def _fate(job: ReleaseJob, release: Release) -> str:
     """What became of a release, up to the name of its track."""
-    status, new = str(release.get("status")), asked.codes or asked.retained
-    if asked.promote_from:
+    status, new = str(release.get("status")), job.codes or job.retained
+    if job.promote_from:
         how = {"inProgress": f", at {share(release)},", "draft": ", as a draft,"}.get(status, "")
-        return f"is promoted from {asked.promote_from}{how} to"
-    if not (new or asked.wish.status):
+        return f"is promoted from {job.promote_from}{how} to"
+    if not (new or job.options.status):
         return "is updated on"
     fates = {"inProgress": f"is now at {share(release)} on", "halted": "is halted on", "draft": "is a draft on"}
     return fates.get(status, "is committed on" if new else "is rolled out to everybody on")
 
 
-def _rehearsed(work: Work) -> Steps[None]:
+def _rehearsed(edit: ReleaseEdit) -> Steps[None]:
     try:
-        yield work.edit.validate()
+        yield edit.api.validate()
     except Refused as refused:
         # Only a commit can carry the parameter that Google asks for here.
         if find(refused) is not REVIEW_BY_HAND:
             raise
         yield Note(f"Google Play says: {refused.message}")
-    yield from discard(work)
+    yield from _not_needed(edit)
 
 
-def _outcome(work: Work, headline: str, review: str, changes: Section, *, committed: bool) -> Outcome:
-    state = Section("Review", ("Changes", "State"), ((work.asked.package, review),))
+def _not_needed(edit: ReleaseEdit) -> Steps[None]:
+    yield from discard(edit)
+    yield from edit.forget()
+
+
+def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Section, *, committed: bool) -> Outcome:
+    state = Section("Review", ("Changes", "State"), ((edit.job.package, review),))
     return Outcome(
         headline,
         outputs={"committed": "true" if committed else "false"},
-        links=(("Play Console", CONSOLE), ("Store page", STORE + work.asked.package)),
+        links=(("Play Console", CONSOLE), ("Store page", STORE + edit.job.package)),
         sections=(changes, state) if changes.rows else (state,),
     )

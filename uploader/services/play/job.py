@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import ExpansionKind
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 Review = Literal["auto", "true", "false"]
 
 
-@dataclass(frozen=True, slots=True)
-class Extras:
+class CompanionFiles(NamedTuple):
     """What goes with every artifact of the run. An expansion file is a file, or the version whose file is used."""
 
     mapping: Artifact | None = None
@@ -31,18 +30,18 @@ class ReleaseJob:
     under None those of every other track; `copy_notes` takes those of the release that is there instead.
 
     Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
-    that is on the track already. `tries` is how often a conflict or a lost answer is waited for.
+    that is on the track already.
     """
 
     package: str
     artifacts: tuple[Artifact, ...] = ()
     tracks: tuple[str, ...] = ()
-    wish: ReleaseOptions = field(default_factory=ReleaseOptions)
+    options: ReleaseOptions = field(default_factory=ReleaseOptions)
     default_name: str = ""
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
-    extras: Extras = Extras()
+    companions: CompanionFiles = field(default_factory=CompanionFiles)
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
@@ -53,12 +52,21 @@ class ReleaseJob:
     dry_run: bool = False
     not_sent_for_review: Review = "auto"
     cancel_review: bool = False
-    tries: int = 5
 
     @property
     def codes(self) -> tuple[str, ...]:
         """The version codes of the artifacts, in the order of `files`."""
         return tuple(str(artifact.manifest.version_code) for artifact in self.artifacts if artifact.manifest)
+
+    @property
+    def purposes(self) -> frozenset[str]:
+        """What the job may change in an edit, each under the name that the journal has for it."""
+        companions = self.companions
+        kinds = ["artifact", *(kind for kind, _ in companions.expansions)]
+        kinds += [kind for kind, file in (("mapping", companions.mapping), ("symbols", companions.symbols)) if file]
+        places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
+        listing = ["listing"] if self.listing else []
+        return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
 
     @property
     def tense(self) -> str:

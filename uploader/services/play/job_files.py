@@ -14,7 +14,7 @@ from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
 from uploader.services.play.edit_api import ExpansionKind
-from uploader.services.play.job import Extras
+from uploader.services.play.job import CompanionFiles
 from uploader.services.play.tracks import Notes
 
 T = TypeVar("T")
@@ -23,15 +23,15 @@ LAST_RELEASE = "last-release"  # instead of a folder: the notes of the release t
 
 
 @dataclass(frozen=True, slots=True)
-class Attachments:
+class JobFiles:
     """Everything beside the artifacts. `notes` are release notes by track, under None those of every other track."""
 
-    extras: Extras = field(default_factory=Extras)
+    companions: CompanionFiles = field(default_factory=CompanionFiles)
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     listing: store_listing.StoreFiles | None = None
 
 
-def attachments(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> Attachments:
+def read_job_files(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> JobFiles:
     """Reads them all; what is wrong or odd about any of them is added to the problems."""
     return _Reader(inputs, artifacts, problems).read()
 
@@ -47,9 +47,9 @@ class _Reader:
         self._codes = own or [int(code) for code in inputs.version_codes_to_retain]
         self._problems = problems
 
-    def read(self) -> Attachments:
-        extras = Extras(self._mapping(), self._symbols(), tuple(self._expansions()))
-        return Attachments(extras, self._notes(), self._listing())
+    def read(self) -> JobFiles:
+        companions = CompanionFiles(self._mapping(), self._symbols(), tuple(self._expansions()))
+        return JobFiles(companions, self._notes(), self._listing())
 
     def _warned(self, read: Callable[[], tuple[T, tuple[str, ...]]]) -> T | None:
         value, warnings = self._problems.collect(read) or (None, ())

@@ -6,13 +6,12 @@ An entry is recognised by words of Google's message or by its reason code. Googl
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uploader.errors import CredentialsError, Refused, ServiceError
 
 
-@dataclass(frozen=True, slots=True)
-class KnownError:
+class KnownError(NamedTuple):
     """One refusal: Google's words as people search for them, how to recognise them, the cause and the cure.
 
     `pattern` is searched in the message, without regard to case; `reasons` are Google's codes for it. `permission`
@@ -232,7 +231,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "Unknown error.",
         r"^unknown error\.?$",
-        "Google gives no reason; it is mostly a missing role of the account, or a state of the app that the API can't "
+        "Google gives no reason; it is usually a missing role of the account, or a state of the app that the API can't "
         "describe.",
         "Try the same release by hand in the Play Console, which names the reason; check the account's rights there.",
     ),
@@ -250,17 +249,17 @@ _COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.I
 
 def find(error: Refused) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
-    by_words = (trouble for trouble in KNOWN_ERRORS if trouble.fits(error))
-    by_reason = (trouble for trouble in KNOWN_ERRORS if error.reason and error.reason in trouble.reasons)
+    by_words = (known for known in KNOWN_ERRORS if known.fits(error))
+    by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
 def explained(error: Refused) -> ServiceError | CredentialsError:
     """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
-    trouble = find(error)
+    known = find(error)
     what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    cause, cure = error.cause or trouble.cause, error.cure or trouble.cure
-    if trouble.permission:
+    cause, cure = error.cause or known.cause, error.cure or known.cure
+    if known.permission:
         return CredentialsError(what, cause=cause, cure=cure)
     return Refused(
         what,
@@ -286,17 +285,3 @@ def conflict(error: Refused) -> str:
 def already_committed(error: Refused) -> bool:
     """Whether Google says that this very edit has been committed."""
     return error.reason == "editAlreadyCommitted" or bool(_COMMITTED.search(error.message))
-
-
-def markdown() -> str:
-    """The table of docs/TROUBLESHOOTING.md."""
-    rows = [f"| {_cell(one.words)} | {_cell(one.cause)} | {_cell(one.cure)} | {_exit(one)} |" for one in KNOWN_ERRORS]
-    return "\n".join(["| Google's words | likely cause | what to do | exit |", "|---|---|---|---|", *rows]) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def _exit(trouble: KnownError) -> int:
-    return CredentialsError.exit_code if trouble.permission else Refused.exit_code

@@ -7,75 +7,75 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from uploader.errors import Refused
+from uploader.files.android.play_limits import IMAGE_RULES
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Steps, Upload
 from uploader.services.media_types import choose
-from uploader.services.play import edit_api
-from uploader.services.play.edit import Work
 from uploader.services.play.edit_api import entries
 from uploader.services.play.known_errors import conflict
+from uploader.services.play.release_edit import ReleaseEdit
 
 Place: TypeAlias = tuple[str, str]  # language, image type
 Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
 
 
-def synchronise(work: Work, listing: StoreFiles) -> Steps[None]:
+def synchronise(edit: ReleaseEdit, listing: StoreFiles) -> Steps[None]:
     """Texts first, since an image needs the listing of its language; then the images."""
-    listed = yield from _listed(work)
-    yield from _texts(work, listing, listed)
-    places = _places(listing, listed) if work.asked.prune_images else list(listing.images)
+    listed = yield from _listed(edit)
+    yield from _texts(edit, listing, listed)
+    places = _places(listing, listed) if edit.job.prune_images else list(listing.images)
     missing: dict[Place, list[Upload]] = {}
     for place in places:
-        missing[place] = yield from _place(work, place, listing.images.get(place, ()))
+        missing[place] = yield from _place(edit, place, listing.images.get(place, ()))
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*missing.values()):
-        yield from _send(work, [upload for upload in wave if upload])
+        yield from _send(edit, [upload for upload in wave if upload])
 
 
-def _listed(work: Work) -> Steps[dict[str, Mapping[str, Any]]]:
-    answer = yield work.edit.listings()
+def _listed(edit: ReleaseEdit) -> Steps[dict[str, Mapping[str, Any]]]:
+    answer = yield edit.api.listings()
     return {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
 
 
-def _texts(work: Work, listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
+def _texts(edit: ReleaseEdit, listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
     for language, texts in listing.texts.items():
         before = listed.get(language, {})
         different = [name for name, text in texts.items() if before.get(name, "") != text]
         if different:
             whole = {**before, "language": language, **texts}
-            yield work.edit.update_listing(language, whole)
+            yield from edit.changing("listing")
+            yield edit.api.update_listing(language, whole)
             yield Note(f"Listing {language}: {', '.join(different)} changed.")
-            work.changed = True
 
 
 def _places(listing: StoreFiles, listed: Iterable[str]) -> list[Place]:
     """Every place that may have something to prune: all image types of all languages, the directory's own first."""
     languages = dict.fromkeys([*(language for language, _ in listing.images), *listing.texts, *listed])
-    everywhere = ((language, kind) for language in languages for kind in edit_api.IMAGE_TYPES)
+    everywhere = ((language, kind) for language in languages for kind in IMAGE_RULES)
     return list(dict.fromkeys([*listing.images, *everywhere]))
 
 
-def _place(work: Work, place: Place, images: tuple[Artifact, ...]) -> Steps[list[Upload]]:
+def _place(edit: ReleaseEdit, place: Place, images: tuple[Artifact, ...]) -> Steps[list[Upload]]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
-    there = entries((yield work.edit.images(*place)), "images")
+    there = entries((yield edit.api.images(*place)), "images")
     digests = []
     for image in images:
         digests.append((yield Digest(image)))  # noqa: PERF401  # a comprehension can't yield
-    spots = yield from _ordered(work, place, _spots(there, digests))
+    spots = yield from _ordered(edit, place, _spots(there, digests))
     missing = []
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is None:
-            endpoint = work.edit.upload_image(*place)
+            endpoint = edit.api.upload_image(*place)
             missing.append(
                 Upload(endpoint, image, choose(image, endpoint.media_types) or "image/png", retry_on=conflict)
             )
         else:
             known, size = there[spot], image.size or 0
             yield Reused(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
-    if work.asked.prune_images:
-        yield from _prune(work, place, [str(one.get("id", "")) for spot, one in enumerate(there) if spot not in spots])
+    if edit.job.prune_images:
+        yield from _prune(edit, place, [str(one.get("id", "")) for spot, one in enumerate(there) if spot not in spots])
     return missing
 
 
@@ -87,16 +87,16 @@ def _spots(there: Sequence[Mapping[str, Any]], digests: Iterable[str]) -> Spots:
     return [free[digest].pop(0) if free.get(digest) else None for digest in digests]
 
 
-def _ordered(work: Work, place: Place, spots: Spots) -> Steps[Spots]:
+def _ordered(edit: ReleaseEdit, place: Place, spots: Spots) -> Steps[Spots]:
     """Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed."""
     right = _in_order(spots)
     wrong = sum(spot is not None for spot in spots[right:])
-    if wrong and work.asked.prune_images:
+    if wrong and edit.job.prune_images:
         yield Note(f"{' '.join(place)}: {wrong} image{'s' * (wrong > 1)} sent again, for the order.")
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:
-        text = "the order on Google Play will not be that of the directory, since what is sent now comes last"
-        yield Note(f"{' '.join(place)}: {text}; with `images-prune: true` it is put right.", "warning")
+        text = "the order on Google Play will differ from that of the directory, because new images come last"
+        yield Note(f"{' '.join(place)}: {text}; `images-prune: true` restores it.", "warning")
     return spots
 
 
@@ -110,22 +110,22 @@ def _in_order(spots: Spots) -> int:
     return len(spots)
 
 
-def _prune(work: Work, place: Place, ids: list[str]) -> Steps[None]:
+def _prune(edit: ReleaseEdit, place: Place, ids: list[str]) -> Steps[None]:
     for name in filter(None, ids):
+        yield from edit.changing("listing")
         try:
-            yield work.edit.delete_image(*place, name)
+            yield edit.api.delete_image(*place, name)
         except Refused as refused:
             if refused.status != 404:  # a repeated deletion finds nothing any more
                 raise
-        work.changed = True
     if ids:
         yield Note(f"{' '.join(place)}: {len(ids)} image{'s' * (len(ids) > 1)} removed.")
 
 
-def _send(work: Work, uploads: list[Upload]) -> Steps[None]:
+def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:
     """Uploads that may run side by side."""
+    yield from edit.changing("listing")
     results = yield Batch(tuple(uploads))
-    work.changed = True
     for result in results:
         if result.failure is not None:
             raise result.failure

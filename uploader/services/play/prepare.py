@@ -6,18 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-from uploader.files.android.play_limits import check_size
+from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.inputs import Inputs
 from uploader.problems import Problems
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob
-from uploader.services.play.job_files import LAST_RELEASE, Attachments, attachments
+from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
+from uploader.services.play.job_plan import steps_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
-from uploader.text import format_size, plural
-
-NAME_LIMIT = 50  # characters that the Play Console takes for a release's name; the API's documents name no limit
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -25,27 +23,27 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
-    attached = attachments(inputs, artifacts, problems)
+    job_files = read_job_files(inputs, artifacts, problems)
     package = _package(inputs, files, artifacts, problems)
     _check_artifacts(artifacts, problems)
     _check_release(inputs, files, problems)
     _check_shard(inputs, files, problems)
     _check_status(inputs, files, problems)
-    _check_extras(inputs, files, artifacts, problems)
+    _check_companions(inputs, files, artifacts, problems)
     problems.raise_if_any()
-    asked = _asked(inputs, package, artifacts, attached)
+    job = _job(inputs, package, artifacts, job_files)
     return Prepared(
-        lines=tuple(_plan(asked)),
+        lines=tuple(steps_of(job)),
         scopes=(edit_api.SCOPE,),
-        flow=lambda: _flow(asked),
+        flow=lambda: _flow(job),
         warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *problems.warnings),
     )
 
 
-def _flow(asked: ReleaseJob) -> Flow:
+def _flow(job: ReleaseJob) -> Flow:
     from uploader.services.play.release import flow  # a refusal does not wait for the steps of a release
 
-    return flow(asked)
+    return flow(job)
 
 
 def _package(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems) -> str:
@@ -53,13 +51,13 @@ def _package(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artif
     given = inputs.package_name
     if len(packages) > 1:
         named = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        problems.add("files", f"they belong to different apps: {named}.", "the artifacts of one app")
+        problems.add("files", f"the artifacts belong to different apps: {named}.", "the artifacts of one app")
     for package, name in packages.items():
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
             problems.add("package-name", what, "the artifact's own name, or nothing")
     if not given and not files:
-        problems.add("package-name", "it is not given, and there is no artifact to read it from.")
+        problems.add("package-name", "not given, and there is no artifact to read it from.")
     return given or next(iter(packages), "")
 
 
@@ -80,21 +78,20 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Whether it is clear what goes where."""
-    new = _new(inputs, files)
-    releasing = new or _changes(inputs)
+    releasing = _makes_release(inputs, files) or _changes_release(inputs)
     if files and inputs.promote_from:
-        what = "the release of another track was asked for, and new files as well."
+        what = "a promotion takes the release of another track, but new files were given as well."
         problems.add("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
         problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
     if releasing and not inputs.tracks and (inputs.commit or not files):
-        what = "no track is given, and nothing is released unasked."
+        what = "no track is given, and a release never goes to a track that was not named."
         problems.add("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
     if inputs.tracks and not releasing:
-        what = "there are none, and no other input says what should change on the track."
+        what = "none are given, and no other input says what should change on the track."
         problems.add("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
     if inputs.commit and not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
-        problems.add("files", "there are none, and no other input asks for anything.", "artifacts (.aab, .apk)")
+        problems.add("files", "none are given, and no other input asks for anything.", "artifacts (.aab, .apk)")
 
 
 def _check_shard(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -108,19 +105,19 @@ def _check_shard(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems
 
 def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
-    new, status, fraction = _new(inputs, files), inputs.status, inputs.user_fraction
+    new, status, fraction = _makes_release(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
-        problems.add("user-fraction", f"a release that is {status} has none.", "only with `inProgress` or `halted`")
+        problems.add("user-fraction", f"a release with status {status} has none.", "only with `inProgress` or `halted`")
     if new and status == "inProgress" and fraction is None:
-        problems.add("user-fraction", "a release that is inProgress needs one.", "a decimal between 0 and 1")
-    if _brings(inputs, files) and status == "halted" and fraction is None:
-        what = "only a release that is on the track can be halted, nothing new can be released so."
+        problems.add("user-fraction", "a release with status inProgress needs one.", "a decimal between 0 and 1")
+    if _brings_versions(inputs, files) and status == "halted" and fraction is None:
+        what = "only a release that is on the track can be halted; a new one can't be released as halted."
         problems.add("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
     if not new and status == "draft":
         problems.add("status", "a release that is on the track can't become a draft again.", "with `files`")
 
 
-def _check_extras(
+def _check_companions(
     inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems
 ) -> None:
     """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
@@ -137,41 +134,41 @@ def _check_extras(
             )
 
 
-def _new(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+def _makes_release(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether a release comes to the track, rather than a change to the one that is there."""
-    return _brings(inputs, files) or bool(inputs.version_codes_to_retain)
+    return _brings_versions(inputs, files) or bool(inputs.version_codes_to_retain)
 
 
-def _brings(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+def _brings_versions(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether versions come that need not be on the track yet."""
     return bool(files or inputs.promote_from)
 
 
-def _changes(inputs: Inputs) -> bool:
+def _changes_release(inputs: Inputs) -> bool:
     """Whether something is said about a release: enough to change one without new files."""
-    asked = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
-    return any(asked) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
+    given = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
+    return any(given) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
 
 
-def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attached: Attachments) -> ReleaseJob:
+def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], job_files: JobFiles) -> ReleaseJob:
     staged = "inProgress" if inputs.user_fraction is not None else ""
     return ReleaseJob(
         package=package,
         artifacts=artifacts,
         tracks=inputs.tracks,
-        wish=ReleaseOptions(
+        options=ReleaseOptions(
             status=inputs.status or staged,
             fraction=inputs.user_fraction,
             name=inputs.release_name,
             priority=inputs.in_app_update_priority,
             countries=inputs.countries,
         ),
-        default_name=inputs.platform.tag[:NAME_LIMIT],
-        notes=attached.notes,
+        default_name=inputs.platform.tag[:MAX_RELEASE_NAME],
+        notes=job_files.notes,
         copy_notes=inputs.whats_new_directory == LAST_RELEASE,
         retained=inputs.version_codes_to_retain,
-        extras=attached.extras,
-        listing=attached.listing,
+        companions=job_files.companions,
+        listing=job_files.listing,
         prune_images=inputs.images_prune,
         promote_from=inputs.promote_from,
         replace_rollout=inputs.replace_rollout,
@@ -181,7 +178,6 @@ def _asked(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], attach
         dry_run=inputs.dry_run,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
-        tries=inputs.max_retries,
     )
 
 
@@ -190,7 +186,7 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
         if artifact.manifest and not artifact.manifest.signed:
             yield f"{artifact.name} is not signed: Google Play takes signed artifacts only."
     if inputs.dry_run and inputs.existing_edit_id:
-        yield "`existing-edit-id` is not worked in: a dry run opens its own edit, and Google may close yours then."
+        yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
     production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
     if inputs.countries and not (production and inputs.user_fraction is not None):
         yield "`countries`: Google Play accepts them only for a staged rollout on production."
@@ -199,47 +195,9 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
 
 
 def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
-    if len(inputs.release_name) > NAME_LIMIT:
-        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {NAME_LIMIT}."
-    elif _new(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > NAME_LIMIT:
-        yield f"The tag is cut to {NAME_LIMIT} characters for the release's name; `release-name` gives it another."
-    if _brings(inputs, artifacts) and inputs.status == "halted":
+    if len(inputs.release_name) > MAX_RELEASE_NAME:
+        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {MAX_RELEASE_NAME}."
+    elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > MAX_RELEASE_NAME:
+        yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
+    if _brings_versions(inputs, artifacts) and inputs.status == "halted":
         yield "`status: halted`: Google Play halts only a release that is on the track already."
-
-
-def _plan(asked: ReleaseJob) -> Iterator[str]:
-    """The steps as people read them."""
-    borrowed = asked.existing_edit and not asked.dry_run
-    yield f"work in edit {asked.existing_edit}" if borrowed else f"open an edit of {asked.package}"
-    for artifact in asked.artifacts:
-        if artifact.manifest:
-            version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
-            what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
-            yield f"upload {what}, unless Google Play has it already"
-    extras = asked.extras
-    for what, file in (("mapping", extras.mapping), ("native symbols", extras.symbols)):
-        if file:
-            yield f"upload {what} {file.name}"
-    for kind, expansion in extras.expansions:
-        source = f"of version {expansion}" if isinstance(expansion, int) else expansion.name
-        yield f"give each APK the {kind} expansion file {source}"
-    if asked.listing:
-        images, languages = sum(map(len, asked.listing.images.values())), len(asked.listing.texts)
-        yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
-    for track in asked.tracks:
-        yield f"put {_what(asked)} on track {track}"
-    yield _last(asked)
-
-
-def _what(asked: ReleaseJob) -> str:
-    wish = asked.wish
-    share = f" for {wish.fraction * 100:g} % of users" if wish.fraction is not None else ""
-    codes = "+".join(dict.fromkeys((*asked.codes, *asked.retained)))
-    source = f"the release of {asked.promote_from}" if asked.promote_from else codes or "the release that is there"
-    return f"{source} as {wish.status or 'completed'}{share}" if codes or asked.promote_from or wish.status else source
-
-
-def _last(asked: ReleaseJob) -> str:
-    if asked.dry_run:
-        return "validate the edit and delete it: nothing is published"
-    return "commit the edit" if asked.commit else "leave the edit open"

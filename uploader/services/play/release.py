@@ -7,76 +7,75 @@ from itertools import count
 from uploader.errors import Refused, ServiceError
 from uploader.services.base import Flow, Note, Publish, Steps
 from uploader.services.play import tracks
-from uploader.services.play.artifact_uploads import all_known, upload_all
-from uploader.services.play.edit import Work, opened, remember, reopened, settle
-from uploader.services.play.finish import end
+from uploader.services.play.artifact_uploads import all_listed, upload_all
+from uploader.services.play.edit import opened, replaced, settle
+from uploader.services.play.edit_machine import CommitKnowledge, Event, Ownership
+from uploader.services.play.finish import finish
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.listing_sync import synchronise
-from uploader.services.play.track_update import TrackUpdate, all_settled, foresee, put_on_track
+from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.track_update import TrackUpdate, all_up_to_date, check_tracks, update_track
 
 REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 
 
-def flow(asked: ReleaseJob) -> Flow:
-    """Does what was asked; every refusal leaves with its cause and its cure."""
+def flow(job: ReleaseJob) -> Flow:
+    """Carries the job out; every refusal leaves with its cause and its cure."""
     try:
-        return (yield from _story(asked))
+        return (yield from _story(job))
     except Refused as refused:
         raise explained(refused) from refused
 
 
-def _story(asked: ReleaseJob) -> Flow:
-    work = yield from opened(asked)
+def _story(job: ReleaseJob) -> Flow:
+    edit = yield from opened(job)
     for replay in count():
         try:
-            return (yield from _release(work))
+            return (yield from _release(edit))
         except Exception as error:
-            if replay == REPLAYS or not _may_begin_again(work, error):
-                yield from settle(work, error)
+            if isinstance(error, Refused) and find(error) is EDIT_GONE and edit.state.open:
+                edit.apply(Event.CLOSED)
+            if replay == REPLAYS or not edit.state.replaceable:
+                yield from settle(edit, error)
                 raise
-            yield Note(f"Edit {work.edit.id} is gone ({error}) Beginning again in a fresh one.", "warning")
-        work = yield from reopened(work)
+            yield Note(f"Edit {edit.id} is gone: {error} Starting over in a fresh one.", "warning")
+        edit = yield from replaced(edit)
     raise AssertionError  # the loop has no other end
 
 
-def _may_begin_again(work: Work, error: Exception) -> bool:
-    """An edit of others can't be made again; but whether its commit happened can be seen in a fresh one."""
-    return isinstance(error, Refused) and find(error) is EDIT_GONE and (work.own or work.doubt)
-
-
-def _release(work: Work) -> Flow:
-    if work.doubt:
-        yield from _resolve_doubt(work)
-    yield from foresee(work)
-    yield from upload_all(work)
-    if work.asked.codes:
-        yield _version_codes(work.asked.codes)
-    if work.asked.listing:
-        work.listing = True
-        yield from remember(work)
-        yield from synchronise(work, work.asked.listing)
-    codes, placed = work.asked.codes, list[TrackUpdate]()
-    for track in work.asked.tracks:
-        placed.append((yield from put_on_track(work, track)))
-        codes = codes or tracks.codes(placed[-1].release)
+def _release(edit: ReleaseEdit) -> Flow:
+    job, codes, updates = edit.job, edit.job.codes, list[TrackUpdate]()
+    if edit.state.commit is CommitKnowledge.UNKNOWN:
+        yield from _resolve_doubt(edit)
+    yield from check_tracks(edit)
+    yield from upload_all(edit)
+    if codes:
+        yield _version_codes(codes)
+    if job.listing and edit.state.ownership is not Ownership.STAND_IN:
+        yield from synchronise(edit, job.listing)
+    for track in job.tracks:
+        updates.append((yield from update_track(edit, track)))
+        codes = codes or tracks.codes(updates[-1].release)
     yield _version_codes(codes)
-    return (yield from end(work, codes, placed))
+    return (yield from finish(edit, codes, updates))
 
 
-def _resolve_doubt(work: Work) -> Steps[None]:
-    """A commit of this very job may have happened. If a fresh edit shows its effect, nothing is left to be done."""
-    visible = work.asked.artifacts or work.asked.tracks  # else there is nothing by which its effect could be known
-    if visible and (yield from all_known(work)) and (yield from all_settled(work)):
+def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
+    """Looks for the effect of a commit in the fresh edit that replaced the committed one."""
+    evident = any(purpose.startswith(("artifact:", "track:")) for purpose in edit.changes)
+    if evident and (yield from all_listed(edit)) and (yield from all_up_to_date(edit)):
+        edit.apply(Event.SEEN_LIVE)
         return
-    if work.borrowed:
-        known = "what this run put into it is not live" if visible else "this run can't see whether it was committed"
+    if edit.state.ownership is Ownership.STAND_IN:
+        known = "what this run put into it is not live" if evident else "this run can't see whether it was committed"
         raise ServiceError(
-            f"Edit {work.asked.existing_edit} is gone, and {known}.",
+            f"Edit {edit.job.existing_edit} is gone, and {known}.",
             cause="The answer to its commit was lost, and somebody else closed the edit.",
             cure="Run all jobs that share the edit again.",
         )
-    work.sent.clear()  # it was lost with the edit
+    edit.apply(Event.NOT_SEEN)
+    edit.changes.clear()  # they were lost with the edit
 
 
 def _version_codes(codes: tuple[str, ...]) -> Publish:

@@ -8,8 +8,7 @@ and one that reaches everybody ends the staged one as well. A release in progres
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from uploader.errors import ProtocolError, ServiceError
 
@@ -25,8 +24,7 @@ _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
 _TAKEN_ALONG = ("name", "releaseNotes", "inAppUpdatePriority")
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseOptions:
+class ReleaseOptions(NamedTuple):
     """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
 
     status: str = ""
@@ -51,27 +49,27 @@ def codes(release: Release) -> tuple[str, ...]:
     return tuple(str(code) for code in found) if isinstance(found, list) else ()
 
 
-def new(wish: ReleaseOptions, version_codes: Iterable[str]) -> Release:
-    """A release made from nothing but the wish and its version codes."""
-    return _wished({}, wish, tuple(version_codes))
+def new(options: ReleaseOptions, version_codes: Iterable[str]) -> Release:
+    """A release made from nothing but the options and its version codes."""
+    return _with_options({}, options, tuple(version_codes))
 
 
-def promoted(wish: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
-    """The release of another track: its codes, and its name, notes and priority unless the wish has them."""
+def promoted(options: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
+    """The release of another track: its codes, and its name, notes and priority unless the options have them."""
     taken = {field: source[field] for field in _TAKEN_ALONG if field in source}
-    return _wished(taken, wish, _unique((*codes(source), *retained)))
+    return _with_options(taken, options, _unique((*codes(source), *retained)))
 
 
-def changed(wish: ReleaseOptions, release: Release) -> Release:
-    """The same release with another status, fraction, or whatever else the wish has.
+def changed(options: ReleaseOptions, release: Release) -> Release:
+    """The same release with another status, fraction, or whatever else the options have.
 
     Raises ServiceError when it would be in progress without a fraction.
     """
-    result = _wished(release, wish, codes(release))
+    result = _with_options(release, options, codes(release))
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ServiceError(
-            f"The release {describe(release)} can't go on in progress: nothing says for how many users.",
-            cause="It has no fraction of its own, since it had been completed before.",
+            f"The release {describe(release)} can't be resumed: nothing says for how many users.",
+            cause="It was completed before, so it has no fraction of its own.",
             cure="Give `user-fraction`, or set `status: completed` for everybody.",
         )
     return result
@@ -152,20 +150,20 @@ def describe_all(live: Iterable[Release]) -> str:
     return ", ".join(describe(release) for release in live) or "empty"
 
 
-def _wished(base: Release, wish: ReleaseOptions, version_codes: tuple[str, ...]) -> Release:
-    release = {**base, "versionCodes": list(version_codes), "status": wish.status or base.get("status", "completed")}
-    fraction = wish.fraction if wish.fraction is not None else base.get("userFraction")
+def _with_options(base: Release, options: ReleaseOptions, version_codes: tuple[str, ...]) -> Release:
+    release = {**base, "versionCodes": list(version_codes), "status": options.status or base.get("status", "completed")}
+    fraction = options.fraction if options.fraction is not None else base.get("userFraction")
     release.pop("userFraction", None)
     if release["status"] in STAGED and fraction is not None:
         release["userFraction"] = fraction
-    if wish.name:
-        release["name"] = wish.name
-    if wish.notes:
-        release["releaseNotes"] = [{"language": language, "text": text} for language, text in wish.notes]
-    if wish.priority is not None:
-        release["inAppUpdatePriority"] = wish.priority
-    if wish.countries:
-        release["countryTargeting"] = _targeting(wish.countries)
+    if options.name:
+        release["name"] = options.name
+    if options.notes:
+        release["releaseNotes"] = [{"language": language, "text": text} for language, text in options.notes]
+    if options.priority is not None:
+        release["inAppUpdatePriority"] = options.priority
+    if options.countries:
+        release["countryTargeting"] = _targeting(options.countries)
     return release
 
 

@@ -15,14 +15,14 @@ from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explai
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "TROUBLESHOOTING.md"
 
 
-@pytest.mark.parametrize("trouble", KNOWN_ERRORS, ids=lambda trouble: trouble.words)
-def test_each_known_message_is_recognised_as_itself(trouble: KnownError) -> None:
+@pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
+def test_each_known_message_is_recognised_as_itself(known: KnownError) -> None:
     """No earlier entry of the table takes a later one's words for its own."""
-    assert find(refused(400, trouble.words)) is trouble
+    assert find(refused(400, known.words)) is known
 
 
 @pytest.mark.parametrize(
-    ("message", "trouble"),
+    ("message", "known"),
     [
         (BY_HAND, known_errors.REVIEW_BY_HAND),
         (AUTOMATIC, known_errors.REVIEW_AUTOMATIC),
@@ -38,39 +38,39 @@ def test_each_known_message_is_recognised_as_itself(trouble: KnownError) -> None
         ("The edit could not be committed: release notes not found.", known_errors.OTHER),
     ],
 )
-def test_other_spellings_are_recognised_too(message: str, trouble: KnownError) -> None:
+def test_other_spellings_are_recognised_too(message: str, known: KnownError) -> None:
     """Google words one thing in several ways."""
-    assert find(refused(400, message)) is trouble
+    assert find(refused(400, message)) is known
 
 
-@pytest.mark.parametrize("trouble", KNOWN_ERRORS, ids=lambda trouble: trouble.words)
-def test_a_reason_is_enough_when_the_words_are_new(trouble: KnownError) -> None:
+@pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
+def test_a_reason_is_enough_when_the_words_are_new(known: KnownError) -> None:
     """Codes change less often than sentences."""
-    for reason in trouble.reasons:
-        assert find(refused(403, "New words for an old thing.", reason)) is trouble
+    for reason in known.reasons:
+        assert find(refused(403, "New words for an old thing.", reason)) is known
 
 
 def test_a_reason_means_one_thing() -> None:
     """No code stands in two entries."""
-    reasons = [reason for trouble in KNOWN_ERRORS for reason in trouble.reasons]
+    reasons = [reason for known in KNOWN_ERRORS for reason in known.reasons]
     assert len(reasons) == len(set(reasons))
 
 
-@pytest.mark.parametrize("trouble", [*KNOWN_ERRORS, known_errors.OTHER], ids=lambda trouble: trouble.words)
-def test_cause_and_cure_are_one_sentence_each(trouble: KnownError) -> None:
+@pytest.mark.parametrize("known", [*KNOWN_ERRORS, known_errors.OTHER], ids=lambda known: known.words)
+def test_cause_and_cure_are_one_sentence_each(known: KnownError) -> None:
     """What happened, why, what to do: people read three sentences."""
-    for sentence in (trouble.cause, trouble.cure):
+    for sentence in (known.cause, known.cure):
         assert sentence.endswith(".")
         assert ". " not in sentence
 
 
-@pytest.mark.parametrize("trouble", KNOWN_ERRORS, ids=lambda trouble: trouble.words)
-def test_google_s_own_words_are_kept(trouble: KnownError) -> None:
+@pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
+def test_google_s_own_words_are_kept(known: KnownError) -> None:
     """The error says what the service said, and what it means; rights are the credentials' matter (exit code 3)."""
-    error = explained(refused(400, trouble.words, "someReason"))
-    assert trouble.words in error.what
-    assert (error.cause, error.cure) == (trouble.cause, trouble.cure)
-    assert isinstance(error, CredentialsError if trouble.permission else Refused)
+    error = explained(refused(400, known.words, "someReason"))
+    assert known.words in error.what
+    assert (error.cause, error.cure) == (known.cause, known.cure)
+    assert isinstance(error, CredentialsError if known.permission else Refused)
 
 
 def test_an_explanation_that_is_there_already_is_not_overwritten() -> None:

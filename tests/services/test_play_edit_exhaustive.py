@@ -1,0 +1,71 @@
+"""Every order of two faults at every call of a job: nothing twice, nothing unasked, nothing silent, nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fake_play import PACKAGE, artifact, plain, release
+from tests.support.play_driver import Engine, release_job
+from tests.support.play_faults import FaultyPlay
+from tests.support.play_walk import Shape, Walk
+from uploader.files.android.store_listing import StoreFiles
+from uploader.services.play import edit_api
+from uploader.services.play.job import CompanionFiles
+
+MAPPING = CompanionFiles(plain("mapping.txt", b"m"))
+LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
+
+
+def forgetful() -> FaultyPlay:
+    """Says of a committed edit only that there is no such edit."""
+    play = FaultyPlay()
+    play.forgetful = True
+    return play
+
+
+def reviewed(review: str) -> FaultyPlay:
+    """Refuses every commit that does not go about the review as it demands."""
+    play = FaultyPlay()
+    play.review = review
+    return play
+
+
+def shared() -> FaultyPlay:
+    """Has an edit into which another job uploaded its part."""
+    play = FaultyPlay()
+    play.answer(edit_api.insert(PACKAGE))
+    Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False, existing_edit="1"))
+    play.opened.clear()
+    play.calls.clear()
+    return play
+
+
+SHAPES = {
+    "own edit": Shape(release_job(artifact(2), companions=MAPPING), forgetful),
+    "own edit that tells its commit": Shape(release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)])),
+    "two tracks": Shape(release_job(artifact(2), tracks=("internal", "beta")), forgetful),
+    "existing-edit-id": Shape(release_job(artifact(2), existing_edit="1"), shared),
+    "existing-edit-id and commit alone": Shape(release_job(tracks=(), existing_edit="1"), shared),
+    "commit false": Shape(release_job(artifact(2), commit=False)),
+    "dry-run": Shape(release_job(artifact(2), dry_run=True)),
+    "review by hand": Shape(release_job(artifact(2)), lambda: reviewed("by hand")),
+    "listing": Shape(release_job(tracks=(), listing=LISTING), forgetful),
+    "promotion": Shape(release_job(promote_from="beta"), lambda: FaultyPlay(beta=[release(2)])),
+}
+FEW = {"existing-edit-id and commit alone": 700}  # runs: such a job has three calls
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
+    """The rules stand in `play_walk`, which raises when one is broken; here it is seen that the walk was long."""
+    walk = Walk(SHAPES[name])
+    walk.explore()
+    assert walk.runs > FEW.get(name, 2000)
+    assert len(walk.positions) > FEW.get(name, 2000) / 30
+
+
+def test_without_faults_there_is_one_run() -> None:
+    """An undisturbed job has exactly one course, and is done."""
+    walk = Walk(SHAPES["own edit"])
+    walk.explore(faults=0)
+    assert (walk.runs, len(walk.positions)) == (1, 1)

@@ -1,0 +1,108 @@
+"""The table of the edit machine by itself, and the record of its state in the journal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.fake_play import PACKAGE, artifact, release
+from tests.support.play_driver import release_job
+from uploader.services.base import Remember
+from uploader.services.play.edit_api import Edit
+from uploader.services.play.edit_machine import (
+    FORBIDDEN,
+    TRANSITIONS,
+    CommitKnowledge,
+    EditState,
+    Event,
+    Ownership,
+    Stage,
+)
+from uploader.services.play.release_edit import ReleaseEdit, recalled
+
+FIRST = (EditState(), EditState(Ownership.SHARED, Stage.CHANGED))
+CONTENT = (Stage.CHANGED, Stage.COMMITTING, Stage.REFUSED)
+
+
+def reachable() -> set[EditState]:
+    """Every state that some order of events leads to."""
+    found, todo = set[EditState](), list(FIRST)
+    while todo:
+        state = todo.pop()
+        if state not in found:
+            found.add(state)
+            todo += [state.after(event) for event in Event if state.allows(event)]
+    return found
+
+
+STATES = sorted(reachable(), key=str)
+
+
+def test_every_row_of_the_table_is_reached_and_every_event_used() -> None:
+    """Nothing in the table is there for nothing."""
+    assert {(state.stage, state.commit) for state in STATES} >= set(TRANSITIONS)
+    assert {event for row in TRANSITIONS.values() for event in row} == set(Event)
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_an_event_that_can_t_come_is_a_bug(state: EditState) -> None:
+    """It is refused in words, and the state stays what it was."""
+    for event in Event:
+        if not state.allows(event):
+            with pytest.raises(LookupError, match=event.name):
+                state.after(event)
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_what_the_table_promises(state: EditState) -> None:
+    """No commit behind one that happened, no deletion of what may have been committed, nothing done to a stand-in."""
+    if state.commit is CommitKnowledge.HAPPENED:
+        assert not state.allows(Event.SEND_COMMIT)
+    if state.stage in CONTENT and state.in_doubt:
+        assert not state.allows(Event.DELETE)
+    if state.ownership is Ownership.STAND_IN:
+        assert state.stage not in CONTENT
+    if state.ownership is Ownership.SHARED:
+        assert state.stage not in (Stage.CLEAN, Stage.DELETED)
+    assert not any(state.allows(event) for event in FORBIDDEN.get(state.ownership, ()))
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state.own and state.allows(Event.RECALL)], ids=str)
+def test_the_journal_keeps_the_state(state: EditState) -> None:
+    """What is recalled is what was remembered, as a later run has to see it."""
+    job = release_job(artifact(2))
+    edit = ReleaseEdit(job, Edit(PACKAGE, "7"), state, {"artifact:2": "digest"}, {"internal": (release(1),)})
+    (step,) = edit.remember()
+    assert isinstance(step, Remember)
+    found = recalled(job, step.value)
+    assert found is not None
+    assert (found.id, found.state, found.changes, found.before) == (
+        "7", state.after(Event.RECALL), edit.changes, edit.before,
+    )  # fmt: skip
+
+
+def test_a_commit_under_way_is_recalled_as_one_in_doubt() -> None:
+    """The process ended before the answer came."""
+    sent = EditState().after(Event.CHANGE).after(Event.SEND_COMMIT)
+    assert sent.after(Event.RECALL) == EditState(Ownership.RESUMED, Stage.COMMITTING, CommitKnowledge.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"stage": "strange"},
+        {"commit": "perhaps"},
+        {"stage": "committed", "commit": "none"},
+        {"stage": "left open"},
+        {"changes": []},
+        {"before": {"internal": 5}},
+    ],
+)
+def test_a_record_that_can_t_be_is_no_record(wrong: dict[str, object]) -> None:
+    """Unknown words, pairs that the machine does not have, or other forms."""
+    right = {"edit": "7", "stage": "changed", "commit": "none", "changes": {}, "before": {}}
+    job = release_job(artifact(2))
+    assert recalled(job, json.dumps(right)) is not None
+    assert recalled(job, json.dumps({**right, **wrong})) is None
+    assert recalled(job, json.dumps({"edit": "7", "sent": {}, "before": {}, "listing": False, "doubt": False})) is None

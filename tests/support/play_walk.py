@@ -1,0 +1,205 @@
+"""Walks every course that one job can take: any fault at any call, then a second one anywhere in what follows from it.
+
+A job is run, killed or refused, and run again until it ends, on the model of Play. A position is what Play and the
+journal hold between two runs: one that was seen before is not walked again, since its future is the same. First faults
+that lead to the very same run (most refusals do) share what follows: one of them is combined with second faults in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tests.support.fake_play import Play, State, artifact
+from tests.support.play_driver import Engine, Killed, release_job
+from tests.support.play_faults import FIRST, SECOND, Fault, FaultyPlay
+from uploader.errors import Interrupted, TemporaryError, UploaderError
+from uploader.services.play.job import ReleaseJob
+
+MOST_REFUSALS = 2  # of one job, after each of which somebody starts it again
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kind of job, and the Play that it meets."""
+
+    job: ReleaseJob
+    play: Callable[[], FaultyPlay] = FaultyPlay
+
+
+NEXT_JOB = Shape(release_job(artifact(9), tracks=("alpha",)))
+
+
+def undisturbed(job: ReleaseJob, live: State, edits: Mapping[str, State]) -> Play:
+    """Play after a run in which nothing goes wrong."""
+    play = Play()
+    play.live, play.edits = live.copy(), {edit: state.copy() for edit, state in edits.items()}
+    Engine(play).run(job)
+    return play
+
+
+class Position(NamedTuple):
+    """Where a job stands between two of its runs: what Play and the journal hold, and what may still go wrong.
+
+    `refusals` counts the runs that ended for good and were started again by hand; `trail` tells people the way here.
+    """
+
+    play: FaultyPlay
+    journal: dict[str, str]
+    left: int
+    refusals: int = 0
+    trail: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """All that the future depends on."""
+        return f"{self.play.position} {sorted(self.journal.items())} {self.refusals} {self.left}"
+
+
+@dataclass
+class Walk:
+    """All courses of one shape. `runs` counts the runs that were followed, `positions` the different ones between."""
+
+    shape: Shape
+    runs: int = 0
+    positions: set[str] = field(default_factory=set)
+    _todo: list[Position] = field(default_factory=list)
+    _clean: dict[str, Play] = field(default_factory=dict)
+
+    def explore(self, faults: int = 2) -> None:
+        """From every position each run without a fault, and with every fault at every call while there are any left."""
+        self._reach(Position(self.shape.play(), {}, faults))
+        while self._todo:
+            self._run_on(self._todo.pop())
+
+    def _reach(self, position: Position) -> None:
+        """Has a position explored, unless that was done."""
+        if position.key not in self.positions:
+            self.positions.add(position.key)
+            self._todo.append(position)
+
+    def _run_on(self, start: Position) -> None:
+        calls, _ = self._follow(start, {})
+        distinct: dict[str, tuple[dict[int, Fault], list[str]]] = {}
+        for number, fault in _planned(calls, 0, FIRST if start.left > 1 else SECOND if start.left else ()):
+            found, signature = self._follow(start, {number: fault})
+            distinct.setdefault(signature, ({number: fault}, found))
+        for plan, found in distinct.values() if start.left > 1 else ():
+            for number, fault in _planned(found, max(plan) + 1, SECOND):
+                self._follow(start, {**plan, number: fault})
+
+    def _follow(self, start: Position, plan: dict[int, Fault]) -> tuple[list[str], str]:
+        """One run from a position: what it called, and a text by which two runs are the same or not."""
+        play, journal = start.play.copy(), dict(start.journal)
+        play.plan = dict(plan)
+        trail = (*start.trail, " and ".join(f"{number}: {fault.name}" for number, fault in plan.items()) or "no fault")
+        try:
+            failure = self._run(self.shape, play, journal)
+            if not plan and not self.shape.job.existing_edit:
+                assert failure is None, f"a run without faults ends with {failure!r}"
+            if failure is not None:
+                self._interrupted_by_the_next_job(play, journal)
+        except Exception as error:
+            raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
+        refusals = start.refusals + (not isinstance(failure, (Killed, TemporaryError, Interrupted)))
+        after = Position(play, journal, start.left - len(plan), refusals, trail)
+        if failure is not None and refusals <= MOST_REFUSALS:
+            self._reach(after)
+        return play.calls, f"{play.calls} {type(failure)} {after.key}"
+
+    def _interrupted_by_the_next_job(self, play: FaultyPlay, journal: dict[str, str]) -> None:
+        """Another job finds the journal; then this one is run again."""
+        play, journal = play.copy(), dict(journal)
+        if f"{play.position} {journal}" not in self.positions:
+            self.positions.add(f"{play.position} {journal}")
+            assert self._run(NEXT_JOB, play, journal) is None
+            self._run(self.shape, play, journal, knows=False)
+
+    def _run(
+        self, shape: Shape, play: FaultyPlay, journal: dict[str, str], *, knows: bool = True
+    ) -> BaseException | None:
+        """One run, and what it ended with. It `knows` of those before unless another job's record took the place."""
+        self.runs += 1
+        play.begin()
+        commits, engine = len(play.commits), Engine(play, journal)
+        failure: BaseException | None = None
+        try:
+            engine.run(shape.job)
+        except (UploaderError, Killed) as caught:
+            failure = caught
+        if not knows:
+            play.commits = [one for one in play.commits if one.after.content != one.before.content]
+        self._check_commits(shape, play, commits)
+        self._check_edits(play, engine, failure)
+        if failure is None:
+            self._check_success(shape, play, engine, journal)
+        return failure
+
+    def _check_commits(self, shape: Shape, play: FaultyPlay, before: int) -> None:
+        """Nothing is committed twice, or what the job does not ask for, or only a part of it."""
+        for commit in play.commits[before:]:
+            assert shape.job.commit
+            assert not shape.job.dry_run, "a rehearsal was committed"
+            clean = self._undisturbed(shape, commit.before)
+            assert clean.commits, "what is live was committed again"
+            assert commit.after.content == clean.live.content, "something else was committed than what the job asks for"
+        mine = [
+            one for one in play.commits if self._undisturbed(self.shape, one.before).live.content == one.after.content
+        ]
+        assert len(mine) <= 1, "committed twice"
+
+    def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
+        """An edit of our own that is left open is told, and there is a reason for it."""
+        told = engine.outputs.get("edit-id", "")
+        play.named |= {told, *re.findall(r"[Ee]dit (\w+)", engine.notes)}
+        again = isinstance(failure, (Killed, TemporaryError, Interrupted))
+        for edit in play.opened & play.edits.keys():
+            assert edit in play.named, "an edit is kept in silence"
+            if isinstance(failure, Killed) or f"Edit {edit} could not be deleted" in engine.notes:
+                continue
+            assert told == edit, "an edit is kept in silence"
+            # Otherwise it was committed in vain, or could not even be looked up, or is meant to be left open.
+            assert again or failure is None or play.calls[-1] == "GET" or "commit" in play.calls, (
+                "an edit is left behind"
+            )
+        if again and told and not isinstance(failure, Killed):
+            assert told not in play.deleted, "a run that can be continued deleted its edit"
+
+    def _check_success(self, shape: Shape, play: FaultyPlay, engine: Engine, journal: dict[str, str]) -> None:
+        """Success is said only if everything is where it should be."""
+        job = shape.job
+        assert engine.outputs["committed"] == ("true" if job.commit and not job.dry_run else "false")
+        if job.existing_edit or not (job.commit or job.dry_run):
+            edit = engine.outputs["edit-id"]
+            self._check_shared_success(shape, play, edit)
+        elif job.commit:
+            assert self._undisturbed(shape, play.live).live.content == play.live.content, (
+                "what is said to be live is not"
+            )
+        if not job.existing_edit:
+            assert job.memory not in journal, "a job that is done is still in the journal"
+
+    def _check_shared_success(self, shape: Shape, play: FaultyPlay, edit: str) -> None:
+        start = shape.play()
+        clean = self._undisturbed(shape, start.live)
+        if shape.job.commit:
+            assert clean.live.content in (play.live.content, *(one.after.content for one in play.commits))
+        else:
+            clean = self._undisturbed(shape, play.live)
+            assert [state.content for state in clean.edits.values()] == [play.edits[edit].content]
+
+    def _undisturbed(self, shape: Shape, live: State) -> Play:
+        key = f"{shape.job.memory} {shape.job.codes} {live.content}"
+        if key not in self._clean:
+            edits = shape.play().edits if shape.job.existing_edit else {}
+            self._clean[key] = undisturbed(shape.job, live, edits)
+        return self._clean[key]
+
+
+def _planned(calls: list[str], start: int, faults: tuple[Fault, ...]) -> Iterator[tuple[int, Fault]]:
+    for number in range(start, len(calls)):
+        for fault in faults:
+            if fault.fits(calls[number]):
+                yield number, fault

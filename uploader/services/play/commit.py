@@ -1,0 +1,102 @@
+"""Commits an edit exactly once: the other way about the review where Google demands it, looked up where it is lost."""
+
+from __future__ import annotations
+
+from uploader.errors import AnswerLost, CredentialsError, ProtocolError, Refused, UploaderError
+from uploader.services.base import Backoff, Note, Steps
+from uploader.services.play.edit import look
+from uploader.services.play.edit_machine import Event, Stage
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.known_errors import EDIT_GONE, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
+from uploader.services.play.release_edit import ReleaseEdit
+
+MOST_TURNS = 2  # commits the other way about the review, after the first
+
+
+def commit(edit: ReleaseEdit) -> Steps[bool]:
+    """Commits the edit; the answer is whether the changes still have to be sent for review by hand.
+
+    Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
+    answer is lost is looked up before it is repeated. Raises Refused with the edit gone, or refused with all in it.
+    """
+    by_hand = edit.job.not_sent_for_review == "true"
+    turns, losses = 0, 0
+    while True:
+        error = yield from _attempt(edit, by_hand)
+        if isinstance(error, (AnswerLost, ProtocolError)):
+            losses += 1
+            yield from _look_up(edit, losses, error)
+        elif error is not None:
+            turns += 1
+            if turns > MOST_TURNS or not _demands_other_way(edit.job, error, by_hand):
+                raise _refusal(edit, error)
+            by_hand = not by_hand
+            yield Note(f"Google Play says: {error.what} Committing again in the same edit.")
+        if edit.state.stage is Stage.COMMITTED:
+            return by_hand
+
+
+def _attempt(edit: ReleaseEdit, by_hand: bool) -> Steps[UploaderError | None]:
+    """One commit; what is worth thinking about is handed back, anything else is raised."""
+    edit.apply(Event.SEND_COMMIT)
+    yield from edit.remember()
+    try:
+        yield edit.api.commit(_query(edit.job, by_hand))
+    except (AnswerLost, ProtocolError) as error:
+        edit.apply(Event.ANSWER_LOST)
+        return error
+    except Refused as refused:
+        yield from _answered_no(edit, gone=find(refused) is EDIT_GONE)
+        return refused
+    except CredentialsError as error:
+        yield from _answered_no(edit, gone=False)
+        return error
+    edit.apply(Event.COMMIT_ACCEPTED)
+    return None
+
+
+def _answered_no(edit: ReleaseEdit, *, gone: bool) -> Steps[None]:
+    if not gone:
+        edit.apply(Event.COMMIT_REFUSED)
+        yield from edit.remember()
+        return
+    if edit.state.own:
+        # Nobody but this program works in it, so it may be gone because of this commit. One of others, they committed.
+        edit.apply(Event.ANSWER_LOST)
+    edit.apply(Event.CLOSED)
+
+
+def _look_up(edit: ReleaseEdit, losses: int, error: UploaderError) -> Steps[None]:
+    """Finds out what became of a commit whose answer is lost. Raises Refused when the edit is gone."""
+    yield Note(f"The answer to the commit is lost ({error.what}); looking up what happened.", "warning")
+    yield Backoff(losses, f"the commit of edit {edit.id} was not answered")
+    yield from look(edit)
+    if edit.state.stage is Stage.GONE:
+        raise Refused(
+            f"Edit {edit.id} is gone after a commit whose answer was lost.",
+            status=404,
+            reason="editNotFound",
+            message="Edit not found.",
+        ) from error
+
+
+def _refusal(edit: ReleaseEdit, error: UploaderError) -> UploaderError:
+    """The refusal of a commit, with the way back to the edit unless that is gone."""
+    if edit.state.stage is Stage.GONE:
+        return error
+    known = explained(error) if isinstance(error, Refused) else error
+    kept = f"Edit {edit.id} is kept with everything in it: set `existing-edit-id: {edit.id}`, or run again."
+    known.cure = f"{known.cure} {kept}".strip()
+    return known
+
+
+def _demands_other_way(job: ReleaseJob, error: UploaderError, by_hand: bool) -> bool:
+    wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
+    return job.not_sent_for_review == "auto" and isinstance(error, Refused) and find(error) is wanted
+
+
+def _query(job: ReleaseJob, by_hand: bool) -> tuple[tuple[str, str], ...]:
+    behavior = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
+    # Left out rather than false: Google's refusal says that it "must not be set".
+    flag = (("changesNotSentForReview", "true"),) if by_hand else ()
+    return (("changesInReviewBehavior", behavior), *flag)
