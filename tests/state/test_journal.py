@@ -330,6 +330,21 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     assert books.reporter.infos == ["Removed 1 file of the state folder, older than any upload session."]
 
 
+@pytest.mark.parametrize("then", ["save", "drop"])
+def test_what_a_killed_run_had_half_written_goes_with_the_next_word(books: Books, upload: Upload, then: str) -> None:
+    """The next run that keeps or forgets the same entry leaves nothing of it."""
+    kept(books, upload)
+    (entry,) = books.files(".sealed")
+    entry.with_suffix(".new").write_bytes(b"half")
+    journal = books.open()
+    if then == "save":
+        journal.save(upload, ENTRY)
+        assert journal.find(upload) == ENTRY
+    else:
+        journal.drop(upload)
+    assert not books.files(".new")
+
+
 def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 

@@ -117,9 +117,10 @@ class SealedStore:
         """Keeps a value, whole or not at all."""
         if not self._lock(name):
             return  # the value of the other run stays
-        temporary = self._path(f"{name}.{secrets.token_hex(4)}", "new")
+        temporary = self._path(name, "new")
         try:
             with self._tolerant():
+                temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
                 descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN_FILE, 0o600)
                 with open(descriptor, "wb") as file:
                     file.write(self._seal({**value, "created": self._wall_clock()}, name))
@@ -135,6 +136,7 @@ class SealedStore:
         if self._lock(name):
             with self._tolerant():
                 self._path(name).unlink(missing_ok=True)
+                self._path(name, "new").unlink(missing_ok=True)
         self.unlock(name)
 
     @contextmanager

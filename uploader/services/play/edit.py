@@ -103,7 +103,8 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
     name, state = f"Edit {edit.id}", edit.state
     if isinstance(error, (TemporaryError, Interrupted)):
-        yield Note(f"{name} is kept: the next run continues in it.")
+        stand_in = state.ownership is Ownership.STAND_IN
+        yield Note(f"{name} holds no changes." if stand_in else f"{name} is kept: the next run continues in it.")
     elif not state.open:
         yield from _closed(edit, error)
     elif state.ownership is Ownership.SHARED:
@@ -120,9 +121,11 @@ def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """What is left to do about an edit that is gone."""
     if edit.state.ownership is Ownership.SHARED and isinstance(error, Refused):
         _blame_the_input(error)
-    elif edit.state.own:
+    elif edit.state.stage is Stage.GONE:
         yield Publish({"edit-id": ""})
         yield from _put_away(edit)
+    else:
+        yield from edit.forget()
 
 
 def discard(edit: ReleaseEdit) -> Steps[None]:

@@ -228,9 +228,8 @@ class EditState(NamedTuple):
 
     @property
     def replaceable(self) -> bool:
-        """Whether a fresh edit can take its place; for a shared one only to look whether its commit happened."""
-        pointless = self.ownership is Ownership.SHARED and not self.in_doubt
-        return self.allows(Event.REPLACE) and not pointless
+        """Whether the run can start over in a fresh edit; for a shared one only to look whether its commit happened."""
+        return self.stage is Stage.GONE and (self.ownership is not Ownership.SHARED or self.in_doubt)
 
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
