@@ -7,16 +7,18 @@ FROM python:3.13.15-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 
-# The environment that travels on has no pip: the outer one installs into it, exactly what the lock names.
+# Neither the environment that travels on nor the one that builds has a pip: the outer one installs into them, exactly
+# what the locks name.
 COPY requirements.lock requirements-build.lock ./
 RUN python -m venv --without-pip /app/venv \
- && python -m pip --python /app/venv/bin/python install --no-compile --require-hashes --no-deps -r requirements.lock \
- && python -m pip install --require-hashes --no-deps -r requirements-build.lock
+ && python -m pip --python /app/venv/bin/python install --no-compile --require-hashes --no-deps --only-binary :all: -r requirements.lock \
+ && python -m venv --without-pip /build \
+ && python -m pip --python /build/bin/python install --require-hashes --no-deps --only-binary :all: -r requirements-build.lock
 
 COPY pyproject.toml README.md LICENSE ./
 COPY uploader uploader
 COPY google_emulator google_emulator
-RUN python -m pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
+RUN python -m pip --python /build/bin/python wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
  && python -m pip --python /app/venv/bin/python install --no-compile --no-index --no-deps /tmp/wheels/*.whl
 
 # Bytecode is made once, here, and trusted as it is: a container is short-lived and would compile at every start.

@@ -42,9 +42,8 @@ fuzz: .venv/fuzz  ## every parser of foreign bytes against a fuzzer, a minute ea
 lock: .venv/dev  ## resolve the dependencies anew; `make lock UPGRADE=--upgrade` takes the newest
 	sh scripts/lock $(UPGRADE)
 
-sbom: .venv/dev  ## what the program is made of, as CycloneDX, in build/
-	@mkdir -p build
-	$(VENV)/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml --output-file build/sbom.cdx.json requirements.lock
+sbom: build/cyclonedx  ## what the program is made of, as CycloneDX, in build/
+	build/cyclonedx/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml --output-file build/sbom.cdx.json requirements.lock
 
 clean:  ## forget everything that was made
 	rm -rf .venv build dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -56,6 +55,10 @@ clean:  ## forget everything that was made
 # The program as users run it: a library for the tests may be one that others load when it is there.
 build/runtime: requirements.lock scripts/venv
 	sh scripts/venv requirements.lock $@
+	@touch $@
+
+build/cyclonedx: requirements-sbom.lock scripts/venv
+	sh scripts/venv requirements-sbom.lock $@
 	@touch $@
 
 .venv/fuzz: .venv/dev requirements-fuzz.lock
