@@ -39,7 +39,7 @@ spec:
       description: The stage of the job.
       default: deploy
     image:
-      description: The image of the uploader; pin its digest where the job must not change by itself.
+      description: The image of the uploader. A released component names it by digest.
       default: {IMAGE}
 """
 JOB = """\

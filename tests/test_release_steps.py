@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.github_git import github
+
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = "ghcr.io/owner/name@sha256:" + "0" * 64
+FILES = (
+    "action.yml",
+    "templates/upload.yml",
+    "scripts/release-commit",
+    "scripts/release-notes",
+    "scripts/signed_commit.py",
+)
 
 
 def git(repository: Path, *args: str) -> str:
@@ -17,16 +27,32 @@ def git(repository: Path, *args: str) -> str:
     return subprocess.run(["git", *args], cwd=repository, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def script(repository: Path, name: str, *args: str) -> subprocess.CompletedProcess[str]:
+def script(repository: Path, name: str, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Runs one of the project's scripts in another checkout."""
-    return subprocess.run(["sh", f"scripts/{name}", *args], cwd=repository, check=False, capture_output=True, text=True)
+    return subprocess.run(
+        ["sh", f"scripts/{name}", *args],
+        cwd=repository,
+        env={**os.environ, **environ},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def release(
+    repository: Path, version: str, image: str = IMAGE, *, signs: bool = True, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Makes a release's commit through the API, in a clean checkout, as the workflow does."""
+    git(repository, "checkout", "--quiet", "--force", "main")
+    with github(repository, signs=signs) as variables:
+        return script(repository, "release-commit", version, image, **{**variables, **environ})
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with the project's action and scripts, and nothing else."""
-    (tmp_path / "scripts").mkdir()
-    for file in ("action.yml", "scripts/release-commit", "scripts/release-notes"):
+    """A repository with what a release reads, and nothing else."""
+    for file in FILES:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
     git(tmp_path, "add", ".")
@@ -34,26 +60,62 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_both_tags_name_an_action_whose_image_is_pinned(checkout: Path) -> None:
-    """Users of v1 and of v1.2.3 get the published image by digest; nothing else differs from what was tested."""
-    before = (checkout / "action.yml").read_text()
-    assert script(checkout, "release-commit", "v1.2.3", IMAGE).returncode == 0
+def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
+    """Users of v1 and of v1.2.3 get the published image by digest, on GitHub and on GitLab; nothing else differs."""
+    assert release(checkout, "v1.2.3").returncode == 0
     for tag in ("v1", "v1.2.3"):
-        released = git(checkout, "show", f"{tag}:action.yml")
-        assert released == before.strip().replace("image: Dockerfile", f"image: docker://{IMAGE}")
-    assert git(checkout, "diff", "--name-only", "main~1", "v1") == "action.yml"
+        changes = git(checkout, "diff", "--unified=0", "main", tag).splitlines()
+        assert [line for line in changes if line.startswith("+") and not line.startswith("+++")] == [
+            f"+  image: docker://{IMAGE}",
+            f"+      default: {IMAGE}",
+        ]
+        assert git(checkout, "diff", "--shortstat", "main", tag) == "2 files changed, 2 insertions(+), 2 deletions(-)"
+        assert git(checkout, "log", "--format=%P", "-1", tag) == git(checkout, "rev-parse", "main")
+
+
+def test_the_tags_are_the_signed_commit_itself(checkout: Path) -> None:
+    """A tag object of its own would be one that nobody signed."""
+    release(checkout, "v1.2.3")
+    assert {git(checkout, "cat-file", "-t", tag) for tag in ("v1", "v1.2.3")} == {"commit"}
 
 
 def test_a_released_version_never_moves_and_the_major_tag_does(checkout: Path) -> None:
     """v1.2.3 is made once; v1 goes on to the next release."""
-    script(checkout, "release-commit", "v1.2.3", IMAGE)
-    first = git(checkout, "rev-parse", "v1.2.3^{commit}")
-    again = script(checkout, "release-commit", "v1.2.3", IMAGE)
-    assert (again.returncode, again.stderr) == (1, "v1.2.3 exists; a released version never moves.\n")
-    git(checkout, "checkout", "--quiet", "main~1")
-    assert script(checkout, "release-commit", "v1.3.0", IMAGE.replace("0" * 64, "1" * 64)).returncode == 0
-    assert git(checkout, "rev-parse", "v1.2.3^{commit}") == first
-    assert git(checkout, "rev-parse", "v1^{commit}") == git(checkout, "rev-parse", "v1.3.0^{commit}") != first
+    release(checkout, "v1.2.3")
+    first = git(checkout, "rev-parse", "v1.2.3")
+    other = IMAGE.replace("0" * 64, "1" * 64)
+    again = release(checkout, "v1.2.3", other)
+    assert again.returncode == 1
+    assert "Reference already exists" in again.stderr
+    assert git(checkout, "rev-parse", "v1.2.3") == git(checkout, "rev-parse", "v1") == first
+    assert release(checkout, "v1.3.0", other).returncode == 0
+    assert git(checkout, "rev-parse", "v1.2.3") == first
+    assert git(checkout, "rev-parse", "v1") == git(checkout, "rev-parse", "v1.3.0") != first
+
+
+def test_a_commit_that_nobody_signed_is_not_released(checkout: Path) -> None:
+    """Without GitHub's signature there is no tag, and so no release."""
+    unsigned = release(checkout, "v1.2.3", signs=False)
+    assert (unsigned.returncode, unsigned.stderr) == (1, "GitHub did not sign the commit: unsigned.\n")
+    assert not git(checkout, "tag")
+
+
+def test_github_has_the_last_word(checkout: Path) -> None:
+    """A refusal ends the release with GitHub's own words."""
+    refused = release(checkout, "v1.2.3", GH_TOKEN="another")
+    assert refused.returncode == 1
+    assert "401" in refused.stderr
+    assert "Bad credentials" in refused.stderr
+    assert not git(checkout, "tag")
+
+
+@pytest.mark.parametrize(
+    "image", ["ghcr.io/owner/name:v1.2.3", "ghcr.io/owner/name@sha256:", "@" + IMAGE, "a|b" + IMAGE]
+)
+def test_only_an_image_by_digest_is_released(checkout: Path, image: str) -> None:
+    """A name that could come to mean another image is refused before anything is made."""
+    assert release(checkout, "v1.2.3", image).returncode == 1
+    assert not git(checkout, "tag")
 
 
 def test_the_notes_are_the_changelogs_own(checkout: Path) -> None:
