@@ -338,8 +338,8 @@ def test_what_a_killed_run_had_half_written_goes_with_the_next_word(books: Books
     entry.with_suffix(".new").write_bytes(b"half")
     journal = books.open()
     if then == "save":
-        journal.save(upload, ENTRY)
-        assert journal.find(upload) == ENTRY
+        journal.save(upload, RECORD)
+        assert journal.find(upload) == RECORD
     else:
         journal.drop(upload)
     assert not books.files(".new")
