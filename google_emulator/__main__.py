@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from google_emulator.emulator import Emulator
-from google_emulator.faults.plan import read_plan
+from google_emulator.faults.fault_plan import read_plan
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from google_emulator.faults.injector import FaultInjector
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response
-from google_emulator.http.routing import Handler
+from google_emulator.http.routes import Handler
 from google_emulator.router import Router
 from google_emulator.traffic import Traffic
 

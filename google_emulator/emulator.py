@@ -12,15 +12,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from google_emulator.admin import Admin
-from google_emulator.auth.authority import SERVICE_ACCOUNT, Authority
+from google_emulator.auth.authorization import SERVICE_ACCOUNT, Authority
 from google_emulator.auth.sts import PROVIDER
-from google_emulator.backend import Backend
 from google_emulator.config import Config
 from google_emulator.dispatcher import Dispatcher
-from google_emulator.faults.injection import FaultTargets
+from google_emulator.faults.fault_context import FaultTargets
 from google_emulator.faults.injector import FaultInjector
+from google_emulator.google_services import Backend
 from google_emulator.http.response import Json
-from google_emulator.operations import all_operations
+from google_emulator.operation_names import all_operations
 from google_emulator.protocol.upload_store import UploadStore
 from google_emulator.router import Router
 from google_emulator.server import Server

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from google_emulator.backend import Backend
+from google_emulator.google_services import Backend
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response
-from google_emulator.http.routing import Handler, Route, match_path, operation_names
+from google_emulator.http.routes import Handler, Route, match_path, operation_names
 from google_emulator.protocol import content_range, goog_upload
 from google_emulator.protocol.content_range import ContentRangeDialect
 from google_emulator.protocol.goog_upload import GoogUploadDialect

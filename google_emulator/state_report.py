@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from google_emulator.auth.authority import Authority
-from google_emulator.backend import Backend
-from google_emulator.faults.queue import FaultQueue
+from google_emulator.auth.authorization import Authority
+from google_emulator.faults.fault_queue import FaultQueue
+from google_emulator.google_services import Backend
 from google_emulator.http.response import Json
 from google_emulator.protocol.sessions import Session
 from google_emulator.protocol.upload_store import CompletedUpload, UploadStore

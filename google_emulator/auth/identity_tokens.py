@@ -8,11 +8,11 @@ from __future__ import annotations
 import secrets
 
 from google_emulator.auth import jwt
-from google_emulator.auth.authority import Authority, bearer_token
+from google_emulator.auth.authorization import Authority, bearer_token
 from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 
 ISSUER = "https://token.actions.githubusercontent.com"
 DEFAULT_AUDIENCE = "https://github.com/octo-org"

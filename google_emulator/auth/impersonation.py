@@ -10,11 +10,11 @@ import re
 from datetime import datetime, timezone
 
 from google_emulator.auth import jwt
-from google_emulator.auth.authority import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority
+from google_emulator.auth.authorization import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 
 IAM_SCOPES = (CLOUD_PLATFORM, "https://www.googleapis.com/auth/iam")
 LONGEST_LIFETIME = 3600  # seconds

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from google_emulator.auth import jwt
-from google_emulator.auth.authority import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority
+from google_emulator.auth.authorization import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority
 from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 
 # google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from google_emulator.auth import jwt
-from google_emulator.auth.authority import Authority
+from google_emulator.auth.authorization import Authority
 from google_emulator.auth.identity_tokens import ISSUER
 from google_emulator.auth.oauth import OAuthError, read_form
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 
 PROVIDER = "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"

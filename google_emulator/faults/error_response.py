@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from google_emulator.faults.queue import Fault
+from google_emulator.faults.fault_queue import Fault
 from google_emulator.http.errors import ApiError
 from google_emulator.http.response import Json, Response
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from google_emulator.faults.injection import FaultTargets, Injection
-from google_emulator.faults.kinds import KINDS
-from google_emulator.faults.plan import parse_fault
-from google_emulator.faults.queue import FaultQueue
+from google_emulator.faults.fault_context import FaultContext, FaultTargets
+from google_emulator.faults.fault_kinds import KINDS
+from google_emulator.faults.fault_plan import parse_fault
+from google_emulator.faults.fault_queue import FaultQueue
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response
 
@@ -34,13 +34,13 @@ class FaultInjector:
         fault = self.queue.take(request.operations)
         if fault is None:
             return handle(request)
-        kind, injection = KINDS[fault.do], Injection(fault, request, self._targets, self.queue)
+        kind, context = KINDS[fault.do], FaultContext(fault, request, self._targets, self.queue)
         try:
             if kind.before is not None:
-                kind.before(injection)
+                kind.before(context)
             response = handle(request)
             if kind.after is not None:
-                response = kind.after(injection, response)
+                response = kind.after(context, response)
             return response
         finally:
             self.queue.settle(fault)

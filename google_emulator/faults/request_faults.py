@@ -6,104 +6,104 @@ from collections.abc import Callable
 from urllib.parse import urlsplit, urlunsplit
 
 from google_emulator.faults.error_response import error_response
-from google_emulator.faults.injection import Injection
+from google_emulator.faults.fault_context import FaultContext
 from google_emulator.http.errors import ApiError, Interrupted, unauthenticated
 from google_emulator.http.response import Response
 
 
-def _schedule(injection: Injection, action: Callable[[], None]) -> None:
+def _schedule(context: FaultContext, action: Callable[[], None]) -> None:
     """Acts at the fault's `after`: before the body (0), after so many bytes, at its end at the latest (`"end"`)."""
-    after, stored = injection.option("after"), injection.fault.options.get("stored")
+    after, stored = context.option("after"), context.fault.options.get("stored")
     if stored is not None:
-        injection.request.body.keep = int(stored)
+        context.request.body.keep = int(stored)
     if after == 0:
         action()
     else:
-        injection.request.body.call_after(None if after == "end" else int(after), action)
+        context.request.body.call_after(None if after == "end" else int(after), action)
 
 
-def status(injection: Injection) -> None:
+def status(context: FaultContext) -> None:
     """An error instead of the effect."""
 
     def act() -> None:
-        injection.fire()
-        raise Interrupted(error_response(injection.fault))
+        context.fire()
+        raise Interrupted(error_response(context.fault))
 
-    _schedule(injection, act)
+    _schedule(context, act)
 
 
-def reset(injection: Injection) -> None:
+def reset(context: FaultContext) -> None:
     """The connection is reset."""
 
     def act() -> None:
-        injection.fire()
+        context.fire()
         raise Interrupted(reset=True)
 
-    _schedule(injection, act)
+    _schedule(context, act)
 
 
-def stall(injection: Injection) -> None:
+def stall(context: FaultContext) -> None:
     """The server stops reading for a while."""
 
     def act() -> None:
-        injection.fire()
-        injection.targets.sleep(injection.option("seconds"))
+        context.fire()
+        context.targets.sleep(context.option("seconds"))
 
-    _schedule(injection, act)
+    _schedule(context, act)
 
 
-def short_store(injection: Injection) -> None:
+def short_store(context: FaultContext) -> None:
     """Only the first bytes of the body are kept."""
-    body = injection.request.body
-    body.keep = int(injection.option("stored"))
+    body = context.request.body
+    body.keep = int(context.option("stored"))
 
     def act() -> None:
         if body.dropped:
-            injection.fire(dropped_bytes=body.dropped)
+            context.fire(dropped_bytes=body.dropped)
 
     body.call_after(None, act)
 
 
-def session_lost(injection: Injection) -> None:
+def session_lost(context: FaultContext) -> None:
     """The upload session is forgotten."""
 
     def act() -> None:
-        if injection.targets.sessions.pop(injection.request.upload_id, None) is not None:
-            injection.fire()
-            raise Interrupted(ApiError(injection.option("status"), "Requested entity was not found.").response())
+        if context.targets.sessions.pop(context.request.upload_id, None) is not None:
+            context.fire()
+            raise Interrupted(ApiError(context.option("status"), "Requested entity was not found.").response())
 
-    _schedule(injection, act)
+    _schedule(context, act)
 
 
-def token_expired(injection: Injection) -> None:
+def token_expired(context: FaultContext) -> None:
     """The request's access token expires."""
 
     def act() -> None:
-        if injection.targets.expire_token(injection.request.header("Authorization")):
-            injection.fire()
+        if context.targets.expire_token(context.request.header("Authorization")):
+            context.fire()
             raise Interrupted(unauthenticated().response())
 
-    _schedule(injection, act)
+    _schedule(context, act)
 
 
-def lose_edit(injection: Injection) -> None:
+def lose_edit(context: FaultContext) -> None:
     """Somebody else invalidates the edit."""
-    if injection.targets.invalidate_edit(injection.request.path, injection.option("how")):
-        injection.fire()
+    if context.targets.invalidate_edit(context.request.path, context.option("how")):
+        context.fire()
 
 
-def redirect(injection: Injection) -> None:
+def redirect(context: FaultContext) -> None:
     """The client is sent to another server."""
-    location = urlsplit(injection.option("location"))
+    location = urlsplit(context.option("location"))
     if not location.path:
-        location = location._replace(path=injection.request.path)
-    injection.fire()
-    raise Interrupted(Response(injection.option("status"), b"", [("Location", urlunsplit(location))]))
+        location = location._replace(path=context.request.path)
+    context.fire()
+    raise Interrupted(Response(context.option("status"), b"", [("Location", urlunsplit(location))]))
 
 
-def final_error(injection: Injection) -> None:
+def final_error(context: FaultContext) -> None:
     """The session is called final, and is not."""
-    injection.fire()
-    response = ApiError(injection.option("status"), "The upload has been rejected.").response()
+    context.fire()
+    response = ApiError(context.option("status"), "The upload has been rejected.").response()
     response.set_header("X-Goog-Upload-Status", "final")
     raise Interrupted(response)

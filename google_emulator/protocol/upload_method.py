@@ -10,7 +10,7 @@ from typing import TypeAlias
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json
-from google_emulator.http.routing import PLAY_SCOPE
+from google_emulator.http.routes import PLAY_SCOPE
 from google_emulator.protocol.blobs import Blob
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
 from google_emulator.services.timestamps import timestamp
 

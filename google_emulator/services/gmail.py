@@ -10,11 +10,11 @@ import base64
 import binascii
 import itertools
 
-from google_emulator.auth.authority import SERVICE_ACCOUNT
+from google_emulator.auth.authorization import SERVICE_ACCOUNT
 from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import BlobStore
 from google_emulator.protocol.upload_method import Check, Finish, Media, UploadMethod
 from google_emulator.services.mailbox import Mailbox, read_headers, recipients

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator.operations import STEPS
+from google_emulator.operation_names import STEPS
 from google_emulator.protocol import content_range, goog_upload
-from google_emulator.reference import TABLES, rendered
+from google_emulator.reference_tables import TABLES, rendered
 
 PAGE = Path(__file__).parents[2] / "docs" / "EMULATOR.md"
 
@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "EMULATOR.md"
 def test_the_page_is_up_to_date() -> None:
     """Faults, operations, settings and paths on the page are the code's own."""
     text = PAGE.read_text(encoding="utf-8")
-    assert rendered(text) == text, "run: python -m google_emulator.reference docs/EMULATOR.md"
+    assert rendered(text) == text, "run: python -m google_emulator.reference_tables docs/EMULATOR.md"
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))

@@ -6,7 +6,7 @@ from google_emulator.config import Config
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
 from google_emulator.services.play.artifact_identity import check_identity
 from google_emulator.services.play.model import ArtifactKind, Edit, StoreArtifact

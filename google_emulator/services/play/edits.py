@@ -11,7 +11,7 @@ from google_emulator.config import Config
 from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.services.play.model import Edit
 from google_emulator.services.play.paths import EDIT, EDITS
 from google_emulator.services.play.store import PlayStore

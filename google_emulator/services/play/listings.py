@@ -5,7 +5,7 @@ from __future__ import annotations
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.services.play.paths import EDIT, LISTING, LISTINGS, language_of
 from google_emulator.services.play.store import PlayStore
 

@@ -6,7 +6,7 @@ Reference: developers.google.com/android-publisher/api-ref/rest.
 from __future__ import annotations
 
 from google_emulator.config import Config
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.protocol.upload_method import UploadMethod
 from google_emulator.services.play.artifacts import ArtifactsApi
 from google_emulator.services.play.deobfuscation_files import DeobfuscationFilesApi

@@ -6,7 +6,7 @@ from google_emulator.config import Config
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.services.play.model import STANDARD_TRACKS, Edit
 from google_emulator.services.play.paths import EDIT
 from google_emulator.services.play.release_rules import check_halts, checked_releases

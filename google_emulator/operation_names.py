@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from google_emulator.http.routing import operation_names
+from google_emulator.http.routes import operation_names
 
 WIDE = {
     "any": "every request",

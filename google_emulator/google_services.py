@@ -6,20 +6,20 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from google_emulator.auth.authority import Authority
+from google_emulator.auth.authorization import Authority
 from google_emulator.auth.identity_tokens import IdentityTokens
 from google_emulator.auth.impersonation import Impersonation
 from google_emulator.auth.oauth import TokenEndpoint
 from google_emulator.auth.sts import SecurityTokenService
 from google_emulator.config import Config
-from google_emulator.http.routing import Route
+from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import BlobStore
 from google_emulator.protocol.upload_method import UploadMethod
 from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.services.any_method import GenericUpload
 from google_emulator.services.cloud_storage import CloudStorage
 from google_emulator.services.drive import Drive
 from google_emulator.services.games import games_uploads
-from google_emulator.services.generic import GenericUpload
 from google_emulator.services.gmail import Gmail
 from google_emulator.services.mailbox import Mailbox
 from google_emulator.services.over_the_air import OverTheAir

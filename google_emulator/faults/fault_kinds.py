@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from google_emulator.faults import offset_faults, request_faults, response_faults
 from google_emulator.faults.error_response import ERROR_OPTIONS
-from google_emulator.faults.injection import Injection
+from google_emulator.faults.fault_context import FaultContext
 from google_emulator.http.response import Json, Response
 
 
@@ -25,8 +25,8 @@ class FaultKind:
     name: str
     meaning: str
     options: Mapping[str, Json]
-    before: Callable[[Injection], None] | None = None
-    after: Callable[[Injection, Response], Response] | None = None
+    before: Callable[[FaultContext], None] | None = None
+    after: Callable[[FaultContext, Response], Response] | None = None
 
 
 _KINDS = (

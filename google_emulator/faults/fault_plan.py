@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from google_emulator.faults.kinds import KINDS
-from google_emulator.faults.queue import Fault
+from google_emulator.faults.fault_kinds import KINDS
+from google_emulator.faults.fault_queue import Fault
 from google_emulator.http.response import Json
 
 _COMMON = {"on", "do", "nth", "times"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from google_emulator.faults.queue import Fault, FaultQueue
+from google_emulator.faults.fault_queue import Fault, FaultQueue
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json
 from google_emulator.protocol.sessions import Session
@@ -26,7 +26,7 @@ class FaultTargets:
 
 
 @dataclass(frozen=True, slots=True)
-class Injection:
+class FaultContext:
     """A fault that is due for a request; it counts as fired once `fire` was called."""
 
     fault: Fault

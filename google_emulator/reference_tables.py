@@ -1,4 +1,4 @@
-"""The tables of docs/EMULATOR.md, made from the code: `python -m google_emulator.reference docs/EMULATOR.md`."""
+"""The tables of docs/EMULATOR.md, made from the code: `python -m google_emulator.reference_tables docs/EMULATOR.md`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from google_emulator.backend import Backend
 from google_emulator.config import Config, settings
-from google_emulator.faults.kinds import KINDS
-from google_emulator.operations import STEPS, WIDE, method_names
+from google_emulator.faults.fault_kinds import KINDS
+from google_emulator.google_services import Backend
+from google_emulator.operation_names import STEPS, WIDE, method_names
 
 
 def _backend() -> Backend:
