@@ -22,14 +22,12 @@ class ConsoleReporter(LogReporter):
         super().__init__(platform, out, redactor, clock, err)
         self._bars = False
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
+    def progress(self, label: str, total: int | None) -> Progress:
         """A moving bar on a terminal, else what every reporter does."""
         if not _columns(self._err):
-            return super().progress(label, total, start)
+            return super().progress(label, total)
         self._bars = True
-        return ProgressBar(
-            self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, start, self._err
-        )
+        return ProgressBar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, self._err)
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:

@@ -78,9 +78,9 @@ class LogReporter:
         """Never show `secret` from now on, in any of the forms in which it may turn up."""
         self.redactor.add(secret)
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
-        """Follow one upload from byte `start` to `total` (None = unknown). The answer may be used from any thread."""
-        return ProgressLines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)
+    def progress(self, label: str, total: int | None) -> Progress:
+        """Follow one upload of `total` bytes (None = unknown). The answer may be used from any thread."""
+        return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""

@@ -18,8 +18,7 @@ from uploader.services import media_types
 from uploader.services.base import Batch, Flow, Note, Outcome, Prepared, Publish, Upload
 from uploader.text import format_size, plural
 
-Outputs: TypeAlias = Mapping[str, str]
-OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Outputs]
+OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Mapping[str, str]]
 
 SHOWN = 20  # files that the plan names one by one
 
@@ -68,14 +67,13 @@ def rehearse(uploads: tuple[Upload, ...]) -> Flow:
 def send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
     """Sends all files, however many of them fail, then raises the first failure."""
     results: tuple[FileResult, ...] = yield Batch(uploads)
-    values = {name: value for name, value in outputs(results).items() if value}
-    yield Publish(values)
+    yield Publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
         if result.failure is not None:
             raise result.failure
         if result.error:
             raise ServiceError(result.error)
-    return Outcome(f"{plural(len(results), 'file')} sent to {target}.", values)
+    return Outcome(f"{plural(len(results), 'file')} sent to {target}.")
 
 
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from uploader.files.artifacts import Artifact
-from uploader.services.play.edit_api import ExpansionKind
+from uploader.services.play.edit_api import CompanionKind
 from uploader.services.play.tracks import Notes, ReleaseOptions
 
 if TYPE_CHECKING:
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 Review = Literal["auto", "true", "false"]
 
 
-class CompanionFiles(NamedTuple):
-    """What goes with every artifact of the run. An expansion file is a file, or the version whose file is used."""
+class Companion(NamedTuple):
+    """What goes with every artifact of the run: a file, or for an expansion the version whose file is used."""
 
-    mapping: Artifact | None = None
-    symbols: Artifact | None = None
-    expansions: tuple[tuple[ExpansionKind, Artifact | int], ...] = ()
+    kind: CompanionKind
+    file: Artifact | int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class ReleaseJob:
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
-    companions: CompanionFiles = field(default_factory=CompanionFiles)
+    companions: tuple[Companion, ...] = ()
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
@@ -61,9 +60,7 @@ class ReleaseJob:
     @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
-        companions = self.companions
-        kinds = ["artifact", *(kind for kind, _ in companions.expansions)]
-        kinds += [kind for kind, file in (("mapping", companions.mapping), ("symbols", companions.symbols)) if file]
+        kinds = ["artifact", *(kind for kind, _ in self.companions)]
         places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
         listing = ["listing"] if self.listing else []
         return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))

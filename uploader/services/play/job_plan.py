@@ -17,13 +17,10 @@ def steps_of(job: ReleaseJob) -> Iterator[str]:
             version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
             what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
             yield f"upload {what}, unless Google Play has it already"
-    companions = job.companions
-    for what, file in (("mapping", companions.mapping), ("native symbols", companions.symbols)):
-        if file:
-            yield f"upload {what} {file.name}"
-    for kind, expansion in companions.expansions:
-        source = f"of version {expansion}" if isinstance(expansion, int) else expansion.name
-        yield f"give each APK the {kind} expansion file {source}"
+    for kind, file in job.companions:
+        name = f"of version {file}" if isinstance(file, int) else file.name
+        steps = {"mapping": f"upload mapping {name}", "symbols": f"upload native symbols {name}"}
+        yield steps.get(kind, f"give each APK the {kind} expansion file {name}")
     if job.listing:
         images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
         yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"

@@ -35,7 +35,7 @@ def synchronise(edit: ReleaseEdit, listing: StoreFiles) -> Steps[None]:
 
 
 def _listed(edit: ReleaseEdit) -> Steps[dict[str, Mapping[str, Any]]]:
-    answer = yield edit.api.listings()
+    answer = yield edit.api.listed("listings")
     return {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
 
 

@@ -94,7 +94,7 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
 def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
     """All tracks of the edit with their releases; None where the list is not to be had, which ends no run."""
     try:
-        answer = yield edit.api.tracks()
+        answer = yield edit.api.listed("tracks")
         return {str(entry.get("track", "")): tracks.releases(entry) for entry in entries(answer, "tracks")}
     except Refused as refused:
         if find(refused) is EDIT_GONE:
