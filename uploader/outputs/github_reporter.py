@@ -14,7 +14,7 @@ from typing import Final, TextIO
 
 from uploader.errors import UploaderError
 from uploader.inputs import Platform
-from uploader.outputs.log_reporter import SENTENCE, LogReporter, kind
+from uploader.outputs.log_reporter import SENTENCE, LogReporter
 from uploader.outputs.output_files import append_whole
 from uploader.redaction import Redactor, parts
 
@@ -67,7 +67,7 @@ class GitHubReporter(LogReporter):
             self.info("\n".join(self._details(error)))
             text = text[: SENTENCE - 1] + "…"
         self._failed = True
-        self._command("error", text, title=kind(error))
+        self._command("error", text, title=error.title)
 
     def mask(self, secret: str) -> None:
         """As everywhere, and tell the runner, line by line: it masks what other steps may print."""

@@ -9,19 +9,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TextIO
 
-from uploader.errors import (
-    CredentialsError,
-    InputError,
-    IntegrityError,
-    Interrupted,
-    Refused,
-    ServiceError,
-    TemporaryError,
-    UploaderError,
-)
+from uploader.errors import UploaderError
 from uploader.inputs import Platform
 from uploader.outputs import dotenv
-from uploader.outputs.output_files import write_results, write_whole
+from uploader.outputs.output_files import results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
 from uploader.reporting import Progress
@@ -29,15 +20,6 @@ from uploader.results import FileResult
 from uploader.text import sentence
 
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
-_KINDS: Final = (
-    (InputError, "Wrong input"),
-    (CredentialsError, "No access"),
-    (Refused, "Refused"),
-    (ServiceError, "Service error"),
-    (IntegrityError, "Integrity"),
-    (TemporaryError, "Temporary failure"),
-    (Interrupted, "Interrupted"),
-)
 
 
 class LogReporter:
@@ -86,10 +68,9 @@ class LogReporter:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
         for name, value in outputs.items():
             self._say(f"{name}={self.redactor.one_line(value)}")
-        if self.platform.dotenv_file is not None:
-            self._write_dotenv(self.platform.dotenv_file, outputs)
-
-    def _write_dotenv(self, path: Path, outputs: Mapping[str, str]) -> None:
+        path = self.platform.dotenv_file
+        if path is None:
+            return
         lines, left_out = dotenv.report(outputs, self.redactor)
         for name in left_out:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
@@ -100,7 +81,7 @@ class LogReporter:
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
         """Write `uploader-results.json`; false, after a warning, where that was not possible."""
-        return self._written(path.name, lambda: write_results(path, results, self.redactor))
+        return self._written(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
@@ -126,15 +107,13 @@ class LogReporter:
 
     def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
-        return "\n".join([self._sentences(error), *self._details(error)])
+        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.cure) if text]
+        # What happened is cut where the whole would be too long: the cure must be readable.
+        what = self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after))
+        return "\n".join([" ".join([what, *after]), *self._details(error)])
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
-
-    def _sentences(self, error: UploaderError) -> str:
-        """The error on one line, what happened cut where the whole would be too long: the cure must be readable."""
-        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.cure) if text]
-        return " ".join([self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after)), *after])
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
         """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is given up."""
@@ -149,8 +128,3 @@ class LogReporter:
     def _put(self, text: str, stream: TextIO) -> None:
         stream.write(text)
         stream.flush()
-
-
-def kind(error: UploaderError) -> str:
-    """A word or two for the kind of failure, as a title."""
-    return next((title for family, title in _KINDS if isinstance(error, family)), "Upload failed")

@@ -1,7 +1,7 @@
 """The files that a run leaves for other programs: whole or not at all, never through a link that somebody planted.
 
-Every function here raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the
-reporter turns that into one line.
+A write raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the reporter turns
+that into one line.
 """
 
 from __future__ import annotations
@@ -64,16 +64,11 @@ def append_whole(path: Path, text: str) -> None:
         os.close(handle)
 
 
-def write_results(path: Path, results: Iterable[FileResult], redactor: Redactor) -> None:
-    """Write `uploader-results.json`: an array with one object a line for each file, secrets masked. Raises OSError."""
-    write_whole(path, _array(results, redactor))
+def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:
+    """What is in `uploader-results.json`: an array with one object a line for each file, secrets masked.
 
-
-def _array(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:
-    """The JSON piece by piece, so that ten thousand files need no memory of their own.
-
-    ASCII alone: an escape sequence or a bidirectional mark in a file name is exact for a program and harmless on a
-    terminal.
+    Line by line, so that ten thousand files need no memory of their own. ASCII alone: an escape sequence or a
+    bidirectional mark in a file name is exact for a program and harmless on a terminal.
     """
     separator = "[\n"
     for result in results:
