@@ -6,6 +6,7 @@ None of them has anything to undo, so a dry run says what would be sent and send
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 from urllib.parse import urlencode
 
@@ -37,11 +38,8 @@ def prepared(inputs: Inputs, uploads: tuple[Upload, ...], outputs: OutputsOf = l
 
     `outputs` makes the output values that only this target has.
     """
-
-    def flow() -> Flow:
-        return rehearse(uploads) if inputs.dry_run else send(uploads, inputs.target, outputs)
-
-    return Prepared(_lines(uploads), scopes=uploads[0].endpoint.scopes, flow=flow)
+    flow = partial(rehearse, uploads) if inputs.dry_run else partial(send, uploads, inputs.target, outputs)
+    return Prepared(_lines(uploads), uploads[0].endpoint.scopes, flow)
 
 
 def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
@@ -79,9 +77,8 @@ def send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
     """Adds a problem unless there is exactly one file."""
     if len(files) != 1:
-        problems.add(
-            "files", f"{len(files)} files were given; {what} takes exactly one.", "a pattern that matches one file"
-        )
+        wrong = f"{len(files)} files were given; {what} takes exactly one."
+        problems.add("files", wrong, "a pattern that matches one file")
 
 
 def require(problems: Problems, **given: str) -> None:

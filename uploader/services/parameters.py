@@ -22,10 +22,8 @@ Values = dict[str, tuple[str, ...]]
 
 def read_params(text: str) -> dict[str, Any]:
     """The map in `params`, JSON or YAML, whose scalars stay as they are written. Raises InputError."""
-    if not text:
-        return {}
     try:
-        value = json.loads(text)
+        value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         value = _yaml(text)
     return _map("params", value, "a YAML or JSON map")
@@ -33,10 +31,8 @@ def read_params(text: str) -> dict[str, Any]:
 
 def read_metadata(text: str) -> dict[str, Any]:
     """The JSON object in `metadata`. Raises InputError."""
-    if not text:
-        return {}
     try:
-        value = json.loads(text)
+        value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         raise InputError(Problem("metadata", "is not JSON.", "a JSON object")) from None
     return _map("metadata", value, "a JSON object")
