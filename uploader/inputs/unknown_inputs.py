@@ -108,19 +108,15 @@ def _mistake(variable: str) -> Problem | None:
     """The problem with a variable that was surely meant for an input of this program or of another tool."""
     prefix, _, plain = variable.partition("_")
     written, answer = _answer(plain)
+    names = [field.name for field in fields()]
     if answer:
         name = written if prefix == "INPUT" else variable
-        return Problem(name, f"is another tool's input. {answer}", covers=_inputs(answer))
-    names = [field.name for field in fields()]
+        named = tuple(ours for ours in names if re.search(rf"`{ours}[`:]", answer))
+        return Problem(name, f"is another tool's input. {answer}", covers=named)
     nearest = get_close_matches(plain[:80].lower().replace("_", "-"), names, n=1, cutoff=SIMILARITY)
     if not nearest:
         return None
     return Problem(_printable(variable), f"is not an input. Did you mean `{nearest[0]}`?", covers=tuple(nearest))
-
-
-def _inputs(answer: str) -> tuple[str, ...]:
-    """The inputs that an answer names."""
-    return tuple(field.name for field in fields() if re.search(rf"`{field.name}[`:]", answer))
 
 
 def _answer(plain: str) -> tuple[str, str]:

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TextIO
 
-from uploader.inputs import Platform
 from uploader.outputs.log_reporter import LogReporter
 from uploader.outputs.progress import ProgressBar
-from uploader.redaction import Redactor
 from uploader.reporting import Progress
 
 
 class ConsoleReporter(LogReporter):
     """The reporter outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
 
-    def __init__(
-        self, platform: Platform, out: TextIO, err: TextIO, redactor: Redactor, clock: Callable[[], float]
-    ) -> None:
-        super().__init__(platform, out, redactor, clock, err)
-        self._bars = False
+    _bars = False
 
     def progress(self, label: str, total: int | None) -> Progress:
         """A moving bar on a terminal, else what every reporter does."""

@@ -11,8 +11,7 @@ from typing import Final, TextIO
 
 from uploader.errors import UploaderError
 from uploader.inputs import Platform
-from uploader.outputs import dotenv
-from uploader.outputs.output_files import results_lines, write_whole
+from uploader.outputs.output_files import dotenv_report, results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
 from uploader.reporting import Progress
@@ -23,16 +22,28 @@ SENTENCE: Final = 4000  # characters of one warning or error that are shown; Git
 
 
 class LogReporter:
-    """Writes plain lines, from any thread; a subclass adds what its platform understands."""
+    """Writes plain lines, from any thread; a subclass adds what its platform understands.
+
+    `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
+    """
+
+    _warning_mark, _error_mark = "WARNING:", "ERROR:"
 
     def __init__(
-        self, platform: Platform, out: TextIO, redactor: Redactor, clock: Callable[[], float], err: TextIO | None = None
+        self,
+        platform: Platform,
+        out: TextIO,
+        err: TextIO,
+        redactor: Redactor,
+        clock: Callable[[], float],
+        now: Callable[[], float],
     ) -> None:
         self.platform = platform
         self.redactor = redactor
         self._out = out
-        self._err = err or out
+        self._err = err
         self._clock = clock
+        self._now = now
         self._lock = threading.RLock()  # a warning that is said while a bar is moved comes from the same thread
 
     def info(self, text: str) -> None:
@@ -46,11 +57,11 @@ class LogReporter:
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
-        self._say(f"WARNING: {self._short(text)}", self._err)
+        self._say(f"{self._warning_mark} {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
-        self._say(f"ERROR: {self._text_of(error)}", self._err)
+        self._say(f"{self._error_mark} {self._text_of(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
@@ -71,7 +82,7 @@ class LogReporter:
         path = self.platform.dotenv_file
         if path is None:
             return
-        lines, left_out = dotenv.report(outputs, self.redactor)
+        lines, left_out = dotenv_report(outputs, self.redactor)
         for name in left_out:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
         self._written(f"The outputs ({path.name})", lambda: write_whole(path, lines))

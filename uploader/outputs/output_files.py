@@ -11,14 +11,16 @@ import errno
 import json
 import math
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 
+DOTENV_LIMIT: Final = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
 
 
@@ -62,6 +64,23 @@ def append_whole(path: Path, text: str) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
+    """The lines of the dotenv report, and the names of the outputs that were left out so that the rest fits.
+
+    The longest go first: the short ones, single ids, always stay. A value stands on one line. GitLab reads the report,
+    and any other runner to which `UPLOADER_DOTENV` names a file.
+    """
+    lines = {
+        name: f"UPLOADER_{re.sub('[^A-Z0-9]', '_', name.upper())}={redactor.one_line(value).strip()}\n"
+        for name, value in outputs.items()
+    }
+    left_out: list[str] = []
+    while sum(len(line.encode("utf-8")) for line in lines.values()) > DOTENV_LIMIT:
+        left_out.append(max(lines, key=lambda name: len(lines[name].encode("utf-8"))))
+        del lines[left_out[-1]]
+    return list(lines.values()), left_out
 
 
 def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:

@@ -38,31 +38,29 @@ def prepared(inputs: Inputs, uploads: tuple[Upload, ...], outputs: OutputsOf = l
 
     `outputs` makes the output values that only this target has.
     """
-    flow = partial(rehearse, uploads) if inputs.dry_run else partial(send, uploads, inputs.target, outputs)
+    flow = partial(_rehearse, uploads) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
     return Prepared(_lines(uploads), uploads[0].endpoint.scopes, flow)
 
 
 def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
-    shown = tuple(f"Upload {describe(upload)}" for upload in uploads[:SHOWN])
+    shown = tuple(f"Upload {_describe(upload)}" for upload in uploads[:SHOWN])
     rest = len(uploads) - len(shown)
     return (*shown, f"and {rest} more files, all to {uploads[0].endpoint.id}") if rest else shown
 
 
-def describe(upload: Upload) -> str:
-    """One line of the plan: what goes where."""
+def _describe(upload: Upload) -> str:
     length = "a stream" if upload.artifact.size is None else format_size(upload.artifact.size)
     return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
 
 
-def rehearse(uploads: tuple[Upload, ...]) -> Flow:
-    """The dry run: says what would be sent."""
+def _rehearse(uploads: tuple[Upload, ...]) -> Flow:
     for upload in uploads:
         query = "?" + urlencode(upload.endpoint.query) if upload.endpoint.query else ""
-        yield Note(f"Would send {describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
+        yield Note(f"Would send {_describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
     return Outcome("Dry run: every check passed, nothing was sent.")
 
 
-def send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
+def _send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
     """Sends all files, however many of them fail, then raises the first failure."""
     results: tuple[FileResult, ...] = yield Batch(uploads)
     yield Publish({name: value for name, value in outputs(results).items() if value})

@@ -19,7 +19,6 @@ SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 OCTETS = "application/octet-stream"
 APK = "application/vnd.android.package-archive"
 
-Query = tuple[tuple[str, str], ...]
 ExpansionKind = Literal["main", "patch"]
 CompanionKind = Literal["mapping", "symbols", "main", "patch"]
 
@@ -57,9 +56,10 @@ class Edit(NamedTuple):
         """Asks Play to check the edit without committing it."""
         return self._call("POST", ":validate", what=f"the validation of edit {self.id}")
 
-    def commit(self, query: Query) -> Call:
+    def commit(self, query: tuple[tuple[str, str], ...]) -> Call:
         """Not repeatable: whether a commit whose answer is lost has happened is looked up, not tried out."""
-        return self._call("POST", ":commit", query=query, repeatable=False, what=f"the commit of edit {self.id}")
+        call = self._call("POST", ":commit", what=f"the commit of edit {self.id}")
+        return call._replace(query=query, repeatable=False)
 
     def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Call:
         """All of one kind: artifacts with their digests, tracks with their releases, store texts by language."""
@@ -105,7 +105,7 @@ class Edit(NamedTuple):
         """Where a file that belongs to a version goes; a second upload replaces the first."""
         collection, type_, max_size = _COMPANIONS[kind]
         path = f"/apks/{code}/{collection}/{type_}"
-        return self._endpoint(collection.lower(), path, (OCTETS,), max_size, repeatable=True)
+        return self._endpoint(collection.lower(), path, (OCTETS,), max_size)._replace(repeatable=True)
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
@@ -120,21 +120,10 @@ class Edit(NamedTuple):
     def _images(language: str, kind: str) -> str:
         return f"/listings/{_segment(language)}/{kind}"
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        what: str,
-        query: Query = (),
-        json: Json | None = None,
-        repeatable: bool = True,
-    ) -> Call:
-        return Call(method, ROOT, self._path + path, query, json, repeatable, what, retry_on=conflict)
+    def _call(self, method: str, path: str, *, what: str, json: Json | None = None) -> Call:
+        return Call(method, ROOT, self._path + path, json=json, what=what, retry_on=conflict)
 
-    def _endpoint(
-        self, resource: str, path: str, media_types: tuple[str, ...], max_size: int, *, repeatable: bool = False
-    ) -> Endpoint:
+    def _endpoint(self, resource: str, path: str, media_types: tuple[str, ...], max_size: int) -> Endpoint:
         return Endpoint(
             id=f"androidpublisher.edits.{resource}.upload",
             root=ROOT,
@@ -143,7 +132,6 @@ class Edit(NamedTuple):
             media_types=media_types,
             scopes=(SCOPE,),
             max_size=max_size,
-            repeatable=repeatable,
         )
 
 

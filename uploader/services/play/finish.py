@@ -28,7 +28,9 @@ ALREADY = "Google Play had all of it already; nothing was committed"
 
 def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate]) -> Flow:
     """The last steps of a run in which everything is in place."""
-    what, changes = f"{edit.job.package} {'+'.join(codes)}".strip(), _changes(edit.job, updates)
+    what = f"{edit.job.package} {'+'.join(codes)}".strip()
+    rows = tuple((one.track, describe_all(one.before), describe_all(one.after)) for one in updates)
+    changes = Section("Tracks", ("Track", "Before", edit.job.tense.capitalize()), rows)
     if edit.job.dry_run:
         yield from _rehearsed(edit)
         return _outcome(edit, f"{what} passed Google Play's validation; nothing was published.", REHEARSED, changes)
@@ -50,11 +52,6 @@ def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpd
         yield Note(f"{edit.job.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT
     return _outcome(edit, _headline(edit, what, updates), review, changes)
-
-
-def _changes(job: ReleaseJob, updates: Sequence[TrackUpdate]) -> Section:
-    rows = ((one.track, describe_all(one.before), describe_all(one.after)) for one in updates)
-    return Section("Tracks", ("Track", "Before", job.tense.capitalize()), tuple(rows))
 
 
 def _others(edit: ReleaseEdit) -> Steps[Section]:
