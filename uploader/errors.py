@@ -25,9 +25,13 @@ from uploader.text import sentence
 
 
 class UploaderError(Exception):
-    """Something that ends the run: what happened, the likely cause, and what the reader can do about it."""
+    """Something that ends the run: what happened, the likely cause, and what the reader can do about it.
+
+    `title` is a word or two for the kind of failure.
+    """
 
     exit_code: int = 1
+    title = "Upload failed"
 
     def __init__(self, what: str, *, cause: str = "", cure: str = "") -> None:
         super().__init__(what)
@@ -68,6 +72,7 @@ class InputError(UploaderError):
     """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
 
     exit_code = 2
+    title = "Wrong input"
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -88,16 +93,20 @@ class CredentialsError(UploaderError):
     """There are no credentials, they were not accepted, or they do not permit the action."""
 
     exit_code = 3
+    title = "No access"
 
 
 class ServiceError(UploaderError):
     """The service refused, broke the protocol, or can't be trusted with the request."""
 
     exit_code = 4
+    title = "Service error"
 
 
 class Refused(ServiceError):
     """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
+
+    title = "Refused"
 
     def __init__(
         self,
@@ -133,16 +142,20 @@ class IntegrityError(UploaderError):
     """The file changed during the upload, or the digest of what arrived differs from what was sent."""
 
     exit_code = 5
+    title = "Integrity"
 
 
 class TemporaryError(UploaderError):
     """The retries are spent; what was stored so far is kept, and running again goes on from there."""
 
     exit_code = 75
+    title = "Temporary failure"
 
 
 class Interrupted(UploaderError):
     """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for SIGTERM."""
+
+    title = "Interrupted"
 
     def __init__(self, signal_number: int) -> None:
         name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")

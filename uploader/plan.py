@@ -6,6 +6,7 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
@@ -54,7 +55,9 @@ class Plan(NamedTuple):
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
-    files = found.collect(lambda: _files(inputs), skip_known=True) or ()
+    workspace, outside = inputs.platform.workspace, inputs.allow_outside_workspace
+    search = partial(find, inputs.files, workspace, allow_outside=outside, shard=inputs.shard)
+    files = found.collect(search, skip_known=True) or ()
     rehearsal = inputs.api_endpoint == EMULATOR
     source = None if rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
     _check_credentials_file(files, source, found)
@@ -74,15 +77,6 @@ def _check_credentials_file(files: Iterable[Artifact], source: CredentialSource 
         if file.identity == secret:
             what = f"{file.name} contains this run's credentials and is never uploaded."
             problems.add("files", what, "the artifacts alone")
-
-
-def _files(inputs: Inputs) -> tuple[Artifact, ...]:
-    return find(
-        inputs.files,
-        inputs.platform.workspace,
-        allow_outside=inputs.allow_outside_workspace,
-        shard=inputs.shard,
-    )
 
 
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, published, run, stream
 from uploader.errors import InputError, Refused, TemporaryError
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Note, Prepared, Publish, Recall, Remember, Step, Upload
@@ -334,12 +334,12 @@ def test_draft_id_is_required(tmp_path: Path, action: str) -> None:
 def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     """Without new content `draft-send` is one call with the id, which is not repeated."""
     made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
-    outcome, steps = run(made, answer=lambda step: MESSAGE if isinstance(step, Call) else None)
+    _, steps = run(made, answer=lambda step: MESSAGE if isinstance(step, Call) else None)
     call = steps[0]
     assert isinstance(call, Call)
     assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
     assert not call.repeatable
-    assert outcome.outputs == {"message-id": "m1", "thread-id": "t1"}
+    assert published(steps) == {"message-id": "m1", "thread-id": "t1"}
     assert Publish({}, ids=("m1",)) in steps
 
 
@@ -368,8 +368,8 @@ def test_outputs_are_the_ids_of_the_answer(
     tmp_path: Path, action: str, resource: dict[str, Any], outputs: dict[str, str]
 ) -> None:
     """Message, thread and draft ids come from the answer; what it does not say is not made up."""
-    outcome, _ = run(prepared(tmp_path, **BASIC, gmail_action=action), resource)
-    assert outcome.outputs == outputs
+    _, steps = run(prepared(tmp_path, **BASIC, gmail_action=action), resource)
+    assert published(steps) == outputs
 
 
 def sent(steps: list[Step]) -> bytes:

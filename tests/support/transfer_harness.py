@@ -122,8 +122,8 @@ class RecordingReporter:
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Line:
-        del label, total, start
+    def progress(self, label: str, total: int | None) -> Line:
+        del label, total
         self.lines.append(Line(self.hook))
         return self.lines[-1]
 

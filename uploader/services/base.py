@@ -8,7 +8,6 @@ throws what went wrong into the generator, which may clean up (yield more steps)
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -163,12 +162,10 @@ class Section(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a flow returns: output values, links and tables for the summary, and one sentence that tells the end."""
+class Outcome(NamedTuple):
+    """What a flow returns: one sentence that tells the end, and links and tables for the summary."""
 
     headline: str
-    outputs: Mapping[str, str] = field(default_factory=dict)
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ class Parameter(NamedTuple):
     required: bool = False
     repeated: bool = False
     pattern: str = ""
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
 
 
 class Method(NamedTuple):
@@ -33,7 +33,6 @@ class Method(NamedTuple):
 
     target: str
     id: str
-    api: str
     root: str
     http_method: str
     path: str
@@ -84,38 +83,17 @@ def _qualified(facts: Mapping[str, Any]) -> str:
 
 
 def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Method:
-    return Method(
-        target=target,
-        id=facts["id"],
-        api=facts["api"],
-        root=api["root"],
-        http_method=facts["http"],
-        path=facts["path"],
-        upload_path=facts["upload"],
-        accept=tuple(facts["accept"]),
-        max_size=facts["max"],
-        resumable=facts["resumable"],
-        multipart=facts["multipart"],
-        scope=_scope(facts["scope"]),
-        scope_existing=_scope(facts["scope_existing"]),
-        takes_metadata=facts["body"],
-        name_field=facts["name_field"],
-        id_fields=tuple(field for field in (facts["id_field"], *_USUAL_IDS) if field),
-        empty_answer=facts["empty"],
-        parameters={name: _parameter(name, one) for name, one in facts["params"].items()},
-    )
+    made: dict[str, Any] = {
+        "target": target,
+        "root": api["root"],
+        "accept": tuple(facts["accept"]),
+        "scope": _scope(facts["scope"]),
+        "scope_existing": _scope(facts["scope_existing"]),
+        "id_fields": tuple(filter(None, (facts["id_field"], *_USUAL_IDS))),
+        "parameters": {name: Parameter(name, **one) for name, one in facts["parameters"].items()},
+    }
+    return Method(**made, **{name: facts[name] for name in Method._fields if name not in made})
 
 
 def _scope(name: str) -> str:
     return name if name.startswith("https:") else _AUTH + name
-
-
-def _parameter(name: str, facts: Mapping[str, Any]) -> Parameter:
-    return Parameter(
-        name,
-        kind=facts["type"],
-        required=facts.get("required", False),
-        repeated=facts.get("repeated", False),
-        pattern=facts.get("pattern", ""),
-        choices=tuple(facts.get("enum", ())),
-    )

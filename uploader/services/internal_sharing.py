@@ -56,7 +56,7 @@ def _endpoint(kind: str, package: str) -> Endpoint:
     )
 
 
-def _outputs(results: tuple[FileResult, ...]) -> batch_upload.Outputs:
+def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
     """The links, and of the first file how it was signed and its digest, as the service tells them."""
 
     def values(field: str) -> list[str]:

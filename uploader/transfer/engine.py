@@ -64,7 +64,6 @@ class Engine:
                 step = flow.send(answer) if failure is None else flow.throw(failure)
             except StopIteration as end:
                 outcome: Outcome = end.value
-                self.record.publish(outcome.outputs)
                 return outcome
             answer, failure = None, None
             try:

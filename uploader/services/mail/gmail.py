@@ -187,9 +187,8 @@ def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
         "message-id": message.get("id"),
         "thread-id": message.get("threadId"),
     }
-    outputs = {name: value for name, value in known.items() if isinstance(value, str) and value}
-    yield Publish(outputs)
-    return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.", outputs)
+    yield Publish({name: value for name, value in known.items() if isinstance(value, str) and value})
+    return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.")
 
 
 def _explain(error: Refused, inputs: Inputs) -> None:

@@ -13,8 +13,8 @@ from uploader.files.android.mapping import mapping_file
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
-from uploader.services.play.edit_api import ExpansionKind
-from uploader.services.play.job import CompanionFiles
+from uploader.services.play.edit_api import CompanionKind, ExpansionKind
+from uploader.services.play.job import Companion
 from uploader.services.play.tracks import Notes
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ LAST_RELEASE = "last-release"  # instead of a folder: the notes of the release t
 class JobFiles:
     """Everything beside the artifacts. `notes` are release notes by track, under None those of every other track."""
 
-    companions: CompanionFiles = field(default_factory=CompanionFiles)
+    companions: tuple[Companion, ...] = ()
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     listing: store_listing.StoreFiles | None = None
 
@@ -48,7 +48,9 @@ class _Reader:
         self._problems = problems
 
     def read(self) -> JobFiles:
-        companions = CompanionFiles(self._mapping(), self._symbols(), tuple(self._expansions()))
+        found: list[tuple[CompanionKind, Artifact | int | None]]
+        found = [("mapping", self._mapping()), ("symbols", self._symbols()), *self._expansions()]
+        companions = tuple(Companion(kind, file) for kind, file in found if file is not None)
         return JobFiles(companions, self._notes(), self._listing())
 
     def _warned(self, read: Callable[[], tuple[T, tuple[str, ...]]]) -> T | None:

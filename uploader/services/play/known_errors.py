@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from uploader.errors import CredentialsError, Refused, ServiceError
+from uploader.errors import CredentialsError, Refused
 
 
 class KnownError(NamedTuple):
@@ -244,8 +244,6 @@ OTHER = KnownError(
     "Google's words above say why; the same release made by hand in the Play Console often explains more.",
 )
 
-_COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
-
 
 def find(error: Refused) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
@@ -254,22 +252,12 @@ def find(error: Refused) -> KnownError:
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
-def explained(error: Refused) -> ServiceError | CredentialsError:
+def explained(error: Refused) -> Refused | CredentialsError:
     """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
     known = find(error)
-    what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    cause, cure = error.cause or known.cause, error.cure or known.cure
-    if known.permission:
-        return CredentialsError(what, cause=cause, cure=cure)
-    return Refused(
-        what,
-        status=error.status,
-        reason=error.reason,
-        message=error.message,
-        body=error.body,
-        cause=cause,
-        cure=cure,
-    )
+    error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
+    error.cause, error.cure = error.cause or known.cause, error.cure or known.cure
+    return CredentialsError(error.what, cause=error.cause, cure=error.cure) if known.permission else error
 
 
 def conflict(error: Refused) -> str:
@@ -284,4 +272,5 @@ def conflict(error: Refused) -> str:
 
 def already_committed(error: Refused) -> bool:
     """Whether Google says that this very edit has been committed."""
-    return error.reason == "editAlreadyCommitted" or bool(_COMMITTED.search(error.message))
+    words = r"edit has already been (successfully )?committed"
+    return error.reason == "editAlreadyCommitted" or re.search(words, error.message, re.IGNORECASE) is not None

@@ -14,7 +14,6 @@ from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
-from uploader.services.play.job_plan import steps_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
 
@@ -33,7 +32,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     job = _job(inputs, package, artifacts, job_files)
     return Prepared(
-        lines=tuple(steps_of(job)),
+        lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(job),
         warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *problems.warnings),
