@@ -141,7 +141,9 @@ def settle(work: Work, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
     name = f"Edit {work.edit.id}"
     if isinstance(error, (TemporaryError, Interrupted)):
-        yield Note(f"{name} is kept: the next run goes on in it.")
+        kept: str | None = yield Recall(work.asked.memory)
+        how = "the next run continues in it" if kept else f"`existing-edit-id: {work.edit.id}` continues in it"
+        yield Note(f"{name} is kept: {how}.")
     elif not work.own and isinstance(error, Refused) and find(error) is EDIT_GONE:
         _blame_the_input(error)
     elif not work.own:
