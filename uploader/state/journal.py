@@ -107,7 +107,7 @@ class FileJournal(Journal):
             return None
         name = job.artifact.name
         same_file = found.get("file") == _file_key(job)
-        if not (same_file or (found["prefix"] and found["file"][0] == job.artifact.size)):
+        if not same_file and (found["file"][0] != job.artifact.size or job.artifact.data is not None):
             self._reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
             return None
         origin = SessionOrigin(*found.pop("origin"))

@@ -97,35 +97,37 @@ class Resumable:
             return False
         source = self._transfer.source
         recognised = record.sample == source.sample() and (
-            record.same_file or source.begins_with(record.length, record.prefix)
+            record.same_file or not record.length or source.begins_with(record.length, record.prefix)
         )
         if not recognised:
             self._transfer.info("The file's content is not what an earlier run began to upload; starting over.")
         return recognised
 
     def _checked_inherited(self, session: Session, event: Event) -> Event:
-        """The first answer about an earlier run's session, which is lost unless it is there and surely this file's."""
+        """The first answer about an earlier run's session, which is lost unless it is there and surely this file's.
+
+        One that is complete is this run's only if this run began it. Raises `AnswerLost` where it can't be told whether
+        the session was this run's, and sending the file again could add it twice.
+        """
         stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
         if isinstance(event, Rejected):
             return SessionLost("the session of the earlier run is no longer accepted")
         if stored and stored > self._comparable:
-            return SessionLost("the server holds bytes that can't be compared with this file")
-        if isinstance(event, Completed) and not self._own_run:
-            if not self._job.endpoint.repeatable:
-                raise self._ambiguous()
-            return SessionLost("the session of the earlier run is complete, which need not be this run's doing")
-        return event
-
-    def _ambiguous(self) -> AnswerLost:
-        """The error for a session of another run that is found complete, where a second effect adds to the first."""
-        return AnswerLost(
-            f"Whether {self._transfer.name} still has to be sent is not known: its session, begun by {self._origin}, "
-            "is complete already, and another run's success is not this one's.",
-            cause="Either that run ended before it could report its success, or `state-dir` was restored to an older "
-            "state, and what was sent then was meant for that run alone.",
-            cure="Check what the service has. If nothing is missing, there is nothing to do; else run again: "
-            "then it is sent anew.",
-        )
+            why = "the server holds bytes that can't be compared with this file"
+        elif isinstance(event, Completed) and not self._own_run:
+            why = "another run began it"
+        else:
+            return event
+        if isinstance(event, Completed) and not self._job.endpoint.repeatable:
+            raise AnswerLost(
+                f"Whether {self._transfer.name} still has to be sent is not known: an upload of it, begun by "
+                f"{self._origin}, is complete, but {why}.",
+                cause="Either that run ended before it could report its success, or `state-dir` was restored to an "
+                "older state, and what was sent then was not meant for this run.",
+                cure="Check what the service has. If nothing is missing, there is nothing to do; otherwise run again: "
+                "the file is then sent.",
+            )
+        return SessionLost(why)
 
     # --- one move and its answer --------------------------------------------------------------------------------------
 
