@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.soak.troubles import Killed
+from tests.support.job import Job
 from tests.support.transfer_harness import FakeTime, RecordingReporter
 from uploader import inputs, plan
 from uploader.cancellation import Cancellation
@@ -22,6 +24,7 @@ from uploader.errors import UploaderError
 from uploader.http.client import HttpClient, Limits
 from uploader.http.messages import Block, ConnectionBroke, Request, Response
 from uploader.inputs import JobRun
+from uploader.redaction import Redactor
 from uploader.retrier import RetryPolicy
 from uploader.state.journal import FileJournal
 from uploader.transfer.api_client import ApiClient, TransferSettings
@@ -271,3 +274,85 @@ def check_not_sent(last: Attempt, made: int, *, known: bool) -> None:
     assert not made, "doubled"
     assert last.code in (0 if known else 4, 75, None), last.error
     assert last.code != 4 or "begun by run" in last.error
+
+
+# --- through the entrypoint ---------------------------------------------------------------------------------------
+
+
+JOBS: dict[str, tuple[dict[str, str], str]] = {
+    "mail": ({**TARGETS["gmail"], "target": "gmail", "impersonate-user": "a@x.org"}, "messages"),
+    "Drive": ({"target": "drive.files.create", "files": "a.bin"}, "objects"),
+}
+
+
+def ci_run(platform: str, run: int, attempt: int = 1) -> dict[str, str]:
+    """How the CI system names a run and its attempts; a shell names nothing."""
+    if platform == "github":
+        return {"GITHUB_RUN_ID": f"{run}", "GITHUB_RUN_ATTEMPT": f"{attempt}", "GITHUB_JOB": "release"}
+    if platform == "console":
+        return {}
+    return {"CI_PIPELINE_ID": f"{run}", "CI_JOB_NAME": "release", "CI_JOB_ID": f"{run * 100 + attempt}"}
+
+
+def killed_after_the_last_byte(job: Job, given: dict[str, str], **run: str) -> None:
+    """A run whose file is stored, and which dies before it hears so."""
+    job.emulator.add_fault("resumable.final", "slow-answer", seconds=30)
+    running = job.start(given, **run).when(lambda state: any(one["state"] == "done" for one in state["sessions"]))
+    running.send(signal.SIGKILL).end()
+
+
+@pytest.mark.parametrize("platform", ["github", "gitlab"])
+@pytest.mark.parametrize("what", JOBS)
+def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform: str, what: str) -> None:
+    """A restored state ends a new run with 4 and both readings; once that is told, the next attempt sends."""
+    job = replace(job, kind=platform)
+    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
+    given, effect = JOBS[what]
+    given = {**given, "state-dir": str(job.workspace.parent / "state")}
+    killed_after_the_last_byte(job, given, **ci_run(platform, 1))
+    ended = job.run(given, **ci_run(platform, 2))
+    assert ended.code == 4, ended.log
+    assert "run 1" in ended.log or "pipeline 1" in ended.log
+    assert "ended before it could report its success" in ended.log
+    assert "was restored to an older state" in ended.log
+    assert len(job.emulator.state()[effect]) == 1
+    again = job.run(given, **ci_run(platform, 2, 2))
+    assert again.code == 0, again.log
+    assert len(job.emulator.state()[effect]) == 2
+
+
+@pytest.mark.parametrize("platform", ["github", "gitlab", "console"])
+@pytest.mark.parametrize("what", JOBS)
+def test_a_re_run_finds_what_its_first_attempt_finished(job: Job, platform: str, what: str) -> None:
+    """A killed run that is repeated, by GitHub's re-run, GitLab's retry or by hand, ends well and adds nothing."""
+    job = replace(job, kind=platform)
+    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
+    given, effect = JOBS[what]
+    given = {**given, "state-dir": str(job.workspace.parent / "state")}
+    killed_after_the_last_byte(job, given, **ci_run(platform, 1))
+    ended = job.run(given, **ci_run(platform, 1, 2))
+    assert ended.code == 0, ended.log
+    assert len(job.emulator.state()[effect]) == 1
+    assert not list((job.workspace.parent / "state").iterdir())
+
+
+def test_a_ci_system_that_names_no_run_is_never_believed(job: Job) -> None:
+    """Where a re-run can't be told from another run, what is complete is in doubt."""
+    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
+    given = {**JOBS["Drive"][0], "state-dir": str(job.workspace.parent / "state")}
+    job = replace(job, kind="console")
+    killed_after_the_last_byte(job, given, CI="true")
+    ended = job.run(given, CI="true")
+    assert ended.code == 4, ended.log
+    assert "an unknown run" in ended.log
+
+
+def test_a_session_uri_is_known_to_the_redactor() -> None:
+    """Whatever says a session's id after it was begun says it masked, in a URI or alone; other words stay."""
+    redactor = Redactor()
+    endpoint = "https://storage.googleapis.com/upload/storage/v1/b/a-long-bucket-name/o"
+    redactor.add_session(f"{endpoint}?uploadType=resumable&session=AHmUCY1xq-Zl_very-secret", endpoint)
+    said = redactor.one_line(
+        "lost AHmUCY1xq-Zl_very-secret of a-long-bucket-name, session=AHmUCY1xq-Zl_very-secret&a=b"
+    )
+    assert said == "lost *** of a-long-bucket-name, session=***&a=b"
