@@ -159,6 +159,6 @@ class Interrupted(UploaderError):
 
     def __init__(self, signal_number: int) -> None:
         name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
-        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload resumes where it stopped.")
+        super().__init__(f"Stopped by {name}.", cure="Run again.")
         self.signal_number = signal_number
         self.exit_code = 128 + signal_number

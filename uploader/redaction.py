@@ -18,6 +18,7 @@ MASK: Final = "***"
 LIMIT: Final = 64 * 1024  # characters of one text that people will read; the rest of a hostile answer is cut
 SHORTEST: Final = 6  # a shorter value would mask ordinary words, and `{` would blacken every JSON
 SHORTEST_PART: Final = 8  # the same for what is only a part of a secret: a line, or an encoded form
+_LONG_WORD: Final = re.compile(r"[\w-]{16,}")  # what identifies a session is a word of its URI, and no shorter
 _MARGIN: Final = 8 * 1024  # read beyond the limit, so that a credential on the cut is still recognised
 
 _NAMES: Final = (
@@ -68,6 +69,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
         self._forms: tuple[str, ...] = ()  # shortest first
+        self._session_words: set[str] = set()
         for secret in secrets:
             self.add(secret)
 
@@ -77,6 +79,13 @@ class Redactor:
         with self._lock:
             # a new tuple each time: readers in other threads keep the one that they are walking through
             self._forms = tuple(sorted(forms.union(self._forms), key=len))
+
+    def add_session(self, uri: str, endpoint: str) -> None:
+        """Mask every long word of a session URI that its endpoint's public URL lacks.
+
+        A run may have thousands of sessions: each costs an entry in a set, and a text the same however many there are.
+        """
+        self._session_words |= {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""
@@ -89,13 +98,18 @@ class Redactor:
         window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
         pieces: list[str] = []
         at = 0
-        for start, stop in _merged(_spans(window, forms)):
+        for start, stop in _merged((*_spans(window, forms), *self._session_spans(window))):
             if start >= end:
                 break
             pieces += (text[at:start], MASK)
             at = stop
         pieces.append(text[at:end])
         return "".join(pieces) + ("…" if end < len(text) else "")
+
+    def _session_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        for match in _LONG_WORD.finditer(text) if self._session_words else ():
+            if match.group() in self._session_words:
+                yield match.span()
 
     def clean(self, text: str, limit: int = LIMIT) -> str:
         """`text` for people: secrets as ***, deceptive characters made visible; newlines and tabs stay."""

@@ -824,9 +824,9 @@ def self_signed(folder: Path) -> Path:
 def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
     """The key, assertions and tokens as they come; the callback hears each one once."""
     heard: list[str] = []
-    made = login(read_inputs(key_of(server), **{"state-key": "a-state-secret"}), on_secret=heard.append)
+    made = login(read_inputs(key_of(server), **{"state-key": "a-secret-for-the-state"}), on_secret=heard.append)
     assert pem() in heard
-    assert "a-state-secret" in heard
+    assert "a-secret-for-the-state" in heard
     token = made.token()
     assert token in heard
     assert server.seen[0].fields["assertion"] in heard

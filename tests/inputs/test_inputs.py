@@ -91,9 +91,9 @@ def test_values_are_trimmed() -> None:
 def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(tmp_path: Path) -> None:
     """Secrets hold dollar signs; `UPLOADER_ENV_FILE` works like the option."""
     env_file = tmp_path / "x.env"
-    env_file.write_text("UPLOADER_STATE_KEY='a${HOME}b'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n")
+    env_file.write_text("UPLOADER_STATE_KEY='a-secret-${HOME}-of-ours'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n")
     found, problems = read(UPLOADER_ENV_FILE=str(env_file), HOME="/home/me")
-    assert (found.state_key, found.platform.id_token, problems) == ("a${HOME}b", "token", ())
+    assert (found.state_key, found.platform.id_token, problems) == ("a-secret-${HOME}-of-ours", "token", ())
     assert found.state_dir == Path("/home/me/.local/state/uploader")
 
 
@@ -305,16 +305,16 @@ def test_a_key_that_was_pasted_into_the_wrong_input_is_not_repeated(name: str) -
 
 def test_a_secret_that_stands_in_a_second_input_as_well_is_not_repeated() -> None:
     """What is secret in one place is secret in the other."""
-    _, problems = read(**{"INPUT_STATE-KEY": "hunter2", "INPUT_STATUS": "x-hunter2"})
+    _, problems = read(**{"INPUT_STATE-KEY": "hunter2-hunter2-hunter2", "INPUT_STATUS": "x-hunter2-hunter2-hunter2"})
     assert [problem.what.split()[:2] for problem in problems] == [["The", "value"]]
 
 
 def test_inputs_have_no_repr_that_could_be_logged() -> None:
     """Printing the inputs, or an exception that holds them, gives nothing away."""
-    found, _ = read(**{"INPUT_CREDENTIALS": KEY, "INPUT_STATE-KEY": "hunter2", "UPLOADER_ID_TOKEN": "eyJh"})
+    found, _ = read(**{"INPUT_CREDENTIALS": KEY, "INPUT_STATE-KEY": "hunter2-hunter2-x", "UPLOADER_ID_TOKEN": "eyJh"})
     assert "PRIVATE" not in repr(found)
     assert "eyJh" not in repr(found.platform)
-    assert set(found.secrets) == {"hunter2", "eyJh"}
+    assert set(found.secrets) == {"hunter2-hunter2-x", "eyJh"}
 
 
 NAMES = [variable for field in inputs.fields() for variable in field.variables]

@@ -26,6 +26,7 @@ from tests.support.transfer_harness import (
     on_disk,
 )
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.inputs import JobRun
 from uploader.services.base import Dialect
 from uploader.state.journal import FileJournal
 
@@ -309,7 +310,9 @@ bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))
 
 def journal(folder: Path) -> FileJournal:
     """The journal that a run and the next one share."""
-    return FileJournal(folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter())
+    return FileJournal(
+        folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter(), JobRun("run")
+    )
 
 
 @BOTH

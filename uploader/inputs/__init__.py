@@ -4,8 +4,8 @@
 """
 
 from uploader.inputs.command_line import usage
-from uploader.inputs.platform import Platform
+from uploader.inputs.platform import JobRun, Platform
 from uploader.inputs.reader import name_as_given, read
 from uploader.inputs.table import TARGETS, Field, Inputs, fields
 
-__all__ = ["TARGETS", "Field", "Inputs", "Platform", "fields", "name_as_given", "read", "usage"]
+__all__ = ["TARGETS", "Field", "Inputs", "JobRun", "Platform", "fields", "name_as_given", "read", "usage"]

@@ -16,6 +16,7 @@ from uploader.http.hosts import is_loopback
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
 LONGEST_SHOWN = 80
+SHORTEST_STATE_KEY = 16  # characters; what guards a session is worth guessing, and a cache can be read by many
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -50,6 +51,13 @@ def text(value: str) -> str:
         raise InvalidValue("contains a NUL byte.")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidValue("is not UTF-8.")
+    return value
+
+
+def state_key(value: str) -> str:
+    """A text that is too long to be tried out."""
+    if len(text(value)) < SHORTEST_STATE_KEY:
+        raise InvalidValue("is too short.", f"a secret of at least {SHORTEST_STATE_KEY} characters")
     return value
 
 

@@ -113,7 +113,10 @@ class Inputs:
         TRANSFER, None, parse.folder, "Where unfinished uploads are kept, sealed, for the next run."
     )
     state_key: str = _text(
-        TRANSFER, parse.text, "The secret that seals them where the credential holds none.", secret=True
+        TRANSFER,
+        parse.state_key,
+        "The secret that seals them where the credential holds none, at least 16 characters.",
+        secret=True,
     )
     api_endpoint: str = _text(TRANSFER, parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
     job_summary: bool = _default(TRANSFER, "true", parse.boolean, "Write the job summary.")

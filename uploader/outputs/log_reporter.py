@@ -71,6 +71,10 @@ class LogReporter:
         """Never show `secret` from now on, in any of the forms in which it may turn up."""
         self.redactor.add(secret)
 
+    def redact_session(self, uri: str, endpoint: str) -> None:
+        """Never show what `uri` holds beyond `endpoint`; unlike a credential it is not named to the CI system."""
+        self.redactor.add_session(uri, endpoint)
+
     def progress(self, label: str, total: int | None) -> Progress:
         """Follow one upload of `total` bytes (None = unknown). The answer may be used from any thread."""
         return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)

@@ -1,7 +1,7 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
-A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that went
-on after a lost answer composes the same bytes again, by which the engine finds the unfinished session.
+A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that goes
+on where an earlier one died composes the same bytes again, by which the engine finds the unfinished session.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from uploader.errors import InputError, Refused
+from uploader.errors import AnswerLost, InputError, Refused
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
@@ -154,8 +154,8 @@ def _send(
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
-    except Refused as error:
-        yield Remember(key, None)
+    except (AnswerLost, Refused) as error:
+        yield Remember(key, None)  # a mail that is sent anew after this is another one
         _explain(error, inputs)
         raise
     outcome = yield from _outcome(action, dict(result.resource))
@@ -191,8 +191,10 @@ def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
     return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.")
 
 
-def _explain(error: Refused, inputs: Inputs) -> None:
+def _explain(error: AnswerLost | Refused, inputs: Inputs) -> None:
     """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
+    if not isinstance(error, Refused):
+        return
     if error.reason == "failedPrecondition" and not inputs.impersonate_user:
         error.cause = "A service account has no mailbox of its own."
         error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."

@@ -99,8 +99,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
     name, state = f"Edit {edit.id}", edit.state
     if isinstance(error, (TemporaryError, Interrupted)):
-        stand_in = state.ownership is Ownership.STAND_IN
-        yield Note(f"{name} holds no changes." if stand_in else f"{name} is kept: the next run continues in it.")
+        yield Note((yield from _why_kept(edit)))
     elif not state.open:
         yield from _closed(edit, error)
     elif state.ownership is Ownership.SHARED:
@@ -135,6 +134,15 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
         yield Note(f"Edit {edit.id} is deleted.")
         yield Publish({"edit-id": ""})
     yield from _put_away(edit)
+
+
+def _why_kept(edit: ReleaseEdit) -> Steps[str]:
+    """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
+    if edit.state.ownership is Ownership.STAND_IN:
+        return f"Edit {edit.id} holds no changes."
+    recorded = yield Recall(edit.job.memory)
+    how = "the next run continues in it" if recorded else f"`existing-edit-id: {edit.id}` continues in it"
+    return f"Edit {edit.id} is kept: {how}."
 
 
 def _put_away(edit: ReleaseEdit) -> Steps[None]:
