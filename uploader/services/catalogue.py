@@ -28,7 +28,7 @@ class Method(NamedTuple):
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
     something that is there already. `name_field` is the metadata field for a file's name, empty where there is none;
     `id_fields` are the dotted paths under which the answer may hold the identifier, the best first. `empty_answer` says
-    that success has no body.
+    that success has no body, `id_promised` that it names what was made, by a name that the request did not have.
     """
 
     target: str
@@ -47,6 +47,7 @@ class Method(NamedTuple):
     takes_metadata: bool
     name_field: str
     id_fields: tuple[str, ...]
+    id_promised: bool
     empty_answer: bool
     parameters: Mapping[str, Parameter]
 
@@ -101,6 +102,7 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         takes_metadata=facts["body"],
         name_field=facts["name_field"],
         id_fields=tuple(field for field in (facts["id_field"], *_USUAL_IDS) if field),
+        id_promised=bool(facts["id_field"]) and facts["id_field"] not in facts["params"],
         empty_answer=facts["empty"],
         parameters={name: _parameter(name, one) for name, one in facts["params"].items()},
     )

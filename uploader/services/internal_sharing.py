@@ -53,6 +53,7 @@ def _endpoint(kind: str, package: str) -> Endpoint:
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
         max_size=10 * _GIB if kind == "bundle" else _GIB,
         id_fields=("downloadUrl",),
+        id_promised=True,
     )
 
 
