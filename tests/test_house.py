@@ -23,6 +23,7 @@ PACKAGE = ROOT / "uploader"
 
 # An import may point to a later name of this street, never to an earlier one.
 STREET = (
+    "__main__",
     "main",
     "run",
     "setup",

@@ -10,7 +10,7 @@
     │   └── AnswerLost                        a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
     ├── TemporaryError                   75   retries spent, the session is kept
-    └── Interrupted               130 / 143   SIGINT, SIGTERM
+    └── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
 
 Nothing here knows the network, the files or the CI system. An error carries what happened, the likely cause and what to
 do as three separate sentences, so that each reporter can lay them out in its own way.
@@ -153,12 +153,12 @@ class TemporaryError(UploaderError):
 
 
 class Interrupted(UploaderError):
-    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for SIGTERM."""
+    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other."""
 
     title = "Interrupted"
 
     def __init__(self, signal_number: int) -> None:
-        name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
+        name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
         super().__init__(f"Stopped by {name}.", cure="Run again.")
         self.signal_number = signal_number
-        self.exit_code = 128 + signal_number
+        self.exit_code = 130 if signal_number == 2 else 143

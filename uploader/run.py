@@ -40,6 +40,7 @@ class Run:
         run_in_thread(lambda: self._plan_and_carry_out(problems), self._cancellation)
 
     def _plan_and_carry_out(self, problems: Sequence[Problem]) -> None:
+        self._cancellation.check()
         from uploader import plan as planning  # YAML, zip files and XML, which `--help` does not wait for
 
         plan = self._plan = planning.make(self._inputs, problems)

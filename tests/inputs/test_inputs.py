@@ -27,6 +27,12 @@ def attribute(name: str) -> str:
     return name.replace("-", "_")
 
 
+# Inputs that stand in the path of a URL, and what would lead to another path there, also through a server that undoes
+# escapes, once or more, before it resolves dots.
+PATH_PARTS = ("existing-edit-id", "draft-id", "user-id", "resource-id", "tracks", "promote-from")
+ELSEWHERE = (".", "..", "%2e%2e", "%252E%252e", ".%2E", "a/../b", "..%2Fx", "x%2f..", "..\\x", "a/.")
+
+
 def problem_of(name: str, text: str) -> Problem:
     _, problems = inputs.read({"UPLOADER_TARGET": "play", f"INPUT_{name.upper()}": text}, ())
     (problem,) = problems
@@ -81,6 +87,13 @@ def test_a_second_variable_that_says_something_else_is_mentioned() -> None:
     """`UPLOADER_DRY_RUN: true` beside the action's own default must not be ignored in silence."""
     found, _ = read(**{"INPUT_DRY-RUN": "false", "UPLOADER_DRY_RUN": "true"})
     assert found.warnings == ("UPLOADER_DRY_RUN is ignored: INPUT_DRY-RUN takes precedence.",)
+
+
+@pytest.mark.parametrize("value", ["r-1", "...", "v1..2", "a.b", "50%", "CgkI%41", "release/1.0", "1:2"])
+def test_an_id_with_dots_or_escapes_may_be_plain(value: str) -> None:
+    """Only what leads elsewhere is refused: names of tracks are anybody's choice."""
+    assert value_of("tracks", value) == (value,)
+    assert value_of("draft-id", value) == value
 
 
 def test_values_are_trimmed() -> None:
@@ -249,6 +262,7 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("target", "../x"),
         ("release-name", "two\nlines"),
         ("draft-id", "r 1"),
+        *((name, value) for name in PATH_PARTS for value in ELSEWHERE),
         ("workload-identity-provider", "my-provider"),
         ("files", "a\0b"),
         ("mail-body", "x" * 200_000),

@@ -35,6 +35,17 @@ CONTENTS = {
 SAMPLES = {"^.*$": "a/b c", r"\d+": "12", r"UA-\d+-\d+": "UA-1-2"}
 
 
+# Methods whose answer names nothing that the request did not name itself.
+NAMELESS = {
+    *("androidpublisher.edits.deobfuscationfiles.upload", "androidpublisher.edits.expansionfiles.upload"),
+    *("dfareporting.studioCreativeAssets.insert", "dfareporting:v4.studioCreativeAssets.insert"),
+    *("groupsmigration.archive.insert", "walletobjects.media.upload", "youtube.thumbnails.set"),
+    *("youtube.watermarks.set", "gmail.users.drafts.update", "chromewebstore.media.upload"),
+    *(f"displayvideo{version}.media.upload" for version in ("", ":v1", ":v2", ":v3", ":v4")),
+    *("cloudsearch.media.upload", "remotebuildexecution.media.upload"),
+}
+
+
 @cache
 def documents() -> dict[str, dict[str, Any]]:
     return {f"{document['name']}:{document['version']}": document for document in make_catalogue.documents()}
@@ -182,3 +193,17 @@ def test_other_targets_do_not_load_the_catalogue() -> None:
         "uploader.services.internal_sharing; sys.exit('uploader.services.catalogue' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_method_promises_an_id_that_makes_a_thing() -> None:
+    """Success without it is none; `fields` may leave it out of the answer, and then nothing is promised."""
+    methods = filter(None, map(catalogue.find, catalogue.targets()))
+    assert {method.target for method in methods if not method.id_promised} == NAMELESS
+
+
+def test_an_answer_that_was_asked_without_its_id_needs_none(tmp_path: Path) -> None:
+    """`fields` chooses what is answered."""
+    for params, promised in (("{}", True), ('{"fields": "kind"}', False)):
+        given = {"target": "drive.files.create", "params": params}
+        made = any_method.prepare(make_inputs(tmp_path, **given), (make_file(tmp_path, "a.bin", b"x"),))
+        assert only_upload(made).endpoint.id_promised is promised

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, published, run, stream
-from uploader.errors import InputError, Refused, TemporaryError
+from uploader.errors import InputError, ProtocolError, Refused, TemporaryError
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Note, Prepared, Publish, Recall, Remember, Step, Upload
 from uploader.services.mail import gmail, mime
@@ -25,6 +25,8 @@ TOKEN = "0123456789abcdef" * 2
 STAMP = mime.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
 EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
+# What the standard library's parser follows inward, one call for each character.
+NESTED = ("(" * 4000, "(" * 2000 + ")" * 2000 + " a@example.com", "a@example.com " + "(" * 4000, ":" * 4000)
 BASIC = {"target": "gmail", "mail_to": "b@example.com", "mail_subject": "Release", "mail_body": "It is out."}
 
 
@@ -197,7 +199,7 @@ def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
         ("mail_body", "file:missing.txt"),
         ("mail_html", "file:link.txt"),
         ("mail_html", "file:latin1.txt"),
-        ("user_id", ".."),
+        *((name, text) for name in ("mail_from", "mail_to", "mail_cc", "mail_bcc") for text in NESTED),
     ],
 )
 def test_wrong_field_is_refused(tmp_path: Path, name: str, value: str) -> None:
@@ -296,6 +298,7 @@ def test_message_file_is_sent_as_it_is_with_crlf(tmp_path: Path) -> None:
         (b"just text\nmore text", "can't be read"),
         (b"", "can't be read"),
         (b"To: b@example.com\nContent-Type: multipart/mixed; boundary=x\n\nno parts", "boundary"),
+        *((f"To: b@example.com {text}\n\nx".encode(), "too deep|no recipient") for text in NESTED),
     ],
 )
 def test_message_file_that_is_no_message_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
@@ -341,6 +344,14 @@ def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     assert not call.repeatable
     assert published(steps) == {"message-id": "m1", "thread-id": "t1"}
     assert Publish({}, ids=("m1",)) in steps
+
+
+@pytest.mark.parametrize("answer", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
+def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path, answer: dict[str, Any]) -> None:
+    """Gmail promises the id of the message; without it nothing shows that the mail is on its way."""
+    made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
+    with pytest.raises(ProtocolError, match="without the id"):
+        run(made, answer=lambda step: answer if isinstance(step, Call) else None)
 
 
 def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import unquote
 
 from uploader.http.hosts import is_loopback
 
@@ -70,9 +71,25 @@ def line(value: str) -> str:
     return value
 
 
+def leads_elsewhere(value: str) -> bool:
+    """Whether the text, as a part of a URL's path, would lead to another one, by dots or by escapes of them.
+
+    Servers and proxies undo escapes before they resolve dots, some of them more than once.
+    """
+    plain = unquote(unquote(unquote(value)))
+    return any(segment in {".", ".."} for segment in re.split(r"[/\\]", plain))
+
+
+def path_part(value: str) -> str:
+    """One line that stands in the path of a URL."""
+    if leads_elsewhere(line(value)):
+        raise InvalidValue("contains a . or .. segment, which would lead to another path.", "a plain name or id")
+    return value
+
+
 def word(value: str) -> str:
-    """One line without whitespace: an id."""
-    if any(character.isspace() for character in line(value)):
+    """One line without whitespace, for the path of a URL: an id."""
+    if any(character.isspace() for character in path_part(value)):
         raise InvalidValue("contains whitespace.", "an id without whitespace")
     return value
 
@@ -160,7 +177,7 @@ def track(value: str) -> str:
         raise InvalidValue(
             RENAMED_TRACKS[value.lower()], "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
         )
-    return line(value)
+    return path_part(value)
 
 
 def tracks(value: str) -> tuple[str, ...]:

@@ -119,6 +119,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         repeatable=_replaces(request),
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,
+        id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the answer
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from uploader.errors import Refused
 from uploader.files.artifacts import Artifact
+from uploader.protocol.media import identifier
 from uploader.results import FileResult
 
 T = TypeVar("T")
@@ -28,7 +29,8 @@ class Endpoint(NamedTuple):
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
     a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
-    arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first.
+    arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first;
+    where it is `id_promised`, an answer without one is no success.
     """
 
     id: str
@@ -49,16 +51,11 @@ class Endpoint(NamedTuple):
     once: bool = False
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
+    id_promised: bool = False
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""
-        for path in self.id_fields:
-            value: Json = resource
-            for name in path.split("."):
-                value = value.get(name) if isinstance(value, Mapping) else None
-            if isinstance(value, (str, int)) and not isinstance(value, bool):
-                return str(value)
-        return ""
+        return identifier(resource, self.id_fields)
 
 
 class Call(NamedTuple):

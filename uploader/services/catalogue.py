@@ -28,7 +28,7 @@ class Method(NamedTuple):
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
     something that is there already. `name_field` is the metadata field for a file's name, empty where there is none;
     `id_fields` are the dotted paths under which the answer may hold the identifier, the best first. `empty_answer` says
-    that success has no body.
+    that success has no body, `id_promised` that it names what was made, by a name that the request did not have.
     """
 
     target: str
@@ -46,6 +46,7 @@ class Method(NamedTuple):
     takes_metadata: bool
     name_field: str
     id_fields: tuple[str, ...]
+    id_promised: bool
     empty_answer: bool
     parameters: Mapping[str, Parameter]
 
@@ -90,6 +91,7 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         "scope": _scope(facts["scope"]),
         "scope_existing": _scope(facts["scope_existing"]),
         "id_fields": tuple(filter(None, (facts["id_field"], *_USUAL_IDS))),
+        "id_promised": bool(facts["id_field"]) and facts["id_field"] not in facts["parameters"],
         "parameters": {name: Parameter(name, **one) for name, one in facts["parameters"].items()},
     }
     return Method(**made, **{name: facts[name] for name in Method._fields if name not in made})

@@ -53,6 +53,7 @@ def _endpoint(kind: str, package: str) -> Endpoint:
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
         max_size=MAX_BYTES[f"shared {kind}"],
         id_fields=("downloadUrl",),
+        id_promised=True,
     )
 
 

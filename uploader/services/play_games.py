@@ -26,9 +26,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     batch_upload.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
     batch_upload.require_one(files, "Play Games", problems)
-    objection = uri_template.objection(_PATH, "resourceId", inputs.resource_id) if inputs.resource_id else ""
-    if objection:
-        problems.add("resource-id", objection)
     endpoint = _endpoint(inputs)
     uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types)) for file in files)
     for upload in uploads:
@@ -54,6 +51,7 @@ def _endpoint(inputs: Inputs) -> Endpoint:
         max_size=15 << 20,
         session_lifetime=timedelta(days=1),
         id_fields=("resourceId",),
+        id_promised=True,
     )
 
 

@@ -32,7 +32,7 @@ from uploader.text import plural
 _MAX_AGE = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
 _MAX_BYTES = 64 * 1024  # bytes; no value comes near it
 _MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
-_OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|new)")
+_OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-f]{8}\.)?new)")
 _MARK, _MARK_TEXT = ".uploader", b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
 

@@ -142,4 +142,5 @@ def _media(job: Upload, client: ApiClient) -> Media:
         size=job.artifact.size,
         metadata=None if metadata is None else json.dumps(metadata, separators=(",", ":")).encode(),
         empty_answer=endpoint.empty_answer,
+        promised_id=endpoint.id_fields if endpoint.id_promised else (),
     )

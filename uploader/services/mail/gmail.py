@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from uploader.errors import AnswerLost, InputError, Refused
+from uploader.errors import AnswerLost, InputError, ProtocolError, Refused
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
 from uploader.problems import Problems
@@ -24,6 +24,7 @@ from uploader.text import format_size, plural
 _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
+_LOOK = "Check the sent mail of the mailbox before you run again."
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
 
@@ -111,10 +112,6 @@ def _rehearse(line: str) -> Flow:
 def _check_ids(inputs: Inputs, action: _MailAction, problems: Problems) -> None:
     if action.needs_draft and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
-        return
-    for name, value in (("user-id", inputs.user_id), ("draft-id", inputs.draft_id or "-")):
-        if objection := uri_template.objection("/{id}", "id", value):
-            problems.add(name, objection)
 
 
 def _scope(action: _MailAction) -> str:
@@ -137,6 +134,7 @@ def _upload(inputs: Inputs, action: _MailAction, name: str, data: bytes) -> Uplo
         http_method=action.http_method,
         max_size=action.limit,
         once=True,
+        id_promised=True,
     )
     metadata = {"id": inputs.draft_id} if action.method == "drafts.send" else None
     return Upload(endpoint, Artifact(name, name, len(data), data=data), _MEDIA, metadata)
@@ -173,7 +171,9 @@ def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
         _explain(error, inputs)
         raise
     named = answer.get("id")
-    yield Publish({}, ids=(named,) if isinstance(named, str) else ())  # no upload tells it
+    if not isinstance(named, str) or not named:
+        raise ProtocolError("Gmail answered without the id of the mail that it sent.", cure=_LOOK)
+    yield Publish({}, ids=(named,))  # no upload tells it
     return (yield from _outcome(action, answer))
 
 

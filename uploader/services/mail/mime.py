@@ -86,7 +86,8 @@ def addresses(text: str) -> tuple[Address, ...]:
     try:
         header = _POLICY.header_factory("to", text)
         found: tuple[Address, ...] = header.addresses
-    except (AttributeError, IndexError, TypeError, HeaderParseError):  # how the standard library's parser fails
+    # How the standard library's parser fails, also where comments stand a thousand deep in one another.
+    except (AttributeError, IndexError, TypeError, RecursionError, HeaderParseError):
         raise ValueError("is not a list of e-mail addresses.") from None
     wrong = [address.addr_spec for address in found if not _ADDRESS.fullmatch(address.addr_spec)]
     if header.defects or wrong or not found:
@@ -147,6 +148,14 @@ def normalised(raw: bytes) -> bytes:
 
 def faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
     """What is wrong with a normalised message; `to_send` demands a recipient."""
+    try:
+        recipients(message)
+        return _faults(message, to_send=to_send)
+    except RecursionError:  # the standard library follows each comment into the next one
+        return ("has comments or addresses that stand too deep in one another.",)
+
+
+def _faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
     parsed = BytesHeaderParser().parsebytes(message)  # the old policy, which leaves hostile values alone
     names = [name.lower() for name in parsed]
     found = [f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1]
