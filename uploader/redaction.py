@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -18,6 +19,7 @@ MASK: Final = "***"
 LIMIT: Final = 64 * 1024  # characters of one text that people will read; the rest of a hostile answer is cut
 SHORTEST: Final = 6  # a shorter value would mask ordinary words, and `{` would blacken every JSON
 SHORTEST_PART: Final = 8  # the same for what is only a part of a secret: a line, or an encoded form
+UPLOADS: Final = 64  # as many as are ever under way at once
 _MARGIN: Final = 8 * 1024  # read beyond the limit, so that a credential on the cut is still recognised
 
 _NAMES: Final = (
@@ -44,6 +46,12 @@ _SHAPES: Final = tuple(
     )
 )
 
+SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
+SHORTEST_KEY: Final = 256  # characters of base64
+_BASE64: Final = re.compile(r"[\w+/\s-]+[=\s]*", re.ASCII)
+# A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
+_DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
+
 # Control characters (C0 but tab and newline, DEL, C1), soft hyphen, blank fillers, zero-width and bidirectional marks,
 # line and paragraph separators, invisible operators, interlinear marks, tags, and what is left of undecodable bytes.
 _DECEPTIVE: Final = re.compile(
@@ -62,21 +70,51 @@ def parts(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(([whole] if len(whole) >= SHORTEST else []) + (long_enough if len(lines) > 1 else [])))
 
 
+def credentials_in(text: str) -> Iterator[str]:
+    """Whatever in `text` gives itself away as a credential, in plain or in base64, its line breaks as they were."""
+    for shape, least in ((_DER, SHORTEST_KEY), *((shape, SHORTEST_CREDENTIAL) for shape in _SHAPES)):
+        for found in shape.finditer(text):
+            if len(found["secret"]) >= least:
+                yield re.sub(r"\\+n", "\n", found["secret"])
+    if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
+        inside = tuple(credentials_in(_decoded(text)))
+        yield from (text, *inside) if inside else ()
+
+
+def _decoded(text: str) -> str:
+    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
+
+
 class Redactor:
     """Knows the secrets of a run and makes text fit to be seen. May be used and taught from several threads."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
-        self._forms: tuple[str, ...] = ()  # shortest first
+        self._parts: set[str] = set()
+        self._lasting: set[str] = set()
+        self._brief: deque[set[str]] = deque(maxlen=UPLOADS)
+        self._forms: tuple[str, ...] = ()  # all of them, shortest first
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: str) -> None:
         """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless trivially short."""
-        forms = {form for part in parts(secret) for form in _forms(part)}
         with self._lock:
-            # a new tuple each time: readers in other threads keep the one that they are walking through
-            self._forms = tuple(sorted(forms.union(self._forms), key=len))
+            new = [part for part in parts(secret) if part not in self._parts]
+            self._parts.update(new)
+            self._lasting.update(form for part in new for form in _forms(part))
+            self._sort()
+
+    def add_for_an_upload(self, secrets: Iterable[str]) -> None:
+        """Mask these as well, until `UPLOADS` more uploads had secrets of their own: a batch has thousands of them."""
+        with self._lock:
+            self._brief.append({form for secret in secrets for form in _forms(secret)})
+            self._sort()
+
+    def _sort(self) -> None:
+        # a new tuple each time: readers in other threads keep the one that they are walking through
+        self._forms = tuple(sorted(self._lasting.union(*self._brief), key=len))
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 
@@ -23,6 +24,9 @@ class Reporter(Protocol):
 
     def warning(self, text: str) -> None:
         """Logs a line that deserves attention though the run goes on."""
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Shows none of these as long as the upload lasts whose secrets they are."""
 
     def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
         """Follows one upload from byte `start` to `total` (None: unknown)."""

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile
-from uploader.redaction import LIMIT, Redactor, parts
+from uploader.redaction import LIMIT, Redactor, credentials_in, parts
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
@@ -224,3 +224,30 @@ def test_learns_while_others_read() -> None:
         reader.join()
     assert shown == ["***"] * 900
     assert redactor.clean("another-secret-99") == "***"
+
+
+def test_secrets_of_uploads_are_known_while_any_of_them_can_be_under_way() -> None:
+    """Sixty-four uploads' secrets are known at once, and lasting ones for good; thousands cost no more than that."""
+    redactor = Redactor(["a-lasting-secret"])
+    for number in range(1000):
+        redactor.add_for_an_upload([f"https://example.com/session/{number:020}"])
+    assert redactor.hide(f"https://example.com/session/{936:020}") == "***"
+    assert redactor.hide(f"https://example.com/session/{935:020}") != "***"
+    assert redactor.hide("a-lasting-secret") == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("client_secret=abc", []),
+        ("no secret at all, " * 100, []),
+        ("word " * 100, []),
+        ("MIIBIjANBgkq", []),
+        ("ya29.abcdefghijklmnop", ["ya29.abcdefghijklmnop"]),
+        ("=" * 300, []),
+        ("a" * 301, []),
+    ],
+)
+def test_words_are_no_credentials(text: str, found: list[str]) -> None:
+    """A mail may speak of a client's secret; what is short, or plain text, is not masked wherever it stands."""
+    assert list(credentials_in(text)) == found

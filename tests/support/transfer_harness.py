@@ -6,7 +6,7 @@ made up, so that a wait of a minute is written down instead of slept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,7 @@ class RecordingReporter:
     hook: Callable[[int], None] = lambda _: None
     infos: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
 
     def info(self, text: str) -> None:
@@ -121,6 +122,9 @@ class RecordingReporter:
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        self.hidden += secrets
 
     def progress(self, label: str, total: int | None, start: int = 0) -> Line:
         del label, total, start

@@ -78,6 +78,10 @@ class LogReporter:
         """Never show `secret` from now on, in any of the forms in which it may turn up."""
         self.redactor.add(secret)
 
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Show none of the secrets of one upload; nobody else is told, since there may be thousands."""
+        self.redactor.add_for_an_upload(secrets)
+
     def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
         """Follow one upload from byte `start` to `total` (None = unknown). The answer may be used from any thread."""
         return ProgressLines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)

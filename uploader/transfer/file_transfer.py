@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from uploader.errors import ProtocolError
+from uploader.http.hosts import secrets_of
 from uploader.http.messages import Block, Broken, Request, Response, Span
 from uploader.protocol.media import Media
 from uploader.reporting import Progress, Reporter
@@ -17,6 +18,8 @@ from uploader.services.base import Upload
 from uploader.transfer.api_client import ApiClient
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.stream_source import StreamSource
+
+LONGEST_WORD = 20  # characters; a part of a session's URI that is longer is no word of anybody's
 
 
 @dataclass(slots=True)
@@ -88,6 +91,10 @@ class FileTransfer:
     def warning(self, text: str) -> None:
         """Logs a line about this file that deserves attention."""
         self._reporter.warning(f"{self.name}: {text}")
+
+    def hide(self, uri: str) -> None:
+        """Keeps a session's URI and its parts out of everything that is said."""
+        self._reporter.hide(part for part in secrets_of(uri, self.media.with_query()) if len(part) >= LONGEST_WORD)
 
     def add_moment(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
         """Writes a moment into the file's timeline."""

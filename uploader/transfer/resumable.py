@@ -73,6 +73,7 @@ class Resumable:
         record = None if size is None else self._journal.find(self._job)
         if record is None or size is None or not self._may_continue(record):
             return Session(size, self._chunking)
+        self._transfer.hide(record.uri)
         self._transfer.info("An earlier run began this upload; asking the server how far it came.")
         self._inherited = True
         self._comparable = size if record.same_file else record.length
@@ -140,6 +141,7 @@ class Resumable:
             return event
         self._inherited = False
         uri = absolute(event.uri, self._transfer.media.url)
+        self._transfer.hide(uri)
         require_trusted(uri, self._transfer.media.url)
         return replace(event, uri=uri)
 
