@@ -9,12 +9,14 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import NoReturn
 
 from uploader import __version__, inputs
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
 from uploader.outputs import make_reporter
+from uploader.redaction import credentials_in
 from uploader.run import Run
 from uploader.signals import cancel_on_signals, ignore_signals
 
@@ -53,7 +55,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
             sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
         return 0
     reporter = make_reporter(given.platform)
-    for secret in given.secrets:
+    for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
     this_run = Run(given, reporter, cancellation or Cancellation())
     try:

@@ -45,6 +45,12 @@ _SHAPES: Final = tuple(
     )
 )
 
+SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
+SHORTEST_KEY: Final = 256  # characters of base64
+_BASE64: Final = re.compile(r"[\w+/\s-]+[=\s]*", re.ASCII)
+# A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
+_DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
+
 # Control characters (C0 but tab and newline, DEL, C1), soft hyphen, blank fillers, zero-width and bidirectional marks,
 # line and paragraph separators, invisible operators, interlinear marks, tags, and what is left of undecodable bytes.
 _DECEPTIVE: Final = re.compile(
@@ -61,6 +67,22 @@ def parts(secret: str) -> tuple[str, ...]:
     lines = [line.strip() for line in whole.splitlines()]
     long_enough = [line for line in lines if len(line) >= SHORTEST_PART and re.search(r"\w{4}", line)]
     return tuple(dict.fromkeys(([whole] if len(whole) >= SHORTEST else []) + (long_enough if len(lines) > 1 else [])))
+
+
+def credentials_in(text: str) -> Iterator[str]:
+    """Whatever in `text` gives itself away as a credential, in plain or in base64, its line breaks as they were."""
+    for shape, least in ((_DER, SHORTEST_KEY), *((shape, SHORTEST_CREDENTIAL) for shape in _SHAPES)):
+        for found in shape.finditer(text):
+            if len(found["secret"]) >= least:
+                yield re.sub(r"\\+n", "\n", found["secret"])
+    if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
+        inside = tuple(credentials_in(_decoded(text)))
+        yield from (text, *inside) if inside else ()
+
+
+def _decoded(text: str) -> str:
+    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
 
 
 class Redactor:

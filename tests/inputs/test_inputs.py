@@ -262,6 +262,10 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("target", "../x"),
         ("release-name", "two\nlines"),
         ("draft-id", "r 1"),
+        *(
+            (name, f"a/{'x' * 256}")
+            for name in ("whats-new-directory", "images-directory", "message-file", "state-dir")
+        ),
         *((name, value) for name in PATH_PARTS for value in ELSEWHERE),
         ("workload-identity-provider", "my-provider"),
         ("files", "a\0b"),

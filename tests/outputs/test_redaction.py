@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile
-from uploader.redaction import LIMIT, Redactor, parts
+from uploader.redaction import LIMIT, Redactor, credentials_in, parts
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
@@ -224,3 +224,20 @@ def test_learns_while_others_read() -> None:
         reader.join()
     assert shown == ["***"] * 900
     assert redactor.clean("another-secret-99") == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("client_secret=abc", []),
+        ("no secret at all, " * 100, []),
+        ("word " * 100, []),
+        ("MIIBIjANBgkq", []),
+        ("ya29.abcdefghijklmnop", ["ya29.abcdefghijklmnop"]),
+        ("=" * 300, []),
+        ("a" * 301, []),
+    ],
+)
+def test_words_are_no_credentials(text: str, found: list[str]) -> None:
+    """A mail may speak of a client's secret; what is short, or plain text, is not masked wherever it stands."""
+    assert list(credentials_in(text)) == found

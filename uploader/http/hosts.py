@@ -108,6 +108,6 @@ def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
         parts = urlsplit(uri)
     except ValueError:
         return (uri,)
-    pieces = (*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
-    found = [piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint]
-    return (uri, f"{parts.path}?{parts.query}", *found)
+    target = f"{parts.path}?{parts.query}".rstrip("?")
+    pieces = (target, *parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
+    return (uri, *(piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint))

@@ -16,6 +16,7 @@ from uploader.http.hosts import is_loopback
 
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
+LONGEST_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
 LONGEST_SHOWN = 80
 SHORTEST_STATE_KEY = 16  # characters; what guards a session is worth guessing, and a cache can be read by many
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -261,9 +262,16 @@ def shard(value: str) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
+def path(value: str) -> str:
+    """The path of a file or folder."""
+    if any(len(part.encode()) > LONGEST_NAME for part in line(value).split("/")):
+        raise InvalidValue("is no path: a name in it is too long.", f"names of at most {LONGEST_NAME} bytes")
+    return value
+
+
 def folder(value: str) -> Path | None:
     """A folder's path."""
-    return Path(line(value))
+    return Path(path(value))
 
 
 def endpoint(value: str) -> str:

@@ -42,7 +42,8 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
     _warn_of_unused(values, platform, problems)
     _add_platform_defaults(values, platform)
-    return Inputs(**values, platform=platform, warnings=tuple(problems.warnings)), tuple(problems)
+    texts = (*variables.values(), platform.google_application_credentials)
+    return Inputs(**values, platform=platform, texts=texts, warnings=tuple(problems.warnings)), tuple(problems)
 
 
 def name_as_given(problem: Problem, platform: Platform) -> Problem:

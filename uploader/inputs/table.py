@@ -72,7 +72,8 @@ class Inputs:
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
     `package_name`, the credentials' source) are empty here and filled in where they are used. `warnings` are sentences
-    about what was given and does not count. There is no repr, since it would hold the credentials.
+    about what was given and does not count, `texts` whatever was given: a key may stand where none belongs. There is no
+    repr, since it would hold the credentials.
     """
 
     target: str = _text(
@@ -135,13 +136,13 @@ class Inputs:
         PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
     )
     release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
-    whats_new_directory: str = _text(PLAY, parse.line, "The folder of release notes, or `last-release`.")
+    whats_new_directory: str = _text(PLAY, parse.path, "The folder of release notes, or `last-release`.")
     in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "From 0 to 5.")
-    mapping_file: str = _text(PLAY, parse.line, "The R8 or ProGuard mapping.")
-    debug_symbols: str = _text(PLAY, parse.line, "Native symbols, a zip or a folder.")
+    mapping_file: str = _text(PLAY, parse.path, "The R8 or ProGuard mapping.")
+    debug_symbols: str = _text(PLAY, parse.path, "Native symbols, a zip or a folder.")
     expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
     expansion_file_patch: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    images_directory: str = _text(PLAY, parse.line, "Listing images and texts in fastlane's layout.")
+    images_directory: str = _text(PLAY, parse.path, "Listing images and texts in fastlane's layout.")
     images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
     version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track as well.")
     countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
@@ -162,7 +163,7 @@ class Inputs:
     gmail_action: GmailAction = _default(
         GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
     )
-    message_file: str = _text(GMAIL, parse.line, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
+    message_file: str = _text(GMAIL, parse.path, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
     mail_from: str = _text(GMAIL, parse.line, "The sender.")
     mail_to: str = _text(GMAIL, parse.line, "Recipients, separated by commas.")
     mail_cc: str = _text(GMAIL, parse.line, "Recipients of a copy.")
@@ -183,6 +184,7 @@ class Inputs:
     metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
 
     platform: Platform = Platform()
+    texts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     show: Show = ""
 

@@ -83,8 +83,8 @@ class Resumable:
         record = None if size is None else self._journal.find(self._job)
         if record is None or size is None or not self._may_continue(record):
             return Session(size, self._chunking)
-        self._transfer.info("An earlier run began this upload; asking the server how far it came.")
         self._transfer.redact(record.uri)
+        self._transfer.info("An earlier run began this upload; asking the server how far it came.")
         self._inherited = self._kept = True
         self._origin, self._own_run = record.origin, record.own_run
         self._comparable = size if record.same_file else record.length
@@ -169,6 +169,7 @@ class Resumable:
             return event
         self._inherited, self._origin, self._own_run = False, None, True
         uri = absolute(event.uri, self._transfer.media.url)
+        self._transfer.redact(uri)
         require_trusted(uri, self._transfer.media.url)
         return replace(event, uri=uri)
 
@@ -190,7 +191,6 @@ class Resumable:
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
             case Started():
-                self._transfer.redact(after.uri)
                 record = SessionRecord(after.uri, after.granularity, self._transfer.source.sample())
                 self._kept = self._journal.save(self._job, record)
                 self._transfer.retrier.progressed()
