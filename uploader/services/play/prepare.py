@@ -125,12 +125,10 @@ def _check_companions(
             problems.add(name, "there is no artifact that it belongs to.", "together with `files`")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
-    expansions = (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch))
-    for kind, value in expansions:
+    for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):
         if value and not apks:
-            problems.add(
-                f"expansion-file-{kind}", "only an APK has expansion files.", "together with an APK in `files`"
-            )
+            name = f"expansion-file-{kind}"
+            problems.add(name, "only an APK has expansion files.", "together with an APK in `files`")
 
 
 def _makes_release(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
