@@ -131,6 +131,7 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     return {
         "api": f"{document['name']}:{document['version']}",
         "id": method["id"],
+        "qualified": qualified,
         "http_method": method["httpMethod"],
         "path": "/" + document["servicePath"] + method["path"],
         "upload_path": media["protocols"]["simple"]["path"],
@@ -171,10 +172,7 @@ def catalogue() -> dict[str, Any]:
         }
         entries += [entry(document, method) for method in upload_methods(document)]
     newest = {made["id"]: made for made in sorted(entries, key=age)}
-    methods = {
-        made["id"] if newest[made["id"]] is made else made["api"] + made["id"][made["api"].index(":") :]: made
-        for made in entries
-    }
+    methods = {made["id"] if newest[made["id"]] is made else made["qualified"]: made for made in entries}
     return {"source": f"{PACKAGE} {version(PACKAGE)}", "apis": apis, "methods": dict(sorted(methods.items()))}
 
 

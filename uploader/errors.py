@@ -25,13 +25,10 @@ from uploader.text import sentence
 
 
 class UploaderError(Exception):
-    """Something that ends the run: what happened, the likely cause, and what the reader can do about it.
-
-    `title` is a word or two for the kind of failure.
-    """
+    """Something that ends the run: what happened, the likely cause, and what the reader can do about it."""
 
     exit_code: int = 1
-    title = "Upload failed"
+    title = "Upload failed"  # a word or two for the kind of failure
 
     def __init__(self, what: str, *, cause: str = "", cure: str = "") -> None:
         super().__init__(what)

@@ -43,7 +43,6 @@ class FileResult:
     bytes_uploaded: int = 0
     bytes_resent: int = 0
     retries: int = 0
-    waited: float = 0.0
     seconds: float = 0.0
     resumed_from: int | None = None
     reused: bool = False

@@ -24,7 +24,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitS
     settings = _settings(parts)
     debug = reporter.debug if inputs.platform.debug else None
     client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter, stack), reporter, plan.prepared.limit)
+    return Engine(client, settings, _journal(parts, reporter, stack), reporter)
 
 
 def _settings(parts: Authenticated) -> TransferSettings:

@@ -76,7 +76,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
     makers = {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path)}
     makers.get(kind, lambda: path.symlink_to(target))()
     mode = path.lstat().st_mode
-    assert not make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
+    make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
     assert log.getvalue() == (
         "::warning::uploader-results.json could not be written: what stands there is not a regular file.\n"
     )
@@ -89,7 +89,7 @@ def test_read_only_workspace_is_one_warning() -> None:
     """Where nothing may be written the run goes on, after one line that says what is missing."""
     log = io.StringIO()
     speaking = make_reporter(where(Path("/proc"), "github"), stdout=log)
-    assert not speaking.write_results(Path("/proc/uploader-results.json"), [])
+    speaking.write_results(Path("/proc/uploader-results.json"), [])
     assert log.getvalue().count("\n") == 1
     assert log.getvalue().startswith("::warning::uploader-results.json could not be written: ")
 

@@ -55,11 +55,9 @@ def name_as_given(problem: Problem, platform: Platform) -> Problem:
 
 def _variables(environ: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
     """Every variable that seems to be meant for this program and is not empty, trimmed; the environment wins."""
-    ours = {name: value.strip() for name, value in from_file.items() if name.startswith("UPLOADER_") and value.strip()}
-    for name, value in environ.items():
-        if name.startswith(("INPUT_", "UPLOADER_")) and value.strip():
-            ours[name] = value.strip()
-    return ours
+    ours = [(name, value) for name, value in from_file.items() if name.startswith("UPLOADER_")]
+    ours += [(name, value) for name, value in environ.items() if name.startswith(("INPUT_", "UPLOADER_"))]
+    return {name: value.strip() for name, value in ours if value.strip()}
 
 
 def _values(variables: Mapping[str, str], problems: Problems) -> dict[str, Any]:
@@ -89,7 +87,6 @@ def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
 def _check_unknown(
     variables: Mapping[str, str], environ: Mapping[str, str], platform: Platform, problems: Problems
 ) -> None:
-    """Names that are not inputs of this program: another tool's, or misspelt ones."""
     known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
     if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
         known.update(f"UPLOADER_{name}" for name in OUTPUTS)

@@ -70,12 +70,7 @@ _NAMES_BY_ANSWER = (
     ("`on-version-conflict`", "resolutionStrategy"),
     ("`target: play-internal-sharing`", "internalSharing"),
     # mail, storage and login actions
-    ("`mail-to`", "to"),
-    ("`mail-from`", "from"),
-    ("`mail-cc`", "cc"),
-    ("`mail-bcc`", "bcc"),
-    ("`mail-subject`", "subject"),
-    ("`mail-body`", "body"),
+    *((f"`mail-{name}`", name) for name in ("to", "from", "cc", "bcc", "subject", "body")),
     ("`mail-html`", "html_body"),
     ("`files`", "attachments", "path", "filename"),
     ('`metadata`, as `{"parents": ["ID"]}`', "folderId"),

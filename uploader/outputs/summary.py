@@ -113,7 +113,6 @@ class _Page:
         )
 
     def _result(self, file: FileResult) -> str:
-        """How it went, in a few words."""
         if file.error:
             return f"❌ {self._text(file.error)}"
         if file.reused:

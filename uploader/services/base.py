@@ -174,12 +174,11 @@ Flow: TypeAlias = Steps[Outcome]
 class Prepared(NamedTuple):
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
-    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many
-    uploads the service takes at once (None: as many as `concurrency` says). `flow` starts a fresh generator each time.
+    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow. `flow` starts a fresh
+    generator each time.
     """
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
     flow: Callable[[], Flow]
     warnings: tuple[str, ...] = ()
-    limit: int | None = None

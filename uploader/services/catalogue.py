@@ -61,7 +61,7 @@ def find(target: str) -> Method | None:
     data = _data()
     facts = data["methods"].get(target)
     if facts is None and ":" in target:
-        facts = next((one for one in data["methods"].values() if _qualified(one) == target), None)
+        facts = next((one for one in data["methods"].values() if one["qualified"] == target), None)
     return None if facts is None else _method(target, facts, data["apis"][facts["api"]])
 
 
@@ -76,11 +76,6 @@ def _data() -> dict[str, Any]:
     text = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
-
-
-def _qualified(facts: Mapping[str, Any]) -> str:
-    api, method = str(facts["api"]), str(facts["id"])
-    return api + method[api.index(":") :]
 
 
 def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Method:

@@ -35,21 +35,13 @@ from uploader.transfer.workers import run_all
 
 
 class Engine:
-    """Runs one flow. `limit` is how many uploads the service takes at once, None for as many as the settings say."""
+    """Runs one flow."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        settings: TransferSettings,
-        journal: Journal,
-        reporter: Reporter,
-        limit: int | None = None,
-    ) -> None:
+    def __init__(self, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter) -> None:
         self._client = client
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._threads = min(settings.concurrency, limit or settings.concurrency)
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
@@ -141,7 +133,7 @@ class Engine:
         def task(place: int, job: Upload) -> None:
             self.record.results[place] = self._upload_with_retries(job)
 
-        run_all([partial(task, place, job) for place, job in enumerate(jobs, first)], self._threads)
+        run_all([partial(task, place, job) for place, job in enumerate(jobs, first)], self._settings.concurrency)
         results = tuple(self.record.results[first : first + len(jobs)])
         interrupted = next((result.failure for result in results if isinstance(result.failure, Interrupted)), None)
         if interrupted is not None:

@@ -107,7 +107,6 @@ def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileR
         bytes_uploaded=max(counts.stored - (counts.resumed_from or 0), 0),
         bytes_resent=counts.resent,
         retries=transfer.retrier.retries,
-        waited=transfer.retrier.waited,
         seconds=transfer.seconds(),
         resumed_from=counts.resumed_from,
         error="" if error is None else str(error),

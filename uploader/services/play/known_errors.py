@@ -59,13 +59,6 @@ REVIEW_AUTOMATIC = KnownError(
     "This app's changes always go to review by themselves.",
     "Leave `changes-not-sent-for-review` at `auto`, or set `false`.",
 )
-IN_REVIEW = KnownError(
-    "Changes are already in review.",
-    r"changes (are )?(already|currently) in review",
-    "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
-    "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
-    ("CHANGES_ALREADY_IN_REVIEW",),
-)
 TRACK_MISSING = KnownError(
     "Track not found: testers.",
     r"track\b.*(not found|could not be found|does not exist)",
@@ -80,7 +73,13 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     EDIT_GONE,
     REVIEW_BY_HAND,
     REVIEW_AUTOMATIC,
-    IN_REVIEW,
+    KnownError(
+        "Changes are already in review.",
+        r"changes (are )?(already|currently) in review",
+        "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
+        "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
+        ("CHANGES_ALREADY_IN_REVIEW",),
+    ),
     KnownError(
         "Package not found: com.example.app.",
         r"package not found|no application was found for the given package name",

@@ -119,7 +119,6 @@ def _prune(edit: ReleaseEdit, place: Place, ids: list[str]) -> Steps[None]:
 
 
 def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:
-    """Uploads that may run side by side."""
     yield from edit.changing("listing")
     results = yield Batch(tuple(uploads))
     for result in results:
