@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import signal
@@ -40,7 +41,7 @@ from uploader import inputs
 from uploader.cancellation import Cancellation
 from uploader.credentials import configuration_checks as checks
 from uploader.credentials import credential_source
-from uploader.credentials.login import Login, load
+from uploader.credentials.login import SEAL_CONTEXT, Login, load
 from uploader.errors import (
     CredentialsError,
     ForeignHost,
@@ -914,3 +915,14 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
     assert plain is not None
     assert own is not None
     assert len({plain, other, own, login(read_inputs(USER)).seal_key}) == 4
+
+
+def test_a_state_key_is_stretched(server: TokenServer) -> None:
+    """Each guess costs scrypt with 32 MiB, and what was learnt of one account is worth nothing for another."""
+    key = "correct horse battery"
+    first = login(keyless(server, **{"state-key": key}))
+    salt = SEAL_CONTEXT + first.account.encode()
+    stretched = hashlib.scrypt(key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
+    assert first.seal_key == stretched
+    another = key_of(server) | {"client_email": "other@example-project.iam.gserviceaccount.com"}
+    assert login(read_inputs(another, **{"state-key": key})).seal_key not in (stretched, None)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from uploader import inputs
 from uploader.errors import Problem
-from uploader.inputs import Inputs
+from uploader.inputs import Inputs, JobRun
 from uploader.inputs.unknown_inputs import ANSWERS
+from uploader.redaction import Redactor
 
 KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
 
@@ -541,6 +542,42 @@ def test_the_state_folder_is_the_given_one_or_the_runners_or_the_users(
 ) -> None:
     """In this order; without any of them nothing can be kept."""
     assert read(**variables)[0].state_dir == state_dir
+
+
+GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "9", "GITHUB_JOB": "release"}
+GITLAB = {"GITLAB_CI": "true", "CI": "true", "CI_PIPELINE_ID": "7", "CI_JOB_NAME": "up 1/2"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "run"),
+    [
+        ({**GITHUB, "GITHUB_RUN_ATTEMPT": "2", "CI": "true"}, JobRun("GitHub run 9, job release", 2)),
+        ({**GITHUB, "GITHUB_RUN_ATTEMPT": "x"}, JobRun("GitHub run 9, job release", 0)),
+        ({**GITLAB, "CI_JOB_ID": "1234"}, JobRun("GitLab pipeline 7, job up 1/2", 1234)),
+        ({"CI": "true"}, JobRun("")),
+    ],
+)
+def test_a_run_is_what_its_ci_system_calls_it(variables: dict[str, str], run: JobRun) -> None:
+    """A re-run or a retried job is the same run with another attempt; an unknown CI system names no run."""
+    assert read(**variables)[0].platform.run == run
+
+
+def test_a_run_in_a_shell_is_the_machines_boot_for_some_hours() -> None:
+    """Two commands on one machine may be a command and its repetition, unless half a day lies between them."""
+    first, second = read()[0].platform.run, read(CI="false")[0].platform.run
+    assert first == second
+    assert first.id.startswith("a shell on this machine (")
+    assert first.rerun_within == 12 * 3600
+
+
+def test_a_short_state_key_is_refused_and_not_shown() -> None:
+    """What guards a session has 16 characters at least; the message tells the least and nothing of what was given."""
+    _, (problem,) = read(**{"INPUT_STATE-KEY": "fifteen-letters"})
+    assert (problem.name, "at least 16 characters" in problem.accepted) == ("state-key", True)
+    assert "fifteen" not in str(problem)
+    found, problems = read(**{"INPUT_STATE-KEY": "sixteen-letters-"})
+    assert (found.state_key, problems) == ("sixteen-letters-", ())
+    assert Redactor(found.secrets).one_line("a sixteen-letters- b") == "a *** b"
 
 
 # Start-up

@@ -56,6 +56,25 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
     assert journal == {}
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) -> None:
+    """Where nothing outlives the run, the log names the input by which the next one continues in the edit."""
+
+    class Nowhere(dict[str, str]):
+        """A journal without a place."""
+
+        def __setitem__(self, name: str, value: str) -> None:
+            """Keeps nothing."""
+
+    play = Play()
+    play.fail("upload bundles", TemporaryError("The retries are spent."))
+    driver = Engine(play, {} if kept else Nowhere())
+    with pytest.raises(TemporaryError):
+        driver.run(release_job(artifact(2)))
+    assert ("the next run continues in it" in driver.notes) is kept
+    assert ("`existing-edit-id: 1` continues in it" in driver.notes) is not kept
+
+
 @pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
 @pytest.mark.parametrize(
     "error",

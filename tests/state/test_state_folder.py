@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.transfer_harness import Bench, RecordingReporter, in_memory, job
+from tests.support.job import Job
+from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
+from tests.support.transfer_harness import job as upload_of
 from uploader.http.client import Limits
 from uploader.http.messages import ConnectionBroke, Headers, Request, Response
 from uploader.inputs import JobRun
@@ -109,6 +111,21 @@ def test_a_folder_of_another_user_keeps_nothing(tmp_path: Path) -> None:
     assert store(tmp_path, RecordingReporter(), (4321,)).write("0" * 40, {"a": 1})
 
 
+@pytest.mark.parametrize("whose", ["the workspace's owner's", "a stranger's"])
+def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None:
+    """In GitHub's container a restored cache belongs to the runner's user, who also owns the workspace."""
+    if os.geteuid():
+        pytest.skip("needs the right to give a folder away")
+    state = job.workspace.parent / "state"
+    state.mkdir(mode=0o700)
+    os.chown(state, 4321, -1)
+    os.chown(job.workspace, 4321 if "owner" in whose else 0, -1)
+    (job.workspace / "a.bin").write_bytes(b"x")
+    ended = job.run({"target": "drive.files.create", "files": "a.bin", "state-dir": str(state)})
+    assert ended.code == 0, ended.log
+    assert ("belongs to another user" in ended.log) is ("stranger" in whose)
+
+
 # --- what is held open, and what a power cut leaves -------------------------------------------------------------------
 
 
@@ -137,7 +154,7 @@ def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
     bench = Bench("http://127.0.0.1:9", max_retries=0, journal=journal, transport=NoNetwork())
     before = descriptors()
     for number in range(1200):
-        result = bench.send(job(in_memory(b"x", f"{number}.bin")))
+        result = bench.send(upload_of(in_memory(b"x", f"{number}.bin")))
         assert "is kept, and the next run continues" in result.error
     assert descriptors() <= before + 5
     assert len(list((tmp_path / "state").glob("*.sealed"))) == 1200
@@ -147,7 +164,7 @@ def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
 def test_nothing_is_promised_that_is_not_kept() -> None:
     """Without a journal a failure does not say that the next run goes on."""
     bench = Bench("http://127.0.0.1:9", max_retries=0, transport=NoNetwork())
-    assert bench.send(job(b"x")).error.endswith("Run again later.")
+    assert bench.send(upload_of(b"x")).error.endswith("Run again later.")
 
 
 def test_an_entry_outlives_a_power_cut(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from uploader.protocol.session import (
     Stored,
     TokenRejected,
 )
-from uploader.state.journal import Journal, SessionOrigin, SessionRecord
+from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.file_transfer import FileTransfer, own_bytes
@@ -48,11 +48,8 @@ class Resumable:
         self._journal = journal
         self._job = transfer.job
         self._chunking = Chunking(chunk_size)
-        self._inherited = False  # whether the session is an earlier run's
-        self._origin: SessionOrigin | None = None  # which run began it, if that was not this process
-        self._own_run = True  # whether that was an earlier attempt of this run
+        self._inherited: SessionRecord | None = None  # while the session is an earlier run's
         self._kept = False  # whether the journal holds the session
-        self._comparable = 0  # bytes at the start of the file that are known to be those of the earlier run
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
 
     def run(self) -> Response:
@@ -85,9 +82,7 @@ class Resumable:
             return Session(size, self._chunking)
         self._transfer.redact(record.uri)
         self._transfer.info("An earlier run began this upload; asking the server how far it came.")
-        self._inherited = self._kept = True
-        self._origin, self._own_run = record.origin, record.own_run
-        self._comparable = size if record.same_file else record.length
+        self._inherited, self._kept = record, True
         return Session.resumed(size, record.uri, record.granularity, self._chunking)
 
     def _may_continue(self, record: SessionRecord) -> bool:
@@ -103,7 +98,7 @@ class Resumable:
             self._transfer.info("The file's content is not what an earlier run began to upload; starting over.")
         return recognised
 
-    def _checked_inherited(self, session: Session, event: Event) -> Event:
+    def _checked_inherited(self, record: SessionRecord, session: Session, event: Event) -> Event:
         """The first answer about an earlier run's session, which is lost unless it is there and surely this file's.
 
         One that is complete is this run's only if this run began it. Raises `AnswerLost` where it can't be told whether
@@ -112,16 +107,16 @@ class Resumable:
         stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
         if isinstance(event, Rejected):
             return SessionLost("the session of the earlier run is no longer accepted")
-        if stored and stored > self._comparable:
+        if stored and not record.same_file and stored > record.length:
             why = "the server holds bytes that can't be compared with this file"
-        elif isinstance(event, Completed) and not self._own_run:
+        elif isinstance(event, Completed) and not record.own_run:
             why = "another run began it"
         else:
             return event
         if isinstance(event, Completed) and not self._job.endpoint.repeatable:
             raise AnswerLost(
                 f"Whether {self._transfer.name} still has to be sent is not known: an upload of it, begun by "
-                f"{self._origin}, is complete, but {why}.",
+                f"{record.origin}, is complete, but {why}.",
                 cause="Either that run ended before it could report its success, or `state-dir` was restored to an "
                 "older state, and what was sent then was not meant for this run.",
                 cure="Check what the service has. If nothing is missing, there is nothing to do; otherwise run again: "
@@ -162,12 +157,12 @@ class Resumable:
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
         """The event, held against what the endpoint is: which host may be trusted, what may be started over."""
         if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
-            event = self._checked_inherited(session, event)
+            event = self._checked_inherited(self._inherited, session, event)
         if isinstance(event, SessionLost) and isinstance(move, QueryOffset) and self._job.endpoint.once:
             self._refuse_doubt(session, event)
         if not isinstance(event, Started):
             return event
-        self._inherited, self._origin, self._own_run = False, None, True
+        self._inherited = None
         uri = absolute(event.uri, self._transfer.media.url)
         self._transfer.redact(uri)
         require_trusted(uri, self._transfer.media.url)
@@ -259,8 +254,8 @@ class Resumable:
         if session.uri and not session.over and self._transfer.counts.attempts:
             source = self._transfer.source
             with suppress(IntegrityError):  # the file changed meanwhile: the record that stands will not fit it
-                length, prefix = source.prefix()
-                record = SessionRecord(session.uri, session.granularity, source.sample(), length, prefix, self._origin)
+                origin = self._inherited.origin if self._inherited else None
+                record = SessionRecord(session.uri, session.granularity, source.sample(), *source.prefix(), origin)
                 self._kept = self._journal.save(self._job, record)
 
     def _abandon(self, session: Session) -> None:
