@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from uploader.errors import Problem
@@ -42,7 +43,10 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
     _warn_of_unused(values, platform, problems)
     _add_platform_defaults(values, platform)
-    return Inputs(**values, platform=platform, warnings=tuple(problems.warnings)), tuple(problems)
+    files = (Path(path),) if path else ()
+    return Inputs(**values, platform=platform, credential_files=files, warnings=tuple(problems.warnings)), tuple(
+        problems
+    )
 
 
 def name_as_given(problem: Problem, platform: Platform) -> Problem:
