@@ -109,11 +109,13 @@ class StreamSource:
     def _await_writer(self, clock: Clock, limit: float) -> None:
         """Until a process has opened the pipe: before that, a read finds its end; after it, bytes, or none as yet."""
         descriptor, until = self._file.fileno(), clock.monotonic() + limit
-        while (first := _first_bytes(descriptor)) is None:
+        pipe = select.poll()
+        pipe.register(descriptor, select.POLLIN)
+        while (first := _first_bytes(descriptor, pipe)) is None:
             if clock.monotonic() >= until:
                 self._file.close()
                 raise self._unreadable(f"no process opened it for writing within {limit:g} s")
-            clock.sleep(_GLANCE)
+            clock.sleep(_GLANCE if pipe.poll(_GLANCE * 1000) else 0)  # which also ends when the run does
         os.set_blocking(descriptor, True)
         self._hasher.update(first)
         self._window += first
@@ -126,7 +128,7 @@ class StreamSource:
         )
 
 
-def _first_bytes(descriptor: int) -> bytes | None:
+def _first_bytes(descriptor: int, pipe: select.poll) -> bytes | None:
     """What a pipe that does not block has to say; none yet, or for good, from its writer; None while it has no writer.
 
     A pipe is at its end before its first writer as well as after its last. Linux alone tells the two apart: only a
@@ -137,6 +139,4 @@ def _first_bytes(descriptor: int) -> bytes | None:
             return block
     except BlockingIOError:
         return b""
-    ends = select.poll()
-    ends.register(descriptor, 0)
-    return b"" if sys.platform == "linux" and ends.poll(0) else None
+    return b"" if sys.platform == "linux" and pipe.poll(0) else None

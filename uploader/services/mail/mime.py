@@ -196,9 +196,9 @@ def _header_difference(parsed: EmailMessage, content: MailContent) -> str:
 def _part_difference(parsed: EmailMessage, content: MailContent) -> str:
     leaves = [part for part in parsed.walk() if not part.is_multipart()]
     bodies = 2 if content.text and content.html else 1
-    wanted = [None] * bodies + [attachment.name for attachment in content.attachments]
+    wanted = [""] * bodies + [_seen(attachment.name) for attachment in content.attachments]
     beyond = any(_beyond(part, _PART_HEADERS) for part in parsed.walk() if part is not parsed)
-    return "parts" if beyond or [part.get_filename() for part in leaves] != wanted else ""
+    return "parts" if beyond or [_seen(part.get_filename() or "") for part in leaves] != wanted else ""
 
 
 def _beyond(part: Message, known: set[str]) -> bool:
@@ -225,7 +225,7 @@ def normalised(raw: bytes) -> bytes:
     if head.startswith(b"From "):
         raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
     if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
-        raise ValueError("has a bare carriage return or a control character in its headers.")
+        raise ValueError("has a bare carriage return, a NUL or another control character in its headers.")
     if len(head) > _MOST_HEADERS:
         raise ValueError(f"has {len(head):,} bytes of headers; Gmail takes at most {_MOST_HEADERS:,}.")
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
