@@ -79,7 +79,7 @@ def refused(job: Job, inputs: dict[str, str], named: str) -> str:
     assert ended.code == 2, ended.log
     assert named in ended.log
     assert "do-not-publish" not in ended.log
-    assert not (state["objects"] or state["messages"] or any(state["edits"].values()))
+    assert not [*state["objects"], *state["messages"], *filter(None, state["edits"].values())]
     assert not state["requests"], "a request was sent"
     return ended.log
 

@@ -236,7 +236,8 @@ def faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
     parsed = BytesHeaderParser().parsebytes(message)  # the old policy, which leaves hostile values alone
     names = [name.lower() for name in parsed]
     found = [f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1]
-    found += [f"has a control character in its {name} header." for name in names if _hides_control(parsed, name)]
+    hiding = dict.fromkeys(name for name, value in parsed.items() if _hides_control(value))
+    found += [f"has a control character in its {name} header." for name in hiding]
     if parsed.defects or not {"from", "to", "cc", "bcc", "subject"} & set(names):
         found.append("is not a message: its headers can't be read.")
     if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
@@ -257,9 +258,9 @@ def recipients(message: bytes) -> int:
         return 1
 
 
-def _hides_control(parsed: Message, name: str) -> bool:
-    """Whether an encoded word of a header holds a control character; a fold of the header itself is none."""
-    return any(has_control(re.sub(r"\r\n(?=[ \t])|\t", " ", str(value))) for value in parsed.get_all(name, []))
+def _hides_control(value: object) -> bool:
+    """Whether a header's value holds a control character, perhaps in an encoded word; a fold of the header is none."""
+    return has_control(re.sub(r"\r\n(?=[ \t])|\t", " ", str(value)))
 
 
 def _has_parts(message: bytes, boundary: str | None) -> bool:
