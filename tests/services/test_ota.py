@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.factory import make_file, make_inputs, only_upload, problems, published, run, stream
 from uploader.errors import InputError
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifact, from_path
 from uploader.services import ota
 from uploader.services.base import Note, Prepared
 
@@ -62,7 +62,7 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
 
 
 def make_file_again(file: Artifact) -> Artifact:
-    return Artifact(file.name, file.location, file.path.stat().st_size)
+    return from_path(file.path, file.name)
 
 
 @pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from uploader.errors import Problem
@@ -43,7 +44,8 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     _warn_of_unused(values, platform, problems)
     _add_platform_defaults(values, platform)
     texts = (*variables.values(), platform.google_application_credentials)
-    return Inputs(**values, platform=platform, texts=texts, warnings=tuple(problems.warnings)), tuple(problems)
+    files, warnings = ((Path(path),) if path else ()), tuple(problems.warnings)
+    return Inputs(**values, platform=platform, texts=texts, credential_files=files, warnings=warnings), tuple(problems)
 
 
 def name_as_given(problem: Problem, platform: Platform) -> Problem:

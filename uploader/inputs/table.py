@@ -71,9 +71,9 @@ class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and filled in where they are used. `warnings` are sentences
-    about what was given and does not count, `texts` whatever was given: a key may stand where none belongs. There is no
-    repr, since it would hold the credentials.
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `credential_files` hold
+    secrets beside those that inputs name; `warnings` are sentences about what was given and does not count, `texts`
+    whatever was given: a key may stand where none belongs. There is no repr, since it would hold the credentials.
     """
 
     target: str = _text(
@@ -127,6 +127,10 @@ class Inputs:
         FILES, "false", parse.boolean, "Accept files that are outside of the workspace."
     )
 
+    allow_symlinks: bool = _default(
+        FILES, "false", parse.boolean, "Follow links beyond the folder that their input names."
+    )
+
     package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
     tracks: tuple[str, ...] = _optional(
         PLAY, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
@@ -169,8 +173,10 @@ class Inputs:
     mail_cc: str = _text(GMAIL, parse.line, "Recipients of a copy.")
     mail_bcc: str = _text(GMAIL, parse.line, "Recipients of a blind copy.")
     mail_subject: str = _text(GMAIL, parse.line, "The subject.")
-    mail_body: str = _text(GMAIL, parse.text, "Text, or `file:PATH`.")
-    mail_html: str = _text(GMAIL, parse.text, "HTML, or `file:PATH`.")
+    mail_body: str = _text(GMAIL, parse.text, "The text.")
+    mail_body_file: str = _text(GMAIL, parse.line, "A file with the text, instead of `mail-body`.")
+    mail_html: str = _text(GMAIL, parse.text, "The HTML.")
+    mail_html_file: str = _text(GMAIL, parse.line, "A file with the HTML, instead of `mail-html`.")
     draft_id: str = _text(GMAIL, parse.word, "The draft to update or to send.")
     user_id: str = _default(GMAIL, "me", parse.word, "The mailbox.")
 
@@ -185,6 +191,7 @@ class Inputs:
 
     platform: Platform = Platform()
     texts: tuple[str, ...] = ()
+    credential_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     show: Show = ""
 

@@ -90,7 +90,7 @@ def prepare(
     def flow() -> Flow:
         return _send(inputs, action, mail, identity, upload)
 
-    return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}")
+    return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
 
 
 def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
@@ -100,8 +100,10 @@ def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
     return f"{mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
 
 
-def _prepared(inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str) -> Prepared:
-    return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow)
+def _prepared(
+    inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str, warnings: tuple[str, ...] = ()
+) -> Prepared:
+    return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow, warnings)
 
 
 def _rehearse(line: str) -> Flow:

@@ -11,6 +11,7 @@ from uploader.files.android import release_notes, store_listing
 from uploader.files.android.expansion import expansion_file
 from uploader.files.android.mapping import mapping_file
 from uploader.files.artifacts import Artifact
+from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
 from uploader.problems import Problems
 from uploader.services.play.edit_api import CompanionKind, ExpansionKind
@@ -41,8 +42,7 @@ class _Reader:
 
     def __init__(self, inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> None:
         self._inputs = inputs
-        self._workspace = inputs.platform.workspace
-        self._within = None if inputs.allow_outside_workspace else self._workspace
+        self._workspace = Workspace.of(inputs)
         own = [artifact.manifest.version_code for artifact in artifacts if artifact.manifest]
         self._codes = own or [int(code) for code in inputs.version_codes_to_retain]
         self._problems = problems
@@ -62,7 +62,7 @@ class _Reader:
         name = self._inputs.mapping_file
         if not name:
             return None
-        return self._problems.collect(lambda: mapping_file(self._workspace / name, name=name, within=self._within))
+        return self._problems.collect(lambda: mapping_file(name, self._workspace))
 
     def _symbols(self) -> Artifact | None:
         name = self._inputs.debug_symbols
@@ -71,8 +71,7 @@ class _Reader:
         from uploader.files.android import native_symbols  # few releases bring any, and zipfile is slow to import
 
         temp = _temporary(self._inputs.platform.temp)
-        path = self._workspace / name
-        return self._warned(lambda: native_symbols.debug_symbols(path, temp, name=name, within=self._within))
+        return self._warned(lambda: native_symbols.debug_symbols(name, self._workspace, temp))
 
     def _expansions(self) -> list[tuple[ExpansionKind, Artifact | int]]:
         given: tuple[tuple[ExpansionKind, str], ...] = (
@@ -84,21 +83,20 @@ class _Reader:
 
     def _expansion(self, kind: ExpansionKind, value: str) -> Artifact | int | None:
         name = f"expansion-file-{kind}"
-        return self._problems.collect(lambda: expansion_file(value, self._workspace, name, within=self._within))
+        return self._problems.collect(lambda: expansion_file(value, self._workspace, name))
 
     def _notes(self) -> Mapping[str | None, Notes]:
         name, tracks = self._inputs.whats_new_directory, self._inputs.tracks
         if name in ("", LAST_RELEASE):
             return {}
-        path = self._workspace / name
-        read = self._warned(lambda: release_notes.notes(path, self._codes, tracks, name=name, within=self._within))
+        read = self._warned(lambda: release_notes.notes(name, self._workspace, self._codes, tracks))
         return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
 
     def _listing(self) -> store_listing.StoreFiles | None:
         name = self._inputs.images_directory
         if not name:
             return None
-        return self._warned(lambda: store_listing.listing(self._workspace / name, name=name, within=self._within))
+        return self._warned(lambda: store_listing.listing(name, self._workspace))
 
 
 def _temporary(folder: Path | None) -> Path:
