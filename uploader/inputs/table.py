@@ -122,6 +122,9 @@ class Inputs:
     allow_outside_workspace: bool = _default(
         FILES, "false", parse.boolean, "Accept files that are outside of the workspace."
     )
+    provenance: bool = _default(
+        FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
+    )
 
     package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
     tracks: tuple[str, ...] = _optional(

@@ -93,21 +93,16 @@ class LogReporter:
         lines, left_out = dotenv.report(outputs, self.redactor)
         for name in left_out:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
-        self._written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
+        self.written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
         """Write `uploader-results.json`; false, after a warning, where that was not possible."""
-        return self._written(path.name, lambda: write_results(path, results, self.redactor))
+        return self.written(path.name, lambda: write_results(path, results, self.redactor))
 
-    @contextlib.contextmanager
-    def _group(self, title: str) -> Iterator[None]:
-        self._say(title)
-        yield
-
-    def _written(self, what: str, write: Callable[[], None]) -> bool:
+    def written(self, what: str, write: Callable[[], None]) -> bool:
         """Do `write`; where the system refuses, warn in one line and answer false."""
         try:
             write()
@@ -115,6 +110,11 @@ class LogReporter:
             self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
             return False
         return True
+
+    @contextlib.contextmanager
+    def _group(self, title: str) -> Iterator[None]:
+        self._say(title)
+        yield
 
     def _indented(self, text: str) -> str:
         return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")

@@ -182,6 +182,7 @@ class Prepared(NamedTuple):
 
     `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many
     uploads the service takes at once (None: as many as `concurrency` says). `flow` starts a fresh generator each time.
+    `package` is the app of a Play release.
     """
 
     lines: tuple[str, ...]
@@ -189,3 +190,4 @@ class Prepared(NamedTuple):
     flow: Callable[[], Flow]
     warnings: tuple[str, ...] = ()
     limit: int | None = None
+    package: str = ""
