@@ -13,6 +13,7 @@ from tests.fuzz.targets import TARGETS
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
 
+@pytest.mark.threat("server", "breaks a parser with crafted bytes")
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_corpus_holds(target: str) -> None:
     """What once was found, or covered something new, still breaks no law."""
@@ -22,6 +23,11 @@ def test_the_corpus_holds(target: str) -> None:
         TARGETS[target](file.read_bytes())
 
 
+@pytest.mark.threat(
+    "server",
+    "breaks a parser with crafted bytes",
+    rule="every parser of foreign bytes is fuzzed, and ends with a result or with its own error",
+)
 @pytest.mark.parametrize("target", TARGETS)
 @given(data=some.binary(max_size=300))
 def test_any_bytes_hold(target: str, data: bytes) -> None:

@@ -149,6 +149,7 @@ def test_a_mail_is_stated_as_it_was_sent(job: Job) -> None:
     assert (file["sha256"], file["id"]) == (stored["sha256"], ended.outputs["message-id"])
 
 
+@pytest.mark.threat("neighbour", "an older statement of provenance, or a link in its place, is signed for this run")
 @pytest.mark.parametrize("unlike", [{"dry-run": "true"}, {"api-endpoint": "emulator"}], ids=["dry run", "rehearsal"])
 def test_what_is_no_release_claims_nothing(job: Job, unlike: Mapping[str, str]) -> None:
     """Neither leaves anything at Google, and the statement of an earlier run does not stand for it."""
@@ -159,6 +160,12 @@ def test_what_is_no_release_claims_nothing(job: Job, unlike: Mapping[str, str]) 
     assert claims_nothing(job, ended)
 
 
+@pytest.mark.threat(
+    "neighbour",
+    "an older statement of provenance, or a link in its place, is signed for this run",
+    rule="each run removes what an earlier one left, and writes through no link; a failure, a dry run, a rehearsal "
+    "claims nothing",
+)
 def test_a_failure_claims_nothing(job: Job) -> None:
     """One of several files was refused: those that were stored are in the results, and no statement is made."""
     for name in ("a.bin", "b.bin"):
@@ -188,6 +195,7 @@ def test_nothing_is_written_unless_it_is_asked_for(job: Job) -> None:
     assert not [name for name in FILES if (job.workspace / name).exists()]
 
 
+@pytest.mark.threat("neighbour", "an older statement of provenance, or a link in its place, is signed for this run")
 def test_a_planted_link_is_not_written_through(job: Job) -> None:
     """A link that lies where the statement goes is replaced, and what it points to stays as it is."""
     bundle(job)
@@ -225,6 +233,11 @@ def test_one_file_for_two_artifacts_is_one_subject() -> None:
     assert [file["id"] for file in found["predicate"]["files"]] == ["1", "2"]
 
 
+@pytest.mark.threat(
+    "committer",
+    "a name adds a file to the list that is signed as provenance",
+    rule="a file has one name of one line, the same in every part of the statement",
+)
 def test_no_name_breaks_the_list_of_checksums() -> None:
     """A line break in a file's name would make a line that names another file."""
     name = f"a\n{'bb' * 32}  other.aab"
