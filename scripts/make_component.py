@@ -69,7 +69,7 @@ TAIL = """\
   artifacts:
     when: always
     paths:
-      - uploader-results.json
+      - uploader-*.json
     reports:
       dotenv: uploader.env
 """

@@ -58,8 +58,10 @@ def test_a_workflow_asks_for_no_more_than_it_needs(path: Path) -> None:
     assert workflow["permissions"] == {}
     assert "group" in workflow["concurrency"]
     for job in workflow["jobs"].values():
-        keyless = "workload-identity-provider" in str(job["steps"])
-        assert job["permissions"] == {"contents": "read", **({"id-token": "write"} if keyless else {})}
+        keyless, attests = (word in str(job["steps"]) for word in ("workload-identity-provider", "actions/attest@"))
+        needed = {"id-token": "write"} if keyless or attests else {}
+        needed |= {"attestations": "write"} if attests else {}
+        assert job["permissions"] == {"contents": "read", **needed}
         assert "timeout-minutes" in job
 
 

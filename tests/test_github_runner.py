@@ -192,6 +192,11 @@ def test_a_path_to_the_key_is_found_inside_the_container(machine: MakeRunner, go
 # Secrets
 
 
+@pytest.mark.threat(
+    "reader",
+    "a secret shows in a log, an output, the summary or a file",
+    rule="masks named before anything is said, one redactor for all channels; every test of a run looks for leaks",
+)
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("form", ["compact", "pretty", "base64"])
 def test_no_channel_shows_a_secret(machine: MakeRunner, google: Emulator, form: str, debug: bool) -> None:
@@ -243,6 +248,11 @@ def plant(runner: Runner, google: Emulator) -> None:
     (runner.workspace / "application_default_credentials.json").write_text(json.dumps(foreign))
 
 
+@pytest.mark.threat(
+    "committer",
+    "plants modules, a `.env`, credential files for the program to find",
+    rule="Python runs isolated, and nothing is searched for in the workspace",
+)
 def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(machine: MakeRunner, google: Emulator) -> None:
     """Planted modules, a `.env` and credential files change nothing: the release is the one that the step asked for."""
     runner = machine()
@@ -275,6 +285,7 @@ PYTHON = (
 )
 
 
+@pytest.mark.threat("committer", "plants modules, a `.env`, credential files for the program to find")
 @pytest.mark.parametrize("engine", [pytest.param("container", id="container")], indirect=True)
 @pytest.mark.parametrize("variables", PYTHON, ids=lambda variables: next(iter(variables)))
 def test_variables_of_python_change_nothing(

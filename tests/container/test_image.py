@@ -46,6 +46,7 @@ def test_nothing_is_imported_from_the_workspace(image: Image, env: dict[str, str
     assert not (image.workspace / "PLANTED").exists()
 
 
+@pytest.mark.threat("dependency", "a dependency is replaced")
 def test_the_image_holds_the_locked_dependencies_and_nothing_else(image: Image) -> None:
     """Every distribution in the image is one of the lock's, in its version; there is no installer."""
     listed = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"

@@ -246,6 +246,13 @@ def external(**changes: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.threat(
+    "configuration",
+    "a credential configuration sends secrets elsewhere, or runs a command",
+    rule="the `token_uri` of a key or a refresh token is whatever https address the credential names, or http on "
+    "loopback; a federated configuration may name googleapis.com over https, or loopback, alone; commands run only "
+    "where google-auth allows it",
+)
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -799,6 +806,7 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     assert run.stderr == ""
 
 
+@pytest.mark.threat("configuration", "a credential configuration sends secrets elsewhere, or runs a command")
 def test_a_command_brings_a_token_only_where_google_auth_allows_it(
     server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -872,6 +880,7 @@ def self_signed(folder: Path) -> Path:
 # --- secrets
 
 
+@pytest.mark.threat("reader", "a secret shows in a log, an output, the summary or a file")
 def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
     """The key, assertions and tokens as they come; the callback hears each one once."""
     heard: list[str] = []

@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import BytesIO
 
+from tests.fuzz import offline_targets
 from uploader import inputs
 from uploader.errors import InputError
 from uploader.files.android import binary_xml, manifest, proto_xml
 from uploader.files.android.zip_reader import MalformedFile
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
+from uploader.inputs.parse import InvalidValue
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
 from uploader.protocol.media import Media
 from uploader.protocol.session import (
@@ -137,6 +139,9 @@ def fields(data: bytes) -> None:
     for read in (parameters.read_params, parameters.read_metadata):
         with suppress(InputError):
             assert isinstance(read(text), dict)
+    for field in inputs.fields():
+        with suppress(InvalidValue):
+            field.parse(text)
     with suppress(ValueError):
         for address in mime.addresses(text):
             assert "\n" not in str(address)
@@ -166,5 +171,47 @@ def shown(data: bytes) -> None:
 
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
-    for target in (answers, artifact, binary_manifest, proto_manifest, environment, fields, shown)
+    for target in (
+        *(answers, artifact, binary_manifest, proto_manifest, environment, fields, shown),
+        *offline_targets.TARGETS,
+    )
+}
+
+# Every module that takes foreign bytes apart, and the targets that reach it.
+PARSERS: Mapping[str, tuple[str, ...]] = {
+    "credentials/configuration_checks.py": ("credentials_given",),
+    "credentials/credential_source.py": ("credentials_given",),
+    "credentials/google_auth.py": ("credentials_given", "token_answers"),
+    "credentials/oidc_token.py": ("token_answers",),
+    "credentials/service_account_key.py": ("credentials_given",),
+    "credentials/token_request.py": ("token_answers",),
+    "files/android/binary_xml.py": ("binary_manifest", "artifact"),
+    "files/android/listing_images.py": ("workspace_files",),
+    "files/android/localized_folder.py": ("workspace_files",),
+    "files/android/manifest.py": ("artifact",),
+    "files/android/manifest_attributes.py": ("artifact",),
+    "files/android/mapping.py": ("workspace_files",),
+    "files/android/native_symbols.py": ("workspace_files",),
+    "files/android/proto_xml.py": ("proto_manifest", "artifact"),
+    "files/android/zip_reader.py": ("artifact",),
+    "http/hosts.py": ("answers", "addresses_of_sessions"),
+    "http/messages.py": ("answers", "token_answers"),
+    "inputs/env_file.py": ("env_files",),
+    "inputs/parse.py": ("environment", "fields"),
+    "protocol/answers.py": ("answers",),
+    "protocol/content_range.py": ("answers",),
+    "protocol/digests.py": ("answers",),
+    "protocol/goog_upload.py": ("answers",),
+    "protocol/google_error.py": ("answers",),
+    "protocol/retry.py": ("answers",),
+    "redaction.py": ("shown",),
+    "services/mail/mail_inputs.py": ("workspace_files",),
+    "services/mail/mime.py": ("fields", "workspace_files"),
+    "services/media_types.py": ("media_kinds",),
+    "services/parameters.py": ("fields",),
+    "services/play/release_edit.py": ("edit_records",),
+    "services/play/tracks.py": ("track_answers",),
+    "services/uri_template.py": ("fields",),
+    "state/journal.py": ("state_entries",),
+    "state/sealed_store.py": ("state_entries",),
 }

@@ -93,6 +93,9 @@ def test_an_empty_body_says_length_zero(transport: HttpClient) -> None:
     assert b"authorization" not in heads[0].lower()
 
 
+@pytest.mark.threat(
+    "server", "sends the token to another host", rule="no redirect is followed; a session on a foreign host is refused"
+)
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_no_redirect_is_followed(transport: HttpClient, status: int) -> None:
     """A Location header is handed back, not followed: the bearer token stays where it was sent."""
@@ -234,6 +237,7 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
         assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Limits(stall=0.3, answer=5)).status == 200
 
 
+@pytest.mark.threat("server", "an answer without end fills the memory or holds the run")
 @pytest.mark.parametrize(
     "drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b""]
 )
@@ -268,6 +272,11 @@ def test_a_huge_answer_is_cut(transport: HttpClient) -> None:
     assert got.json() is None
 
 
+@pytest.mark.threat(
+    "server",
+    "an answer without end fills the memory or holds the run",
+    rule="what is taken off the socket for one answer is bounded in bytes and in time",
+)
 @pytest.mark.parametrize("name", ENDLESS)
 @pytest.mark.parametrize("kind", ["call", "session", "login"])
 def test_no_answer_is_read_without_end(name: str, kind: str) -> None:
@@ -359,6 +368,11 @@ def test_nonsense_is_a_broken_connection_or_no_json(transport: HttpClient, nonse
     assert got is None or not got.json()
 
 
+@pytest.mark.threat(
+    "server",
+    "reads or changes what is on the way",
+    rule="https with the system's certificates; http on loopback only; no `.netrc`",
+)
 def test_an_untrusted_certificate_is_refused_at_once(certificate: Path) -> None:
     """A certificate that the system does not know is no reason to try again, and the remedy is named."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -433,6 +447,7 @@ def test_a_client_certificate_is_shown_to_its_own_server_only(
     assert shown == [False, True, False]
 
 
+@pytest.mark.threat("server", "reads or changes what is on the way")
 def test_a_netrc_does_not_replace_the_token(
     transport: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

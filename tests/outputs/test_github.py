@@ -43,6 +43,11 @@ def heard(tmp_path: Path) -> Heard:
     return Heard(tmp_path)
 
 
+@pytest.mark.threat(
+    "committer",
+    "a file's name or a server's words command the CI system",
+    rule="neutralised text, random delimiters, escaped Markdown",
+)
 @given(hostile, hostile)
 def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
     """Whatever a server or a file name says, the runner finds no command but the program's own, and no line but its."""
@@ -160,6 +165,7 @@ class Foreseeable(GitHubReporter):
         return "END"
 
 
+@pytest.mark.threat("committer", "a file's name or a server's words command the CI system")
 def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
     """A value that holds its own delimiter is left out with a warning; the others are written."""
     log = io.StringIO()

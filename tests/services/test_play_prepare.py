@@ -61,6 +61,11 @@ def png(width: int = 512, height: int = 512) -> bytes:
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.threat(
+    "mistake",
+    "production gets what nobody asked for",
+    rule="`tracks` has no default; a rollout is not displaced without `replace-rollout`",
+)
 def test_no_track_no_release(tmp_path: Path) -> None:
     """`tracks` has no default: a release that is to be committed names its track."""
     assert complaints(tmp_path, bundle(tmp_path)).keys() == {"tracks"}

@@ -74,6 +74,7 @@ def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
             assert bench.stored() == ([] if ending else [DATA])
 
 
+@pytest.mark.threat("server", "sends the token to another host")
 @shows("foreign-host")
 @pytest.mark.parametrize(
     "origin",

@@ -185,6 +185,11 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
 # --- whom it tells nothing ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.threat(
+    "state",
+    "reads what is kept for the next run",
+    rule="entries are sealed under the credential, their names are keyed hashes, the folder is the owner's alone",
+)
 @pytest.mark.parametrize(("key", "account"), [(b"o" * 32, "me"), (KEY, "somebody else")])
 def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key: bytes, account: str) -> None:
     """Another credential or account finds nothing, is told so in one warning, and leaves the entry to its owner."""
@@ -198,6 +203,7 @@ def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key:
     assert books.open().find(upload) == BEGUN
 
 
+@pytest.mark.threat("state", "reads what is kept for the next run")
 def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
     """Neither the content nor the name of any file tells the session, the file, the method or the account."""
     journal = books.open(account="me@example.com")
@@ -208,6 +214,7 @@ def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
         assert word not in seen
 
 
+@pytest.mark.threat("state", "reads what is kept for the next run")
 def test_files_and_folder_are_for_the_owner_alone(books: Books, upload: Upload) -> None:
     """Mode 0600 for every file and 0700 for the folder, whatever the umask."""
     before = os.umask(0)
@@ -225,6 +232,11 @@ def bits(content: bytes) -> Iterator[bytes]:
         yield content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
+@pytest.mark.threat(
+    "state",
+    "changes an entry, or plants a link or a pipe in its place",
+    rule="entries are authenticated; what can't be opened is left aside; planted links and pipes lead nowhere",
+)
 def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     """One wrong bit, a cut, an empty file, text, or another upload's entry under this name: a warning, no entry."""
     kept(books, upload)
@@ -244,6 +256,7 @@ def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     assert books.open().find(upload) == BEGUN
 
 
+@pytest.mark.threat("state", "changes an entry, or plants a link or a pipe in its place")
 @pytest.mark.parametrize("suffix", ["sealed", "lock"])
 @pytest.mark.parametrize("plant", ["link", "pipe", "folder"])
 def test_what_somebody_planted_leads_nowhere(

@@ -33,7 +33,8 @@ UNKNOWN_RUN = JobRun("")
 class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
-    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state.
+    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `job_facts` what
+    a statement of provenance says of the job.
     """
 
     kind: Kind = "console"
@@ -51,6 +52,7 @@ class Platform:
     oidc_request_token: str = field(default="", repr=False)
     id_token: str = field(default="", repr=False)
     google_application_credentials: str = ""
+    job_facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform:
@@ -77,7 +79,37 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         oidc_request_token=get("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
         id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
+        job_facts=_job_facts(kind, get),
     )
+
+
+_JOB_FACTS = {
+    "github": {
+        "repository": "GITHUB_REPOSITORY",
+        "workflow": "GITHUB_WORKFLOW_REF",
+        "job": "GITHUB_JOB",
+        "id": "GITHUB_RUN_ID",
+        "attempt": "GITHUB_RUN_ATTEMPT",
+        "ref": "GITHUB_REF",
+        "commit": "GITHUB_SHA",
+    },
+    "gitlab": {
+        "repository": "CI_PROJECT_PATH",
+        "workflow": "CI_CONFIG_PATH",
+        "job": "CI_JOB_NAME",
+        "id": "CI_PIPELINE_ID",
+        "jobId": "CI_JOB_ID",  # a retry is another job of the same pipeline
+        "ref": "CI_COMMIT_REF_NAME",
+        "commit": "CI_COMMIT_SHA",
+    },
+}
+
+
+def _job_facts(kind: Kind, get: Callable[[str], str]) -> dict[str, str]:
+    """What the CI system says of the job, for a statement of provenance; a shell says nothing."""
+    server = {"github": get("GITHUB_SERVER_URL"), "gitlab": get("CI_SERVER_URL")}.get(kind, "")
+    named = {fact: get(variable) for fact, variable in _JOB_FACTS.get(kind, {}).items()}
+    return {fact: value for fact, value in {"server": server, **named}.items() if value}
 
 
 def _kind(get: Callable[[str], str]) -> Kind:

@@ -126,6 +126,9 @@ class Inputs:
     allow_outside_workspace: bool = _default(
         FILES, "false", parse.boolean, "Accept files that are outside of the workspace."
     )
+    provenance: bool = _default(
+        FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
+    )
 
     allow_symlinks: bool = _default(
         FILES, "false", parse.boolean, "Follow links beyond the folder that their input names."

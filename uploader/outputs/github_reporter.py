@@ -74,7 +74,7 @@ class GitHubReporter(LogReporter):
             self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They stand in the log.")
             return
         entries = "".join(self._entry(name, value) for name, value in outputs.items())
-        self._write("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
+        self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Append to the job summary; one that the runner would drop for its size is not written, with a warning."""
@@ -86,7 +86,7 @@ class GitHubReporter(LogReporter):
         if len(text.encode("utf-8")) > LIMIT:
             self.warning("The job summary is larger than GitHub takes and was left out.")
             return
-        self._write("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
+        self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
 
     def delimiter(self) -> str:
         """A word that ends one output, and that nobody can foresee."""

@@ -89,26 +89,28 @@ class LogReporter:
         lines, left_out = dotenv_report(outputs, self.redactor)
         for name in left_out:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
-        self._write(f"The outputs ({path.name})", lambda: write_whole(path, lines))
+        self.written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> None:
         """Write `uploader-results.json`, or warn where that is not possible."""
-        self._write(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
+        self.written(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
+
+    def written(self, what: str, write: Callable[[], None]) -> bool:
+        """Do `write`; where the system refuses, warn in one line and answer false."""
+        try:
+            write()
+        except OSError as refusal:
+            self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
+            return False
+        return True
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
         self._say(title)
         yield
-
-    def _write(self, what: str, write: Callable[[], None]) -> None:
-        """Do `write`; where the system refuses, warn in one line."""
-        try:
-            write()
-        except OSError as refusal:
-            self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
 
     def _indented(self, text: str) -> str:
         return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")

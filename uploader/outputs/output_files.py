@@ -91,12 +91,12 @@ def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator
     """
     separator = "[\n"
     for result in results:
-        yield separator + json.dumps(_masked(result.as_json(), redactor), allow_nan=False)
+        yield separator + json.dumps(masked(result.as_json(), redactor), allow_nan=False)
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def _masked(value: Any, redactor: Redactor, depth: int = 0) -> Any:
+def masked(value: Any, redactor: Redactor, depth: int = 0) -> Any:
     """The same JSON value without secrets, without what JSON can't say, and without bottomless nesting."""
     if isinstance(value, str):
         return redactor.hide(value)
@@ -105,7 +105,7 @@ def _masked(value: Any, redactor: Redactor, depth: int = 0) -> Any:
     if isinstance(value, (dict, list, tuple)) and depth == DEEPEST:
         return "…"
     if isinstance(value, dict):
-        return {redactor.hide(str(key)): _masked(member, redactor, depth + 1) for key, member in value.items()}
+        return {redactor.hide(str(key)): masked(member, redactor, depth + 1) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_masked(member, redactor, depth + 1) for member in value]
+        return [masked(member, redactor, depth + 1) for member in value]
     return value

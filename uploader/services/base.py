@@ -175,10 +175,11 @@ class Prepared(NamedTuple):
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
     `lines` is the plan as people read it (one step a line), `scopes` what the token must allow. `flow` starts a fresh
-    generator each time.
+    generator each time. `package` is the app of a Play release.
     """
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
     flow: Callable[[], Flow]
     warnings: tuple[str, ...] = ()
+    package: str = ""

@@ -36,6 +36,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(job),
         warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *problems.warnings),
+        package=package,
     )
 
 

@@ -1,0 +1,272 @@
+"""The targets for what lies beside the wire: files in the workspace, credentials, kept state, answers about tracks.
+
+Whole files go through the offline checks of a run (`plan.make`), each in a workspace of its own, in memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from google_emulator import specimens
+from google_emulator.auth.keys import process_key
+from uploader import plan
+from uploader.credentials import credential_source, google_auth
+from uploader.credentials.oidc_token import GitHubToken
+from uploader.credentials.token_request import TokenRequest, Unavailable
+from uploader.errors import InputError, UploaderError
+from uploader.files.artifacts import Artifact
+from uploader.http import hosts
+from uploader.http.client import Limits
+from uploader.http.messages import Block, Headers, Request, Response
+from uploader.inputs import Inputs, Platform, env_file, reader
+from uploader.inputs.platform import JobRun
+from uploader.problems import Problems
+from uploader.services import media_types
+from uploader.services.base import Endpoint, Upload
+from uploader.services.play import tracks
+from uploader.services.play.job import ReleaseJob
+from uploader.services.play.release_edit import recalled
+from uploader.state.journal import FileJournal, SessionRecord
+
+_RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator")
+_MAIL = Inputs(target="gmail", api_endpoint="emulator")
+# What the first byte of an input chooses: where the file lies, and what asks for it and for nothing that is wrong.
+ASKED: Mapping[bytes, tuple[str, Inputs]] = {
+    b"m": ("mapping.txt", replace(_RELEASE, mapping_file="mapping.txt")),
+    b"s": ("symbols.zip", replace(_RELEASE, debug_symbols="symbols.zip")),
+    b"n": ("notes/whatsnew-en-US", replace(_RELEASE, whats_new_directory="notes")),
+    b"i": ("icons/en-US/images/icon.png", replace(_RELEASE, images_directory="icons")),
+    b"t": ("texts/en-US/full_description.txt", replace(_RELEASE, images_directory="texts")),
+    b"o": ("main.obb", replace(_RELEASE, expansion_file_main="main.obb")),
+    b"e": ("mail.eml", replace(_MAIL, message_file="mail.eml")),
+    b"a": ("notes.bin", replace(_MAIL, files=("notes.bin",), mail_to="a@example.com", mail_body="text")),
+    b"b": ("body.txt", replace(_MAIL, mail_to="a@example.com", mail_body="file:body.txt")),
+}
+
+
+@cache
+def folder() -> Path:
+    """A folder in memory, if the machine has one, that goes with the process."""
+    memory = "/dev/shm"
+    made = tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
+    _KEPT.append(made)
+    return Path(made.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@cache
+def workspace() -> Path:
+    """A workspace with one small bundle in it."""
+    path = folder() / "workspace"
+    path.mkdir()
+    specimens.make_bundle(path / "app.aab", "com.example.app", 42, "1.0")
+    return path
+
+
+def workspace_files(data: bytes) -> None:
+    """Mappings, symbols, notes, images, texts, expansion files, messages, attachments: a plan, or what is wrong."""
+    if data[:1] not in ASKED:
+        return
+    name, inputs = ASKED[data[:1]]
+    path, temp = workspace() / name, folder() / "temp"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temp.mkdir(exist_ok=True)
+    path.write_bytes(data[1:])
+    with suppress(InputError):
+        planned = plan.make(replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ())
+        assert all(line.isprintable() for line in planned.lines())
+    path.unlink()
+    shutil.rmtree(temp)
+
+
+KEY_HERE = "@key@"  # in an input, for a whole private key: none lies in the repository
+
+
+@cache
+def _key() -> str:
+    """The key of an emulator, as it stands in JSON."""
+    return json.dumps(process_key().private_pem())[1:-1]
+
+
+def credentials_given(data: bytes) -> None:
+    """A credential as JSON, as base64, and in a file: one reading of all three, its secrets known, or what is wrong."""
+    text = data.decode("utf-8", "replace").strip().replace(KEY_HERE, _key())
+    path = folder() / "credentials.json"
+    path.write_bytes(data.replace(KEY_HERE.encode(), _key().encode()))
+    forms = [str(path)]
+    if text.startswith("{"):
+        forms += [text, base64.b64encode(text.encode()).decode()]
+    for given in forms:
+        with suppress(InputError):
+            source = credential_source.parse(Inputs(credentials=given))
+            for field in ("private_key", "refresh_token", "client_secret"):
+                value = source.info.get(field)
+                assert not value or any(value in secret or secret in value for secret in source.secrets)
+            google_auth.credentials(source, ["scope"], "", None)
+
+
+class OneAnswer:
+    """A transport whose every answer is the same."""
+
+    def __init__(self, answer: Response) -> None:
+        self._answer = answer
+
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol's
+        """The answer, cut where the transport would cut it."""
+        return Response(self._answer.status, self._answer.headers, self._answer.body[: limits.size])
+
+    def abort(self) -> None:
+        """Nothing is under way."""
+
+
+def token_answers(data: bytes) -> None:
+    """What a token endpoint, an exchange of tokens, GitHub's OIDC endpoint answer: a token that fits in a header."""
+    status = 200 if data[:1] == b"{" else 100 + 2 * data[0] if data else 500
+    answer = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
+    secrets: list[str] = []
+    request = TokenRequest(OneAnswer(answer), secrets.append)
+    for info in _LOGINS:
+        source = credential_source.parse(Inputs(credentials=json.dumps(info)))
+        with suppress(UploaderError, Unavailable):
+            token = google_auth.fetch(google_auth.credentials(source, ["scope"], "", None), request)
+            assert google_auth.BEARER.fullmatch(token.value)
+            assert token.lifetime > 0
+            assert token.value in secrets
+    with suppress(UploaderError, Unavailable):
+        assert GitHubToken("https://token.example", "bearer", "audience").get_subject_token(None, request)
+
+
+_LOGINS = (
+    {"type": "authorized_user", "client_id": "id", "client_secret": "secret-of-it", "refresh_token": "refresh-token"},
+    {
+        "type": "external_account",
+        "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/ci/providers/p",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "token_url": "https://sts.googleapis.com/v1/token",
+        "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b:generateAccessToken",
+        "credential_source": {"url": "https://token.example", "format": {"type": "text"}},
+    },
+)
+
+
+def env_files(data: bytes) -> None:
+    """A file of variables: what it sets are texts, and every mistake has words."""
+    path = folder() / "variables"
+    path.write_bytes(data)
+    found = env_file.read(str(path), Problems())
+    read, problems = reader.read({}, [f"--env-file={path}"])
+    assert all(problem.name and problem.what for problem in problems)
+    assert read.package_name in ("", *(value.strip() for value in found.values()))
+
+
+class Silent:
+    """A reporter whom nobody hears."""
+
+    def info(self, text: str) -> None:
+        """Nothing."""
+
+    def warning(self, text: str) -> None:
+        """Nothing."""
+
+
+ENDPOINT = Endpoint("things.upload", "https://things.googleapis.com", "/things", "/upload/things", ("*/*",), ())
+JOB = Upload(ENDPOINT, Artifact("a", "a", 1, data=b"a"), "text/plain")
+RECORD = SessionRecord("https://things.googleapis.com/upload/things?upload_id=x", 262_144)
+
+
+def state_entries(data: bytes) -> None:
+    """What somebody put in the place of kept entries: nothing of it is believed, and it stays as it is."""
+    state = folder() / "state"
+    if not state.exists():
+        kept = _journal(state)
+        kept.save(JOB, RECORD)
+        kept.remember("edit", "1")
+        kept.close()
+    entries = sorted(state.glob("*.sealed"))
+    assert len(entries) == 2
+    for entry in entries:
+        entry.write_bytes(data)
+    journal = _journal(state)
+    assert journal.find(JOB) is None
+    assert journal.recall("edit") is None
+    journal.close()
+    assert [entry.read_bytes() for entry in entries] == [data, data]
+
+
+def _journal(state: Path) -> FileJournal:
+    reporter: Any = Silent()  # it follows no upload
+    return FileJournal(state, b"k" * 32, "account", time.time, reporter, JobRun("run"))
+
+
+def edit_records(data: bytes) -> None:
+    """What an earlier version may have remembered of an edit: an edit, or no record."""
+    job = ReleaseJob("com.example.app", tracks=("internal",))
+    found = recalled(job, data.decode("utf-8", "replace"))
+    if found is not None:
+        assert isinstance(found.id, str)
+        assert all(isinstance(value, str) for value in found.changes.values())
+
+
+def track_answers(data: bytes) -> None:
+    """Google Play's answer about a track: each decision about it is made, or refused in words."""
+    answer = Response(200, Headers(), data).json()
+    with suppress(UploaderError):
+        live = tracks.releases(answer)
+        options = tracks.ReleaseOptions()
+        tracks.describe_all(live)
+        release = tracks.new(tracks.ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
+        for decide in (
+            lambda: tracks.merged("beta", live, release, replace_rollout=False),
+            lambda: tracks.changed(options, tracks.to_change("beta", live)),
+            lambda: tracks.promoted(options, tracks.to_promote("beta", live), ["7"]),
+            lambda: tracks.settled(live, [release]),
+            lambda: tracks.settled(live, live),
+        ):
+            with suppress(UploaderError):
+                decide()
+
+
+def media_kinds(data: bytes) -> None:
+    """What a file's first bytes and its name say that it is."""
+    name, _, content = data.partition(b"\n")
+    artifact = Artifact("a", name.decode("utf-8", "replace"), len(content), data=content)
+    kinds = media_types.kinds(artifact)
+    assert kinds
+    assert all("/" in kind for kind in kinds)
+
+
+def addresses_of_sessions(data: bytes) -> None:
+    """A URL that a server names: wherever it points, what is secret in it is known, and moving it keeps its path."""
+    uri = data.decode("utf-8", "replace")
+    hosts.origin(uri)
+    assert hosts.secrets_of(uri, ENDPOINT.root)[0] == uri
+    assert hosts.moved(uri, "http://127.0.0.1:1") == uri or hosts.is_google(uri)
+    assert not (hosts.on_loopback(uri) and hosts.is_google(uri))
+    whole = hosts.absolute(uri, ENDPOINT.root + "/upload/things")
+    assert not hosts.trusted(whole, ENDPOINT.root) or hosts.origin(whole).host.endswith("googleapis.com")
+
+
+TARGETS = (
+    workspace_files,
+    credentials_given,
+    token_answers,
+    env_files,
+    state_entries,
+    edit_records,
+    track_answers,
+    media_kinds,
+    addresses_of_sessions,
+)
