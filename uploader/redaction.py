@@ -48,7 +48,7 @@ _SHAPES: Final = tuple(
 
 SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
 SHORTEST_KEY: Final = 256  # characters of base64
-_BASE64: Final = re.compile(r"[\w+/\s-]+[=\s]*", re.ASCII)
+_BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
 # A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
 _DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
 
@@ -82,7 +82,7 @@ def credentials_in(text: str) -> Iterator[str]:
 
 
 def _decoded(text: str) -> str:
-    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).partition("=")[0]
     return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
 
 
@@ -94,7 +94,7 @@ class Redactor:
         self._parts: set[str] = set()
         self._lasting: set[str] = set()
         self._brief: deque[set[str]] = deque(maxlen=UPLOADS)
-        self._forms: tuple[str, ...] = ()  # all of them, shortest first
+        self._sorted: tuple[str, ...] | None = None
         for secret in secrets:
             self.add(secret)
 
@@ -104,26 +104,30 @@ class Redactor:
             new = [part for part in parts(secret) if part not in self._parts]
             self._parts.update(new)
             self._lasting.update(form for part in new for form in _forms(part))
-            self._sort()
+            self._sorted = None
 
     def add_for_an_upload(self, secrets: Iterable[str]) -> None:
         """Mask these as well, until `UPLOADS` more uploads had secrets of their own: a batch has thousands of them."""
         with self._lock:
             self._brief.append({form for secret in secrets for form in _forms(secret)})
-            self._sort()
+            self._sorted = None
 
-    def _sort(self) -> None:
-        # a new tuple each time: readers in other threads keep the one that they are walking through
-        self._forms = tuple(sorted(self._lasting.union(*self._brief), key=len))
+    def _in_order(self) -> tuple[str, ...]:
+        """All of them, the shortest first; a new tuple after each that was added, so that no reader's one changes."""
+        forms = self._sorted
+        if forms is None:
+            with self._lock:
+                forms = self._sorted = tuple(sorted(self._lasting.union(*self._brief), key=len))
+        return forms
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""
-        return part in self._forms
+        return part in self._lasting
 
     def hide(self, text: str, limit: int | None = None) -> str:
         """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what programs will read."""
         end = len(text) if limit is None else min(limit, len(text))
-        forms = self._forms
+        forms = self._in_order()
         window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
         pieces: list[str] = []
         at = 0
