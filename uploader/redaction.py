@@ -47,7 +47,7 @@ _SHAPES: Final = tuple(
 
 SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
 SHORTEST_KEY: Final = 256  # characters of base64
-_BASE64: Final = re.compile(r"[\w+/\s-]+[=\s]*", re.ASCII)
+_BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
 # A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
 _DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
 
@@ -81,7 +81,7 @@ def credentials_in(text: str) -> Iterator[str]:
 
 
 def _decoded(text: str) -> str:
-    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).partition("=")[0]
     return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
 
 
@@ -111,7 +111,7 @@ class Redactor:
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""
-        return part in self._forms
+        return part in self._lasting
 
     def hide(self, text: str, limit: int | None = None) -> str:
         """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what programs will read."""
