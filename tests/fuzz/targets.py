@@ -10,12 +10,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime, timezone
+from email.headerregistry import Address
 from io import BytesIO
 
 from uploader import inputs
 from uploader.errors import InputError
-from uploader.files.android import binary_xml, manifest, proto_xml
-from uploader.files.android.zip_reader import MalformedFile
+from uploader.files.android import binary_xml, listing_images, manifest, proto_xml
+from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
@@ -117,6 +119,36 @@ def proto_manifest(data: bytes) -> None:
         proto_xml.root(data)
 
 
+def image(data: bytes) -> None:
+    """A file that calls itself an image of the listing."""
+    dimensions = listing_images.dimensions(data)
+    assert dimensions is None or min(dimensions) >= 0
+
+
+def archive(data: bytes) -> None:
+    """A zip of any kind, whose directory is read: names, and every number a claim."""
+    with suppress(MalformedFile):
+        found = ZipReader(BytesIO(data), len(data), lambda _: True)
+        for name in found.entries:
+            with suppress(MalformedFile):
+                assert len(found.read(name)) == found.entries[name].size
+
+
+def mail(data: bytes) -> None:
+    """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
+    subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
+    if mime.has_control(subject) or mime.has_control(name):
+        return
+    attached = (mime.Attachment(name, "text/plain", data),) if name else ()
+    to = (Address("Ann", addr_spec="ann@example.com"),)
+    content = mime.MailContent(to=to, subject=subject, text=text, attachments=attached)
+    with suppress(mime.MessageDiffers):
+        message = mime.compose(content, mime.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32))
+        head = message.split(b"\r\n\r\n", 1)[0].lower()
+        assert b"\nbcc" not in head
+        assert head.count(b"\nto:") + head.startswith(b"to:") == 1
+
+
 def environment(data: bytes) -> None:
     """Inputs: lines `name=value`, as GitHub and as GitLab pass them. Nothing is raised, every mistake has words."""
     text = data.decode("utf-8", "surrogateescape").replace("\x00", "")
@@ -166,5 +198,5 @@ def shown(data: bytes) -> None:
 
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
-    for target in (answers, artifact, binary_manifest, proto_manifest, environment, fields, shown)
+    for target in (answers, artifact, binary_manifest, proto_manifest, image, archive, mail, environment, fields, shown)
 }

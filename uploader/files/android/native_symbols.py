@@ -92,7 +92,7 @@ def _from_folder(
     }
     found = {target: file for target, file in files.items() if file}
     _check_unpacked(sum(file.size or 0 for file in found.values()), name, problems)
-    return _written({target: _opener(file) for target, file in found.items()}, temp, name, problems)
+    return _written({target: opener(file) for target, file in found.items()}, temp, name, problems)
 
 
 def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
@@ -106,7 +106,8 @@ def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
     return sorted(found)
 
 
-def _opener(file: Artifact) -> Opener:
+def opener(file: Artifact) -> Opener:
+    """What opens one symbol file when its turn to be packed comes; it raises IntegrityError if it changed meanwhile."""
     return lambda: cast(IO[bytes], file.open())
 
 
