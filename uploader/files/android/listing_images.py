@@ -52,7 +52,7 @@ def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> No
     if (image.size or 0) > FILE_BYTES["image"]:
         folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {FILE_BYTES['image']:,} (15 MiB).")
         return
-    with image.open() as file:
+    with image.reader() as file:
         found = dimensions(file.read(image.size or 0))
     if found is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")

@@ -27,7 +27,7 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
 
 
 def _check_first_class(artifact: Artifact, problems: Problems) -> None:
-    with artifact.open() as file:
+    with artifact.reader() as file:
         lines = file.read(_HEADER).splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None)
     if first is None:
