@@ -15,8 +15,8 @@ from uploader.credentials.credential_source import CredentialSource
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs, name_as_given
-from uploader.problems import Problems
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised

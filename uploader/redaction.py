@@ -111,7 +111,7 @@ class Redactor:
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""
-        return part in self._lasting
+        return part in self._forms
 
     def hide(self, text: str, limit: int | None = None) -> str:
         """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what programs will read."""

@@ -23,7 +23,7 @@ from uploader.files.android.play_limits import check_size
 from uploader.files.android.release_notes import Notes
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:

@@ -29,9 +29,9 @@ from uploader.files.artifacts import Artifact
 from uploader.http import hosts
 from uploader.http.client import Limits
 from uploader.http.messages import Block, Headers, Request, Response
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
-from uploader.inputs.platform import JobRun
-from uploader.problems import Problems
+from uploader.inputs.ci_platform import JobRun
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Upload
 from uploader.services.play import tracks
@@ -124,7 +124,7 @@ class OneAnswer:
     def __init__(self, answer: Response) -> None:
         self._answer = answer
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol's
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol has these
         """The answer, cut where the transport would cut it."""
         return Response(self._answer.status, self._answer.headers, self._answer.body[: limits.size])
 

@@ -486,3 +486,100 @@ def test_dry_run_sends_nothing(tmp_path: Path, given: dict[str, str]) -> None:
     """A dry run checks and composes, and then only says what would be sent."""
     _, steps = run(prepared(tmp_path, **given, dry_run="true"))
     assert [type(step) for step in steps] == [Note]
+
+
+# What nobody asked for
+
+HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
+CONTENT = mime.MailContent(
+    to=mime.addresses("Ann <ann@example.com>"),
+    subject="Grüße an alle, " * 12,
+    text="Dear all",
+    html="<p>",
+    attachments=(mime.Attachment("Bericht für März, ganz lang und mit Umlauten (ä, ö, ü).pdf", "a/b", b"x" * 500),),
+)
+
+
+def test_a_composed_message_says_what_was_asked() -> None:
+    """Long and foreign words survive the folding, and the comparison knows it."""
+    assert mime.difference(mime.compose(CONTENT, STAMP), CONTENT) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "header"),
+    [
+        (b"To: Ann", b"Bcc: spy@example.com\r\nTo: Ann", "bcc"),
+        (b"To: Ann", b"To: Spy", "to"),
+        (b"ann@example.com", b"spy@example.com", "to"),
+        (b"\r\nSubject:", b"\r\nReply-To: spy@example.com\r\nSubject:", "subject"),
+        (b"Date:", b"Subject: again\r\nDate:", "subject"),
+        (b"Content-Disposition: attachment", b"X-Spy: 1\r\nContent-Disposition: attachment", "parts"),
+        (b"Content-Disposition: attachment;", b"Content-Disposition: attachment; x=", "parts"),
+        (b"Dear all", b"Dear all\r\n--=_" + b"0" * 32 + b"_0\r\n\r\nmore", "parts"),
+    ],
+)
+def test_any_difference_in_a_finished_message_is_seen(before: bytes, after: bytes, header: str) -> None:
+    """Recipients, the subject, headers that nobody composed, parts and their names."""
+    stamp = STAMP._replace(token="0" * 32)
+    message = mime.compose(CONTENT, stamp)
+    assert before in message
+    assert mime.difference(message.replace(before, after, 1), CONTENT) == header
+
+
+def test_an_encoded_word_within_an_encoded_word_is_refused(tmp_path: Path) -> None:
+    """What is decoded once looks clean; the finished message is read again, and says something else."""
+    twice = "=?utf-8?q?=3D=3Futf-8=3Fq=3FHi=3D0D=3D0ABcc=3D3A_spy=3F=3D?="
+    assert not mime.has_control(twice)
+    assert refused(tmp_path, **{**BASIC, "mail_subject": twice})
+
+
+def test_an_encoded_subject_is_shown_decoded(tmp_path: Path) -> None:
+    """What another tool has encoded is a subject like any other, as long as nothing hides in it."""
+    assert composed(tmp_path, mail_subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=")["subject"] == "Grüße"
+
+
+@pytest.mark.parametrize("name", ["mail_subject", "mail_to", "mail_from", "mail_cc", "mail_bcc"])
+def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> None:
+    """A line break, and any other control character, behind whatever encoding."""
+    for hidden in (HIDDEN, "=?utf-8?b?YQBi?=", "=?utf-7?q?Hi+AA0ACg-Bcc:_x?=", "=?iso-8859-1?q?a=85b?="):
+        value = hidden if name == "mail_subject" else f'"{hidden}" <ann@example.com>'
+        assert list(refused(tmp_path, **{**BASIC, name: value})) == [name.replace("_", "-")]
+
+
+@pytest.mark.parametrize(
+    ("head", "fault"),
+    [
+        (b"Subject: " + HIDDEN.encode(), "control character in its Subject header"),
+        (b"Subject: =?utf-8?b?YQBi?=", "control character in its Subject header"),
+        (b"Subject: a\x0bb", "another control character in its headers"),
+        (b"X: " + b"y" * 600_000, "600,"),
+        (b"Content-Type: multipart/mixed" + b"; a=b" * 4000, "Content-Type header of more than"),
+    ],
+)
+def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -> None:
+    """The headers of a message that was given are held to the same rule, and are no endless work."""
+    make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + head + b"\n\ntext\n")
+    assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+
+
+def test_nested_comments_among_the_addresses_are_no_traceback(tmp_path: Path) -> None:
+    """The library's parser goes as deep as they do; beyond its depth they are no list of addresses."""
+    assert "mail-to" in refused(tmp_path, **{**BASIC, "mail_to": "(" * 3000 + "ann@example.com"})
+    make_file(tmp_path, "a.eml", b"To: " + b"(" * 5000 + b" ann@example.com\n\ntext\n")
+    assert prepared(tmp_path, target="gmail", message_file="a.eml").lines
+
+
+def test_a_body_may_come_from_a_file(tmp_path: Path) -> None:
+    """`mail-body-file` and `mail-html-file` name files; a body that begins with `file:` still does, with a warning."""
+    make_file(tmp_path, "a.txt", b"From a file.")
+    given = {name: value for name, value in BASIC.items() if name != "mail_body"}
+    for name in ("mail_body_file", "mail_html_file"):
+        found = prepared(tmp_path, **{**given, name: "a.txt"})
+        assert b"From a file." in (only_upload(found).artifact.data or b"")
+        assert found.warnings == ()
+    (warning,) = prepared(tmp_path, **{**given, "mail_body": "file:a.txt"}).warnings
+    assert "use `mail-body-file: a.txt`" in warning
+    assert (
+        "given together with"
+        in refused(tmp_path, **{**BASIC, "mail_body": "b", "mail_body_file": "a.txt"})["mail-body-file"]
+    )

@@ -26,7 +26,7 @@ from uploader.files.workspace import (
     printable,
     reason,
 )
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 if TYPE_CHECKING:
     from uploader.files.android.manifest import Manifest
@@ -70,6 +70,10 @@ class Artifact(NamedTuple):
             raise changed(self, how)
         return file
 
+    def reader(self) -> io.BufferedReader:
+        """The same, buffered: for whoever takes it apart."""
+        return io.BufferedReader(self.open())
+
 
 def find(
     patterns: Sequence[str], workspace: Workspace, *, shard: tuple[int, int] | None = None
@@ -102,7 +106,7 @@ def inspect(artifact: Artifact) -> Artifact:
         raise InputError(Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file."))
     from uploader.files.android import manifest  # four parsers that a run without Android artifacts does without
 
-    with artifact.open() as file:
+    with artifact.reader() as file:
         return artifact._replace(manifest=manifest.read(file, artifact.name))
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from uploader.errors import Problem
+from uploader.input_problems import Problems
 from uploader.inputs import command_line, env_file, parse
-from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
-from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
-from uploader.problems import Problems
+from uploader.inputs.ci_platform import DOTENV, ID_TOKEN, Platform, detect
+from uploader.inputs.input_table import METHOD, TARGETS, Field, Inputs, fields
 
 ENV_FILE = "UPLOADER_ENV_FILE"
 OUTPUTS = (
@@ -95,7 +95,7 @@ def _check_unknown(
     unknown = [name for name in variables if name not in known]
     other_tools = [name for name in environ if name.startswith("SUPPLY_") or name == "ANDROID_PUBLISHER_CREDENTIALS"]
     if unknown or other_tools:
-        from uploader.inputs import unknown_inputs  # difflib and a table that a run with right names does without
+        from uploader.inputs import unknown_inputs  # difflib and a input_table that a run with right names does without
 
         unknown_inputs.check(unknown, other_tools, platform.kind, problems)
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from uploader.errors import Problem
-from uploader.inputs.platform import Kind
-from uploader.inputs.table import fields
-from uploader.problems import Problems
+from uploader.input_problems import Problems
+from uploader.inputs.ci_platform import Kind
+from uploader.inputs.input_table import fields
 
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"

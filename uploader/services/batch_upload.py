@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from uploader.errors import ServiceError
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import media_types
 from uploader.services.base import Batch, Flow, Note, Outcome, Prepared, Publish, Upload

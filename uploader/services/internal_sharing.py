@@ -7,8 +7,8 @@ from functools import partial
 from uploader.errors import InputError, Problem
 from uploader.files.android.play_limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, inspect
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
 from uploader.services.base import Endpoint, Prepared, Upload

@@ -62,13 +62,13 @@ def head(artifact: Artifact, count: int = _HEAD) -> bytes:
     """The first `count` bytes; none of a stream, which can be read only once."""
     if artifact.size is None:
         return b""
-    with artifact.open() as file:
+    with artifact.reader() as file:
         return file.read(count)
 
 
 def tail(artifact: Artifact, count: int) -> bytes:
     """The last `count` bytes of a file of known size."""
-    with artifact.open() as file:
+    with artifact.reader() as file:
         file.seek(max(0, (artifact.size or 0) - count))
         return file.read(count)
 

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from uploader.errors import Refused
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload

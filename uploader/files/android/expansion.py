@@ -5,7 +5,7 @@ from __future__ import annotations
 from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 
 def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifact | int:

@@ -30,17 +30,14 @@ def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> No
     if (image.size or 0) > MAX_BYTES["image"]:
         folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {MAX_BYTES['image']:,} (15 MiB).")
         return
-    try:
-        with image.open() as file:
-            dimensions = _dimensions(file.read(image.size or 0))
-    except (struct.error, IndexError):
-        dimensions = (0, 0)
-    if dimensions is None:
+    with image.reader() as file:
+        found = dimensions(file.read(image.size or 0))
+    if found is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
-    elif 0 in dimensions:
+    elif 0 in found:
         folder.wrong(path, "is damaged or cut short.", "a whole PNG or JPEG")
     else:
-        _check_dimensions(path, dimensions, kind, folder)
+        _check_dimensions(path, found, kind, folder)
 
 
 def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
@@ -60,19 +57,24 @@ def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder
         folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
 
 
-def _dimensions(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels; None for another format, zeros when the image does not end."""
-    if data.startswith(_PNG):
-        width, height = struct.unpack_from(">2I", data, 16)
-        return (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
-    if data.startswith(_JPEG):
-        return _jpeg(data) if b"\xff\xd9" in data[-_TAIL:] else (0, 0)
-    return None
+def dimensions(data: bytes) -> tuple[int, int] | None:
+    """Width and height in pixels; None for another format, zeros for an image that is damaged or does not end."""
+    if not data.startswith((_PNG, _JPEG)):
+        return None
+    try:
+        return _png(data) if data.startswith(_PNG) else _jpeg(data)
+    except (struct.error, IndexError):
+        return 0, 0
+
+
+def _png(data: bytes) -> tuple[int, int]:
+    width, height = struct.unpack_from(">2I", data, 16)
+    return (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
 
 
 def _jpeg(data: bytes) -> tuple[int, int]:
     """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height, width."""
-    at = 2
+    at = 2 if b"\xff\xd9" in data[-_TAIL:] else len(data)
     for _ in range(_MOST_SEGMENTS):
         if data[at] != 0xFF:
             break

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from uploader.files.android.languages import ACCEPTED, LANGUAGES, is_language_name, suggestion
 from uploader.files.workspace import Workspace, printable
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

@@ -7,7 +7,7 @@ import re
 from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 _INPUT = "mapping-file"
 _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"
@@ -27,7 +27,7 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
 
 
 def _check_first_class(artifact: Artifact, problems: Problems) -> None:
-    with artifact.open() as file:
+    with artifact.reader() as file:
         lines = file.read(_HEADER).splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None)
     if first is None:

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Access, Workspace, printable
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 _INPUT = "debug-symbols"
 _ABIS = frozenset({"arm64-v8a", "armeabi-v7a", "armeabi", "x86", "x86_64", "riscv64", "mips", "mips64"})
@@ -60,7 +60,7 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact
     if path.is_dir():
         return _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
     artifact = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
-    with _BoundedReader(cast(io.FileIO, artifact.open())) as file:
+    with _BoundedReader(artifact.open()) as file:
         try:
             archive = zipfile.ZipFile(file)
         except _ZIP_ERRORS:
@@ -92,7 +92,7 @@ def _from_folder(
     }
     found = {target: file for target, file in files.items() if file}
     _check_unpacked(sum(file.size or 0 for file in found.values()), name, problems)
-    return _written({target: _opener(file) for target, file in found.items()}, temp, name, problems)
+    return _written({target: file.reader for target, file in found.items()}, temp, name, problems)
 
 
 def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
@@ -104,10 +104,6 @@ def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
             problems.add(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED)
             problems.raise_if_any()
     return sorted(found)
-
-
-def _opener(file: Artifact) -> Opener:
-    return lambda: cast(IO[bytes], file.open())
 
 
 def _from_zip(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from uploader.errors import AnswerLost, InputError, ProtocolError, Refused
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, uri_template
 from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload

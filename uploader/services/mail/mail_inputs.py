@@ -11,8 +11,8 @@ from typing import NamedTuple
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.services import media_types
 from uploader.services.mail import mime
 

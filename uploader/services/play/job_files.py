@@ -12,8 +12,8 @@ from uploader.files.android.expansion import expansion_file
 from uploader.files.android.mapping import mapping_file
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.services.play.edit_api import CompanionKind, ExpansionKind
 from uploader.services.play.job import Companion
 from uploader.services.play.tracks import Notes

@@ -8,8 +8,8 @@ from functools import partial
 
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob

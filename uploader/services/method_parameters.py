@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from uploader.errors import InputError, Problem
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 from uploader.services import uri_template
-from uploader.services.catalogue import Method, Parameter
+from uploader.services.method_catalogue import Method, Parameter
 
 # Parameters that every method takes. The others of that kind carry secrets or change the form of the answer.
 STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from uploader.inputs import parse
-from uploader.inputs.platform import Platform
+from uploader.inputs.ci_platform import Platform
 
 T = TypeVar("T")
 Show = Literal["", "help", "version"]
