@@ -89,7 +89,7 @@ def refusal(body: bytes) -> object:
 
 def message(data: bytes) -> object:
     text = mime.normalised(data)
-    return mime.faults(text, to_send=True), mime.recipients(text)
+    return mime.faults(text, to_send=True) or mime.recipients(text)
 
 
 CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))

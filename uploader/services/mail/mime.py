@@ -264,12 +264,9 @@ def _faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
 
 
 def recipients(message: bytes) -> int:
-    """How many addresses a normalised message goes to."""
+    """How many addresses a normalised message without `faults` goes to."""
     parsed = BytesHeaderParser().parsebytes(message)
-    try:
-        return len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
-    except RecursionError:  # comments nested for nobody's sake
-        return 1
+    return len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
 
 
 def _hides_control(value: object) -> bool:
