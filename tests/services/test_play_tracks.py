@@ -389,3 +389,31 @@ def test_several_tracks_of_one_edit_are_committed_together() -> None:
     assert play.live.tracks.keys() == {"production"}
     Engine(play).run(release_job(artifact(6), tracks=("wear:beta", "my testers", "production"), replace_rollout=True))
     assert play.live.tracks == {name: [release(6)] for name in ("production", "wear:beta", "my testers")}
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"versionCodes": ["7" * 5000]},
+        {"versionCodes": ["seven"]},
+        {"versionCodes": ["-7"]},
+        {"versionCodes": [True, None]},
+        {"versionCodes": "7"},
+        {"versionCodes": ["7"], "userFraction": "0.1"},
+        {"versionCodes": ["7"], "userFraction": float("nan")},
+        {"versionCodes": ["7"], "userFraction": 1e9},
+        {"versionCodes": ["7"], "status": ["completed"]},
+        {"versionCodes": ["7"], "name": {"a": 1}},
+    ],
+    ids=str,
+)
+def test_an_odd_release_is_an_error_of_the_protocol(release: dict[str, object]) -> None:
+    """Nothing is decided by a version code, a fraction or a name that Google's documents do not know."""
+    with pytest.raises(ProtocolError):
+        tracks.releases({"releases": [release]})
+
+
+def test_numbers_and_nulls_are_taken_as_they_come() -> None:
+    """A version code may come as a number, and a field that is null is one that is absent."""
+    odd = {"versionCodes": [7, "8"], "userFraction": None, "name": None, "status": "completed"}
+    assert tracks.codes(tracks.releases({"releases": [odd]})[0]) == ("7", "8")

@@ -7,10 +7,11 @@ and one that reaches everybody ends the staged one as well. A release in progres
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from uploader.errors import ServiceError
+from uploader.errors import ProtocolError, ServiceError
 from uploader.services.play.edit_api import entries
 
 Release: TypeAlias = Mapping[str, Any]
@@ -18,6 +19,7 @@ Releases: TypeAlias = tuple[Release, ...]
 Notes: TypeAlias = tuple[tuple[str, str], ...]
 
 STAGED = frozenset({"inProgress", "halted"})
+_VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 REST_OF_WORLD = "rest-of-world"
 # What an absent field of a release means: nothing, or this.
 _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
@@ -37,8 +39,25 @@ class ReleaseOptions(NamedTuple):
 
 
 def releases(answer: object) -> Releases:
-    """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer."""
-    return tuple(entries(answer, "releases"))
+    """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer.
+
+    What is decided by (version codes, fraction, status, name) is checked here, once: it comes from outside.
+    """
+    found = tuple(entries(answer, "releases"))
+    if not all(map(_is_sane, found)):
+        raise ProtocolError("Google Play returned a release in an undocumented format.")
+    return found
+
+
+def _is_sane(release: Release) -> bool:
+    version_codes, fraction = release.get("versionCodes") or [], release.get("userFraction")
+    words = (release.get("status"), release.get("name"))
+    return (
+        isinstance(version_codes, list)
+        and all(isinstance(code, str | int) and _VERSION_CODE.fullmatch(str(code)) for code in version_codes)
+        and (fraction is None or (isinstance(fraction, int | float) and 0 <= fraction <= 1))
+        and all(word is None or isinstance(word, str) for word in words)
+    )
 
 
 def codes(release: Release) -> tuple[str, ...]:
