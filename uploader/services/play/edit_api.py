@@ -132,6 +132,7 @@ class Edit(NamedTuple):
             media_types=media_types,
             scopes=(SCOPE,),
             max_size=max_size,
+            id_promised=resource in ("bundles", "apks", "images"),
         )
 
 
