@@ -122,7 +122,7 @@ class OneAnswer:
     def __init__(self, answer: Response) -> None:
         self._answer = answer
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol's
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # as the protocol has it
         """The answer, cut where the transport would cut it."""
         return Response(self._answer.status, self._answer.headers, self._answer.body[: limits.size])
 
