@@ -95,12 +95,12 @@ def narrowest(names: list[str], method: str) -> str:
 
 def parameter(facts: dict[str, Any]) -> dict[str, Any]:
     """One path or query parameter, with only the facts that are not the default."""
-    kept: dict[str, Any] = {"in": facts["location"], "type": facts.get("format") or facts["type"]}
+    kept: dict[str, Any] = {"kind": facts.get("format") or facts["type"]}
     for name in ("required", "repeated", "pattern"):
         if facts.get(name):
             kept[name] = facts[name]
     if "enum" in facts:
-        kept["enum"] = [choice for choice in facts["enum"] if not choice.lower().endswith("unspecified")]
+        kept["choices"] = [choice for choice in facts["enum"] if not choice.lower().endswith("unspecified")]
     return kept
 
 
@@ -118,7 +118,7 @@ def identifier(schemas: dict[str, Any], name: str | None) -> str:
 
 
 def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
-    """One method of the catalogue."""
+    """One method of the catalogue, its facts under the names that `Method` and `Parameter` in the program have."""
     schemas = document["schemas"]
     request = method.get("request", {}).get("$ref")
     response = method.get("response", {}).get("$ref")
@@ -131,21 +131,22 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     return {
         "api": f"{document['name']}:{document['version']}",
         "id": method["id"],
-        "http": method["httpMethod"],
+        "qualified": qualified,
+        "http_method": method["httpMethod"],
         "path": "/" + document["servicePath"] + method["path"],
-        "upload": media["protocols"]["simple"]["path"],
+        "upload_path": media["protocols"]["simple"]["path"],
         "accept": media["accept"],
-        "max": size(media.get("maxSize")),
+        "max_size": size(media.get("maxSize")),
         "resumable": "resumable" in media["protocols"],
         "multipart": media["protocols"]["simple"].get("multipart", False),
         "scope": scope,
         "scope_existing": WHEN_EXISTING.get(scope, scope) if document["name"] == "drive" else scope,
         "scopes": names,
-        "body": request is not None,
+        "takes_metadata": request is not None,
         "name_field": name_field,
         "id_field": identifier(schemas, response),
-        "empty": not schemas.get(response or "", {}).get("properties"),
-        "params": {name: parameter(facts) for name, facts in sorted(method["parameters"].items())},
+        "empty_answer": not schemas.get(response or "", {}).get("properties"),
+        "parameters": {name: parameter(facts) for name, facts in sorted(method["parameters"].items())},
     }
 
 
@@ -171,10 +172,7 @@ def catalogue() -> dict[str, Any]:
         }
         entries += [entry(document, method) for method in upload_methods(document)]
     newest = {made["id"]: made for made in sorted(entries, key=age)}
-    methods = {
-        made["id"] if newest[made["id"]] is made else made["api"] + made["id"][made["api"].index(":") :]: made
-        for made in entries
-    }
+    methods = {made["id"] if newest[made["id"]] is made else made["qualified"]: made for made in entries}
     return {"source": f"{PACKAGE} {version(PACKAGE)}", "apis": apis, "methods": dict(sorted(methods.items()))}
 
 
@@ -203,18 +201,18 @@ def readable(count: int | None) -> str:
 
 def row(target: str, method: dict[str, Any]) -> str:
     """One line of an API's table."""
-    needed = [f"`{name}`" for name, facts in method["params"].items() if facts.get("required")]
-    optional = [f"`{name}`" for name, facts in method["params"].items() if not facts.get("required")]
+    needed = [f"`{name}`" for name, facts in method["parameters"].items() if facts.get("required")]
+    optional = [f"`{name}`" for name, facts in method["parameters"].items() if not facts.get("required")]
     scope = f"`{method['scope']}`"
     if method["scope_existing"] != method["scope"]:
         scope += f", `{method['scope_existing']}`"
     cells = (
         f"`{target}`",
-        f"{method['http']} `{method['path']}`",
+        f"{method['http_method']} `{method['path']}`",
         ", ".join(f"`{kind}`" for kind in method["accept"]),
-        readable(method["max"]),
+        readable(method["max_size"]),
         "yes" if method["resumable"] else "no",
-        "yes" if method["body"] else "no",
+        "yes" if method["takes_metadata"] else "no",
         ", ".join(needed) or "nothing",
         ", ".join(optional) or "nothing",
         scope,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from uploader.services import catalogue
+from uploader.services import method_catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "SECURITY.md"
@@ -89,7 +89,9 @@ def hosts() -> str:
     """The table of the hosts that each target's own requests go to."""
     rows = [(f"`{target}`", _code(roots(SERVICES / module))) for target, module in TARGETS.items()]
     apis = {
-        (method.api.partition(":")[0], method.root) for method in map(catalogue.find, catalogue.targets()) if method
+        (method.id.partition(".")[0], method.root)
+        for method in map(method_catalogue.find, method_catalogue.targets())
+        if method
     }
     under_its_name = {api for api, root in apis if root == f"https://{api}.googleapis.com"}
     rows.append((f"a method of {_code(under_its_name)}", "that name before `.googleapis.com`"))

@@ -20,7 +20,7 @@ __all__ = ["engine", "google", "machine"]  # fixtures
 ROOT = Path(__file__).resolve().parent.parent
 GITHUB = sorted((ROOT / "examples" / "github").glob("*.yml"))
 GITLAB = sorted((ROOT / "examples" / "gitlab").glob("*.yml"))
-VALUES = {"matrix.part": "2", "secrets.": "key", "edit": "0123", "version-code": "7"}
+VALUES = {"matrix.part": "2", "secrets.": "a-key-of-this-job", "edit": "0123", "version-code": "7"}
 
 
 def as_written(path: Path) -> Any:

@@ -18,7 +18,7 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.support.job import Job
-from tests.support.malformed import ESCAPES, Answer, answers
+from tests.support.malformed import ENDLESS, ESCAPES, MANNERS, Answer, answers
 from tests.support.platforms import workflow_commands
 from tests.support.raw_server import answer as written
 from tests.support.raw_server import read_head, serving
@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[dict[str, str], str]] = {
     "query in dialect B": (OTA, r"POST (?s:.*)X-Goog-Upload-Command: query"),
     "file without a release": (DRIVE, r"PUT (?s:.*)Content-Range: bytes 262144-"),
 }
+HERE = "0.0.0.0"  # leads to this machine, but is none of its loopback addresses, which no proxy stands before
 CASES = [name for name, _ in answers("")]
 
 
@@ -82,7 +83,14 @@ def test_malformed_answers(place: Place, share: int) -> None:
     assert met > len(CASES) // 6 * 0.9
 
 
-def held(place: Place, name: str, malformed: Answer, inputs: dict[str, str], pattern: str) -> bool:
+def held(
+    place: Place,
+    name: str,
+    malformed: Answer,
+    inputs: dict[str, str],
+    pattern: str,
+    codes: tuple[int, ...] = (0, 3, 4, 5, 75),
+) -> bool:
     """One malformed answer in one run, and everything that must be true of it; whether it was asked for at all."""
     emulator, middle = place.middle.emulator, place.middle
     emulator.faults.clear()
@@ -95,7 +103,7 @@ def held(place: Place, name: str, malformed: Answer, inputs: dict[str, str], pat
     code, log = place.run({**inputs, **QUICK})
     taken = time.monotonic() - began
     errors = [command for command in workflow_commands(log) if command.name == "error"]
-    assert code in (0, 3, 4, 5, 75), f"{name}: exit {code}\n{log}"
+    assert code in codes, f"{name}: exit {code}\n{log}"
     assert (len(errors) == 0) == (code == 0), f"{name}\n{log}"
     assert len(errors) <= 1, f"{name}\n{log}"
     assert "Traceback" not in log, name
@@ -129,9 +137,9 @@ def test_the_words_of_a_server_move_no_terminal(place: Place) -> None:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate for localhost, with its key, in one file."""
+    """A self-signed certificate for localhost and `HERE`, with its key, in one file."""
     path = tmp_path_factory.mktemp("tls") / "localhost.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subject = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=DNS:localhost,IP:{HERE}"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "-", "-out", "-"]
     path.write_bytes(subprocess.run([*command, *subject], check=True, capture_output=True).stdout)
     return path
@@ -199,7 +207,7 @@ def behind(tmp_path: Path, certificate: Path) -> Iterator[Behind]:
             with socket.create_connection(("127.0.0.1", emulator.port)) as there:
                 both_ways(connection, there)
 
-        emulator.url = stack.enter_context(threaded(unwrap, context))
+        emulator.url = stack.enter_context(threaded(unwrap, context)).replace("localhost", HERE)
         address = stack.enter_context(threaded(proxy.serve))
         yield Behind(Job(workspace, emulator), proxy, {"HTTPS_PROXY": address, "REQUESTS_CA_BUNDLE": str(certificate)})
 
@@ -263,9 +271,33 @@ def test_a_rehearsal_needs_no_proxy(behind: Behind) -> None:
 
 def test_no_proxy_goes_straight(behind: Behind) -> None:
     """A host in NO_PROXY is reached without the proxy."""
-    ended = behind.job.run(DRIVE, **behind.environment, NO_PROXY="localhost")
+    ended = behind.job.run(DRIVE, **behind.environment, NO_PROXY=HERE)
     assert ended.code == 0, ended.log
     assert not behind.proxy.asked
+
+
+def test_loopback_goes_past_every_proxy(behind: Behind) -> None:
+    """Token and upload for an endpoint on this machine never leave it, over TLS or in clear, whatever is configured."""
+    address = behind.environment["HTTPS_PROXY"]
+    proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"), address)
+    emulator = behind.job.emulator
+    for url in (f"http://127.0.0.1:{emulator.port}", emulator.url.replace(HERE, "localhost")):
+        emulator.url = url
+        ended = behind.job.run({**DRIVE, "api-endpoint": url}, **{**behind.environment, **proxies})
+        assert ended.code == 0, ended.log
+    assert not behind.proxy.asked
+
+
+# Where an answer comes from: the token endpoint, the API, a session.
+PLACES = {"token": "token", "API": "session start", "session": "last chunk"}
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_an_answer_without_end_ends_the_run(place: Place, kind: str) -> None:
+    """However it is framed: a temporary failure or a broken protocol, in one line, and never a fault of the program."""
+    inputs, pattern = KINDS[PLACES[kind]]
+    for name in ENDLESS:
+        held(place, name, MANNERS[f"{name} without an end"], inputs, pattern, codes=(4, 75))
 
 
 def test_an_authority_that_is_not_trusted_is_named(behind: Behind) -> None:
@@ -273,7 +305,7 @@ def test_an_authority_that_is_not_trusted_is_named(behind: Behind) -> None:
     environment = {**behind.environment, "REQUESTS_CA_BUNDLE": ""}
     ended = behind.job.run({**DRIVE, "max-retries": "0"}, **environment)
     assert ended.code == 4, ended.log
-    assert "The certificate of localhost is not trusted" in ended.log
+    assert f"The certificate of {HERE} is not trusted" in ended.log
     assert "REQUESTS_CA_BUNDLE" in ended.log
     assert not behind.job.emulator.state()["requests"]
 

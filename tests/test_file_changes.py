@@ -92,8 +92,8 @@ class Meddling(Bench):
             def done(self, ok: bool) -> None:
                 del ok
 
-        def wrapped(label: str, total: int | None, start: int = 0) -> Line:
-            progress(label, total, start)
+        def wrapped(label: str, total: int | None) -> Line:
+            progress(label, total)
             return Line()
 
         self.reporter.progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from uploader.errors import CredentialsError, InputError, Problem
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 WRONG = Problem("files", "is wrong.", covers=("tracks",))
 OTHER = Problem("status", "is wrong too.")

@@ -6,10 +6,11 @@ in the same way.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,14 @@ from tests.support.job import Job
 from tests.support.malformed import ESCAPES
 from tests.support.platforms import workflow_commands
 from tests.support.raw_server import answer, serving
+from tests.support.scripted_transport import says, scripted
 from tests.support.tcp_proxy import Middle, Place
-from tests.support.transfer_harness import KIB, data_of
+from tests.support.transfer_harness import KIB, Bench, RecordingReporter, data_of, on_disk
+from tests.support.transfer_harness import job as upload_of
 from uploader import main
+from uploader.inputs.ci_platform import JobRun
+from uploader.redaction import Redactor
+from uploader.state.journal import FileJournal
 from uploader.transfer.engine import Engine
 
 SIZE = 600 * KIB  # bytes
@@ -155,6 +161,73 @@ def test_a_fault_of_our_own_shows_no_secret(
         assert ("Traceback" in said.out) == bool(more)
         assert "The program itself failed (RuntimeError)" in said.out
         assert not secret_watch.leaks(place.middle.emulator, {"the log": (said.out + said.err).encode()})
+
+
+# --- a key in the wrong place ---------------------------------------------------------------------------------------
+
+
+def _bare(key: str) -> str:
+    """The key without its first and last line."""
+    return "".join(key.splitlines(keepends=True)[1:-1]).strip()
+
+
+# How a key may look when it is pasted into an input that wants none, from the key file as JSON.
+PASTED: dict[str, Callable[[dict[str, str]], str]] = {
+    "whole": json.dumps,
+    "cut off": lambda file: json.dumps(file)[:-200],
+    "without quotes": lambda file: json.dumps(file).replace('"', ""),
+    "base64": lambda file: base64.b64encode(json.dumps(file).encode()).decode(),
+    "base64 in lines": lambda file: base64.encodebytes(json.dumps(file).encode()).decode(),
+    "the PEM": lambda file: file["private_key"],
+    "the PEM with its escapes": lambda file: file["private_key"].replace("\n", "\\n"),
+    "the PEM without its end": lambda file: file["private_key"][:900],
+    "the lines alone": lambda file: _bare(file["private_key"]),
+    "the lines joined": lambda file: _bare(file["private_key"]).replace("\n", ""),
+    "the lines joined by blanks": lambda file: _bare(file["private_key"]).replace("\n", " "),
+}
+ANYWHERE = (
+    "files",
+    "tracks",
+    "release-name",
+    "package-name",
+    "whats-new-directory",
+    "params",
+    "mail-body",
+    "credentials",
+)
+
+
+@pytest.mark.parametrize("how", PASTED)
+def test_a_key_in_the_wrong_place_is_not_told(job: Job, how: str) -> None:
+    """Whatever input it is pasted into, in whatever shape: no part of it is in the log, the outputs, the summary."""
+    text = PASTED[how]({name: str(value) for name, value in job.emulator.key.items()})
+    pieces = set(_bare(job.emulator.key["private_key"]).split())
+    if "base64" in how:
+        pieces |= {text[at : at + 24] for at in range(0, len(text) - 24, 64)}
+    for name in ANYWHERE:
+        ended = job.run({**PLAY, name: text, "dry-run": "true"}, **DEBUG)
+        assert "Traceback" not in ended.log
+        said = secret_watch.MASKS.sub(b"", (ended.log + ended.summary + str(ended.outputs)).encode()).decode()
+        shown = [piece for piece in pieces if piece in said]
+        assert not shown, f"{how} in {name}: exit {ended.code}, {len(shown)} pieces, as {shown[0]!r}"
+
+
+def test_a_session_is_hidden_as_soon_as_it_is_known(tmp_path: Path) -> None:
+    """The URI of a session is a secret whatever it looks like, an earlier run's as well."""
+    uri = "/sessions/AbCdEfGhIjKlMnOpQrStUvWxYz/42"
+    with scripted(says(200, b"", f"Location: {uri}"), says(503)) as script:
+        journal = FileJournal(tmp_path / "state", bytes(32), "me", lambda: 0.0, RecordingReporter(), JobRun("run"))
+        bench = Bench(script.url, journal=journal, max_retries=0)
+        upload = upload_of(on_disk(tmp_path, data_of(1000)))
+        assert bench.send(upload).error
+        again = Bench(script.url, journal=journal, max_retries=0)
+        again.send(upload)
+    for one in (bench, again):
+        redactor = Redactor()
+        assert one.reporter.sessions == [script.url + uri]
+        redactor.add_session(one.reporter.sessions[0], script.url)
+        shown = redactor.hide(f"PUT {script.url}{uri}, AbCdEfGhIjKlMnOpQrStUvWxYz")
+        assert shown == f"PUT {script.url}/sessions/***/42, ***"
 
 
 # --- words that deceive ---------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import os
 import random
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator, specimens
-from tests.support.job import Ended, Job, Running
+from tests.support.job import ENTRYPOINT, Ended, Job, Running
 from tests.support.transfer_harness import GRANULE, KIB, data_of
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted
@@ -26,7 +28,7 @@ SIZE = 5 * MIB + 4321  # bytes
 QUICK = 2.0  # seconds between a signal and the end
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
 DRIVE = {"target": "drive.files.create", "files": "*.bin"}
-SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> None:
     """It ends in two seconds with the signal's code and what it knows; the next one goes on, nothing is doubled."""
@@ -113,6 +115,64 @@ def test_a_signal_ends_all_threads_of_a_batch(job: Job, number: signal.Signals) 
     assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
     assert stored(job) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
     assert len(again.outputs["ids"].split(",")) == 4
+
+
+# Runs the program, and sends it a signal at the moment at which it begins to import a module.
+INTERRUPTED_IMPORT = """
+import os, runpy, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == module:
+            os.kill(os.getpid(), int(number))
+
+_, program, module, number = sys.argv
+del sys.argv[1:]
+sys.meta_path.insert(0, Interrupting())
+runpy.run_path(program, run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    "module", ["uploader.main", "uploader.inputs.input_table", "uploader.signals", "uploader.plan"]
+)
+def test_a_signal_is_heard_while_the_program_is_loaded(job: Job, module: str, number: signal.Signals) -> None:
+    """One that comes before the run has begun ends it with its own code and one line, and nothing was sent."""
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, str(ENTRYPOINT), module, str(int(number))]
+    ended = Running(job, popen(job, command)).end()
+    assert (ended.code, ended.log.count(f"Stopped by {number.name}")) == (SIGNALS[number], 1), ended.log
+    assert "Traceback" not in ended.log
+    assert ended.outputs["results-file"]
+    assert not job.emulator.state()["requests"]
+
+
+def popen(job: Job, command: list[str]) -> subprocess.Popen[bytes]:
+    """A process in the job's environment, for a Play release."""
+    environment = job.environment(PLAY)
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        Path(environment[name]).touch()
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)
+
+
+def test_a_hang_up_that_is_ignored_stays_so(job: Job) -> None:
+    """Under nohup the run outlives the terminal that it was started from."""
+    job.emulator.add_fault("resumable.start", "stall", seconds=1)
+    running = Running(job, popen(job, ["nohup", sys.executable, str(ENTRYPOINT)])).when(
+        lambda state: bool(state["faults"]["fired"])
+    )
+    assert running.send(signal.SIGHUP).end().code == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such switch")
+def test_no_process_of_the_same_user_may_look_inside(job: Job) -> None:
+    """The kernel is told to give memory and environment, which hold the secrets, to no debugger and no core file."""
+    tell = "atexit.register(lambda: print('dumpable', ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)))"
+    run = f"runpy.run_path({str(ENTRYPOINT)!r}, run_name='__main__')"
+    ended = Running(job, popen(job, [sys.executable, "-c", f"import atexit, ctypes, runpy; {tell}; {run}"])).end()
+    assert ended.code == 0
+    assert "dumpable 0" in ended.log
 
 
 def test_a_signal_is_heard_while_a_connection_is_not_made(job: Job) -> None:

@@ -10,7 +10,7 @@
     │   └── AnswerLost                        a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
     ├── TemporaryError                   75   retries spent, the session is kept
-    └── Interrupted               130 / 143   SIGINT, SIGTERM
+    └── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
 
 Nothing here knows the network, the files or the CI system. An error carries what happened, the likely cause and what to
 do as three separate sentences, so that each reporter can lay them out in its own way.
@@ -28,6 +28,7 @@ class UploaderError(Exception):
     """Something that ends the run: what happened, the likely cause, and what the reader can do about it."""
 
     exit_code: int = 1
+    title = "Upload failed"  # a word or two for the kind of failure
 
     def __init__(self, what: str, *, cause: str = "", cure: str = "") -> None:
         super().__init__(what)
@@ -68,6 +69,7 @@ class InputError(UploaderError):
     """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
 
     exit_code = 2
+    title = "Wrong input"
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -88,16 +90,20 @@ class CredentialsError(UploaderError):
     """There are no credentials, they were not accepted, or they do not permit the action."""
 
     exit_code = 3
+    title = "No access"
 
 
 class ServiceError(UploaderError):
     """The service refused, broke the protocol, or can't be trusted with the request."""
 
     exit_code = 4
+    title = "Service error"
 
 
 class Refused(ServiceError):
     """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
+
+    title = "Refused"
 
     def __init__(
         self,
@@ -133,19 +139,23 @@ class IntegrityError(UploaderError):
     """The file changed during the upload, or the digest of what arrived differs from what was sent."""
 
     exit_code = 5
+    title = "Integrity"
 
 
 class TemporaryError(UploaderError):
     """The retries are spent; what was stored so far is kept, and running again goes on from there."""
 
     exit_code = 75
+    title = "Temporary failure"
 
 
 class Interrupted(UploaderError):
-    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for SIGTERM."""
+    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other."""
+
+    title = "Interrupted"
 
     def __init__(self, signal_number: int) -> None:
-        name = {2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
-        super().__init__(f"Stopped by {name}.", cure="Run again: an unfinished upload resumes where it stopped.")
+        name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
+        super().__init__(f"Stopped by {name}.", cure="Run again.")
         self.signal_number = signal_number
-        self.exit_code = 128 + signal_number
+        self.exit_code = 130 if signal_number == 2 else 143

@@ -9,29 +9,36 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import NoReturn
 
 from uploader import __version__, inputs
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
 from uploader.outputs import make_reporter
+from uploader.redaction import credentials_in
 from uploader.run import Run
 from uploader.signals import cancel_on_signals, ignore_signals
 
 GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
+PR_SET_DUMPABLE = 4  # prctl(2)
 
 
-def main() -> NoReturn:
-    """Runs the program as the environment and the command line say, and ends the process with its exit code.
+def main(signals: Sequence[int], received: Sequence[int]) -> NoReturn:
+    """Runs the program until its end or one of the `signals`, and ends the process with the exit code.
 
-    It removes temporary files and skips the rest of the interpreter's shutdown, which costs 40 ms for nothing.
+    `received` are those that came before now. It removes temporary files and skips the rest of the interpreter's
+    shutdown, which costs 40 ms for nothing.
     """
     gc.set_threshold(GC_THRESHOLD)
     _open_streams()
+    _close_memory()
     cancellation = Cancellation()
-    cancel_on_signals(cancellation)
+    cancel_on_signals(signals, cancellation)
+    for number in received:
+        cancellation.cancel(number)
     code = run(os.environ, sys.argv[1:], cancellation)
-    ignore_signals()
+    ignore_signals(signals)
     atexit._run_exitfuncs()  # noqa: SLF001  # what `os._exit` leaves out, and has no other name
     _flush()
     os._exit(code)
@@ -48,7 +55,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
             sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
         return 0
     reporter = make_reporter(given.platform)
-    for secret in given.secrets:
+    for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
     this_run = Run(given, reporter, cancellation or Cancellation())
     try:
@@ -76,6 +83,14 @@ def _open_streams() -> None:
         elif number:
             with suppress(OSError):
                 os.set_blocking(number, True)
+
+
+def _close_memory() -> None:
+    """Lets no other process of the same user read the memory and the environment of this one, where Linux can."""
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes  # 2 ms, as the last thing before there are secrets
+
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _flush() -> None:

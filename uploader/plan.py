@@ -5,16 +5,18 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 from uploader.credentials import credential_source
 from uploader.credentials.credential_source import CredentialSource
 from uploader.errors import InputError, Problem
-from uploader.files.artifacts import Artifact, find, identity
+from uploader.files.artifacts import Artifact, find
+from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs, name_as_given
-from uploader.problems import Problems
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
@@ -54,10 +56,11 @@ class Plan(NamedTuple):
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
-    files = found.collect(lambda: _files(inputs), skip_known=True) or ()
     rehearsal = inputs.api_endpoint == EMULATOR
     source = None if rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
-    _check_credentials_file(files, source, found)
+    inputs = _guarded(inputs, source)
+    workspace = Workspace.of(inputs)
+    files = found.collect(lambda: find(inputs.files, workspace, shard=inputs.shard), skip_known=True) or ()
     known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
     if found or prepared is None:
@@ -65,24 +68,13 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     return Plan(inputs, files, prepared, source)
 
 
-def _check_credentials_file(files: Iterable[Artifact], source: CredentialSource | None, problems: Problems) -> None:
-    """A pattern that is too wide may match the very file that holds the secret."""
-    if source is None or source.file is None or not source.file.exists():
-        return
-    secret = identity(source.file.stat())
-    for file in files:
-        if file.identity == secret:
-            what = f"{file.name} contains this run's credentials and is never uploaded."
-            problems.add("files", what, "the artifacts alone")
-
-
-def _files(inputs: Inputs) -> tuple[Artifact, ...]:
-    return find(
-        inputs.files,
-        inputs.platform.workspace,
-        allow_outside=inputs.allow_outside_workspace,
-        shard=inputs.shard,
-    )
+def _guarded(inputs: Inputs, source: CredentialSource | None) -> Inputs:
+    """The inputs with the file of the token that the credentials name: a secret as well, and never to be opened."""
+    origin = source.info.get("credential_source") if source else None
+    token = origin.get("file") if isinstance(origin, Mapping) else None
+    if not isinstance(token, str):
+        return inputs
+    return dataclasses.replace(inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
 
 
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:

@@ -18,6 +18,7 @@ MASK: Final = "***"
 LIMIT: Final = 64 * 1024  # characters of one text that people will read; the rest of a hostile answer is cut
 SHORTEST: Final = 6  # a shorter value would mask ordinary words, and `{` would blacken every JSON
 SHORTEST_PART: Final = 8  # the same for what is only a part of a secret: a line, or an encoded form
+_LONG_WORD: Final = re.compile(r"[\w-]{16,}")  # what identifies a session is a word of its URI, and no shorter
 _MARGIN: Final = 8 * 1024  # read beyond the limit, so that a credential on the cut is still recognised
 
 _NAMES: Final = (
@@ -44,6 +45,12 @@ _SHAPES: Final = tuple(
     )
 )
 
+SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
+SHORTEST_KEY: Final = 256  # characters of base64
+_BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
+# A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
+_DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
+
 # Control characters (C0 but tab and newline, DEL, C1), soft hyphen, blank fillers, zero-width and bidirectional marks,
 # line and paragraph separators, invisible operators, interlinear marks, tags, and what is left of undecodable bytes.
 _DECEPTIVE: Final = re.compile(
@@ -62,12 +69,29 @@ def parts(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(([whole] if len(whole) >= SHORTEST else []) + (long_enough if len(lines) > 1 else [])))
 
 
+def credentials_in(text: str) -> Iterator[str]:
+    """Whatever in `text` gives itself away as a credential, in plain or in base64, its line breaks as they were."""
+    for shape, least in ((_DER, SHORTEST_KEY), *((shape, SHORTEST_CREDENTIAL) for shape in _SHAPES)):
+        for found in shape.finditer(text):
+            if len(found["secret"]) >= least:
+                yield re.sub(r"\\+n", "\n", found["secret"])
+    if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
+        inside = tuple(credentials_in(_decoded(text)))
+        yield from (text, *inside) if inside else ()
+
+
+def _decoded(text: str) -> str:
+    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).partition("=")[0]
+    return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
+
+
 class Redactor:
     """Knows the secrets of a run and makes text fit to be seen. May be used and taught from several threads."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
         self._forms: tuple[str, ...] = ()  # shortest first
+        self._session_words: set[str] = set()
         for secret in secrets:
             self.add(secret)
 
@@ -77,6 +101,13 @@ class Redactor:
         with self._lock:
             # a new tuple each time: readers in other threads keep the one that they are walking through
             self._forms = tuple(sorted(forms.union(self._forms), key=len))
+
+    def add_session(self, uri: str, endpoint: str) -> None:
+        """Mask every long word of a session URI that its endpoint's public URL lacks.
+
+        A run may have thousands of sessions: each costs an entry in a set, and a text the same however many there are.
+        """
+        self._session_words |= {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""
@@ -89,13 +120,18 @@ class Redactor:
         window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
         pieces: list[str] = []
         at = 0
-        for start, stop in _merged(_spans(window, forms)):
+        for start, stop in _merged((*_spans(window, forms), *self._session_spans(window))):
             if start >= end:
                 break
             pieces += (text[at:start], MASK)
             at = stop
         pieces.append(text[at:end])
         return "".join(pieces) + ("…" if end < len(text) else "")
+
+    def _session_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        for match in _LONG_WORD.finditer(text) if self._session_words else ():
+            if match.group() in self._session_words:
+                yield match.span()
 
     def clean(self, text: str, limit: int = LIMIT) -> str:
         """`text` for people: secrets as ***, deceptive characters made visible; newlines and tabs stay."""

@@ -24,5 +24,8 @@ class Reporter(Protocol):
     def warning(self, text: str) -> None:
         """Logs a line that deserves attention though the run goes on."""
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
-        """Follows one upload from byte `start` to `total` (None: unknown)."""
+    def redact_session(self, uri: str, endpoint: str) -> None:
+        """Never shows from now on what a session URI holds beyond the public URL of its endpoint."""
+
+    def progress(self, label: str, total: int | None) -> Progress:
+        """Follows one upload of `total` bytes (None: unknown)."""

@@ -43,7 +43,6 @@ class FileResult:
     bytes_uploaded: int = 0
     bytes_resent: int = 0
     retries: int = 0
-    waited: float = 0.0
     seconds: float = 0.0
     resumed_from: int | None = None
     reused: bool = False
@@ -76,12 +75,11 @@ class RunRecord:
 
     def add(self, result: FileResult) -> None:
         """One more result, or the better one of a file that was tried before and failed."""
-        tried = (place for place, one in enumerate(self.results) if one.error and one.path == result.path)
-        place = next(tried, None)
-        if place is None:
-            self.results.append(result)
-        else:
-            self.results[place] = result
+        for place, tried in enumerate(self.results):
+            if tried.error and tried.path == result.path:
+                self.results[place] = result
+                return
+        self.results.append(result)
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
         """Output values that are true from now on; without `ids` those that are known stay."""
@@ -97,11 +95,9 @@ def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, st
     """
     ids = record.ids or tuple(result.id for result in results)
     named = ",".join(filter(None, ids))
-    return {**({"id": ids[0], "ids": named} if named else {}), **record.outputs, **_counters(results)}
-
-
-def _counters(results: Sequence[FileResult]) -> dict[str, str]:
     return {
+        **({"id": ids[0], "ids": named} if named else {}),
+        **record.outputs,
         "bytes-uploaded": str(sum(file.bytes_uploaded for file in results)),
         "bytes-resent": str(sum(file.bytes_resent for file in results)),
         "attempts": str(sum(file.attempts for file in results)),

@@ -18,7 +18,7 @@ from uploader.protocol.retry import next_wait, retry_after
 from uploader.text import capitalised, plural
 
 CAUSE = "The service or the network is in trouble at the moment."
-CURE = "Run again: what the server has stored is kept, and the upload continues from there."
+CURE = "Run again later."
 
 
 class Wait(NamedTuple):

@@ -42,6 +42,7 @@ class Run:
         run_in_thread(lambda: self._plan_and_carry_out(problems), self._cancellation)
 
     def _plan_and_carry_out(self, problems: Sequence[Problem]) -> None:
+        self._cancellation.check()
         from uploader import plan as planning  # YAML, zip files and XML, which `--help` does not wait for
 
         plan = self._plan = planning.make(self._inputs, problems)
@@ -54,9 +55,9 @@ class Run:
 
         with ExitStack() as stack:
             parts = authentication.authenticate(plan, self._reporter, self._cancellation, stack)
-            from uploader import setup  # the engine, loaded while the token is on its way
+            from uploader import engine_setup  # the engine, loaded while the token is on its way
 
-            self._engine = setup.engine(plan, parts, self._reporter, stack)
+            self._engine = engine_setup.engine(plan, parts, self._reporter, stack)
             with self._reporter.group("Upload"):
                 self._outcome = self._engine.run(plan.prepared.flow())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NoReturn, TypeVar
 
@@ -18,21 +18,17 @@ from uploader.cancellation import Cancellation
 T = TypeVar("T")
 
 GRACE_PERIOD = 1.0  # seconds after a signal in which a run may end by itself
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def cancel_on_signals(cancellation: Cancellation) -> None:
-    """From now on SIGINT and SIGTERM cancel the run, a second one changes nothing. Main thread only.
-
-    As process 1 of a container a program without these handlers would not receive them at all.
-    """
-    for number in _SIGNALS:
+def cancel_on_signals(numbers: Iterable[int], cancellation: Cancellation) -> None:
+    """From now on each of these signals cancels the run, a second one changes nothing. Main thread only."""
+    for number in numbers:
         signal.signal(number, lambda number, _: cancellation.cancel(number))
 
 
-def ignore_signals() -> None:
-    """From now on neither signal changes anything: the end is reported, and the interpreter's must not alter it."""
-    for number in _SIGNALS:
+def ignore_signals(numbers: Iterable[int]) -> None:
+    """From now on none of them changes anything: the end is reported, and the interpreter's must not alter it."""
+    for number in numbers:
         signal.signal(number, signal.SIG_IGN)
 
 

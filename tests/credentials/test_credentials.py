@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import signal
@@ -38,8 +39,9 @@ from tests.support.token_server import (
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
 from uploader.cancellation import Cancellation
+from uploader.credentials import configuration_checks as checks
 from uploader.credentials import credential_source
-from uploader.credentials.login import Login, load
+from uploader.credentials.login import SEAL_CONTEXT, Login, load
 from uploader.errors import (
     CredentialsError,
     ForeignHost,
@@ -266,13 +268,61 @@ def external(**changes: Any) -> dict[str, Any]:
         ),
         ({"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"}, ":generateAccessToken"),
         ({"credential_source": None}, "`credential_source` must be an object"),
-        ({"credential_source": {"url": "http://evil.example/"}}, "`credential_source` must be https"),
-        ({"credential_source": {"url": "http://169.254.evil.example/"}}, "`credential_source` must be https"),
     ],
 )
 def test_a_federated_configuration_sends_secrets_to_google_alone(changes: dict[str, Any], complaint: str) -> None:
     """Its token and impersonation URLs are https on googleapis.com or on loopback; look-alikes are refused."""
     assert complaint in wrong(external(**changes))
+
+
+AWS = {
+    "environment_id": "aws1",
+    "region_url": "http://169.254.169.254/latest/meta-data/placement/availability-zone",
+    "url": "http://169.254.169.254/latest/meta-data/iam/security-credentials",
+    "imdsv2_session_token_url": "http://[fd00:ec2::254]/latest/api/token",
+    "regional_cred_verification_url": "https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15",
+}
+TRICKS = (
+    "http://evil.example/",
+    "http://169.254.evil.example/",
+    "http://169.254.169.254@evil.example/",
+    "https://user@sts.amazonaws.com/",
+    "https://evil.example\\@169.254.169.254/",
+    "http://[fd00:ec2::255]/",
+    "http://2852039166/",
+    "http://metadata.google.internal.evil.example/",
+    "file:///etc/passwd",
+    "//evil.example/",
+    "",
+    ["https://evil.example/"],
+)
+
+
+@pytest.mark.parametrize("name", [name for name in AWS if name.endswith("url")])
+@pytest.mark.parametrize("url", TRICKS, ids=str)
+def test_a_token_source_is_asked_over_https_or_at_the_metadata_server(name: str, url: object) -> None:
+    """Every URL of a credential source is held to one rule; AWS's region and session token are no exceptions."""
+    aws = external(subject_token_type=checks.AWS, credential_source=AWS)
+    assert credential_source.parse(read_inputs(aws)).kind == "external_account"
+    assert f"`{name}` of `credential_source` must be https" in wrong({**aws, "credential_source": {**AWS, name: url}})
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (service_account(), "auth_uri"),
+        (service_account(), "client_x509_cert_url"),
+        (USER, "token_uri"),
+        (external(), "token_info_url"),
+        ({**USER, "type": "external_account_authorized_user", "token_url": "https://sts.googleapis.com"}, "revoke_url"),
+    ],
+)
+def test_every_url_of_a_configuration_is_held_to_the_rule(given: dict[str, Any], name: str) -> None:
+    """A URL that no present login asks is no hiding place, either; in clear only this machine may be named."""
+    for url in ("http://evil.example/", "https://user:password@evil.example/", "http://169.254.169.254/"):
+        assert f"`{name}` must be https" in wrong({**given, name: url})
+    for allowed in ("https://accounts.example/x", "http://127.0.0.1:1/x", None):
+        assert credential_source.parse(read_inputs({**given, name: allowed})).kind == given["type"]
 
 
 def test_a_nested_configuration_is_checked_too() -> None:
@@ -781,14 +831,15 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
 # --- the way there
 
 
-def test_a_proxy_is_used(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """HTTP_PROXY and NO_PROXY mean what they mean to everybody else."""
-    key = service_account("http://127.0.0.2:9/token")
-    monkeypatch.setenv("HTTP_PROXY", server.url)
-    assert login(read_inputs(key)).token() == "ya29.access-1-secret"
-    monkeypatch.setenv("NO_PROXY", "127.0.0.2")
-    with pytest.raises(TemporaryError):
-        login(read_inputs(key, **{"max-retries": "0"})).token()
+def test_no_proxy_hears_what_stays_on_this_machine(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runner's own token service, the exchange and the impersonation on loopback are asked past every proxy."""
+    with running() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert login(keyless(server)).token() == "ya29.impersonated-2-secret"
+        assert login(read_inputs(key_of(server))).token() == "ya29.access-3-secret"
+    assert "/oidc" in server.paths()
+    assert proxy.seen == []
 
 
 def test_a_netrc_does_not_replace_the_authorization(server: TokenServer, home: Path) -> None:
@@ -833,9 +884,9 @@ def self_signed(folder: Path) -> Path:
 def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
     """The key, assertions and tokens as they come; the callback hears each one once."""
     heard: list[str] = []
-    made = login(read_inputs(key_of(server), **{"state-key": "a-state-secret"}), on_secret=heard.append)
+    made = login(read_inputs(key_of(server), **{"state-key": "a-secret-for-the-state"}), on_secret=heard.append)
     assert pem() in heard
-    assert "a-state-secret" in heard
+    assert "a-secret-for-the-state" in heard
     token = made.token()
     assert token in heard
     assert server.seen[0].fields["assertion"] in heard
@@ -873,3 +924,14 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
     assert plain is not None
     assert own is not None
     assert len({plain, other, own, login(read_inputs(USER)).seal_key}) == 4
+
+
+def test_a_state_key_is_stretched(server: TokenServer) -> None:
+    """Each guess costs scrypt with 32 MiB, and what was learnt of one account is worth nothing for another."""
+    key = "correct horse battery"
+    first = login(keyless(server, **{"state-key": key}))
+    salt = SEAL_CONTEXT + first.account.encode()
+    stretched = hashlib.scrypt(key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
+    assert first.seal_key == stretched
+    another = key_of(server) | {"client_email": "other@example-project.iam.gserviceaccount.com"}
+    assert login(read_inputs(another, **{"state-key": key})).seal_key not in (stretched, None)

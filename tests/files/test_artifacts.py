@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from google_emulator.specimens import make_bundle
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, difference, find, from_path, inspect, part
+from uploader.files.workspace import Workspace
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -28,13 +29,13 @@ def touch(folder: Path, *names: str) -> None:
 
 def names(*patterns: str, workspace: Path, allow_outside: bool = False) -> list[str]:
     """The names found, in order."""
-    return [artifact.name for artifact in find(patterns, workspace, allow_outside=allow_outside)]
+    return [artifact.name for artifact in find(patterns, Workspace(workspace, allow_outside=allow_outside))]
 
 
 def refusals(*patterns: str, workspace: Path) -> list[str]:
     """What is wrong, one sentence for each problem."""
     with pytest.raises(InputError) as caught:
-        find(patterns, workspace)
+        find(patterns, Workspace(workspace))
     assert {problem.name for problem in caught.value.problems} == {"files"}
     return [problem.what for problem in caught.value.problems]
 
@@ -79,7 +80,7 @@ def test_an_absolute_path_inside_the_workspace_is_shown_relative_to_it(tmp_path:
 def test_an_artifact_carries_size_and_identity(tmp_path: Path) -> None:
     """Size in bytes, and device, inode and mtime as the file system tells them."""
     touch(tmp_path, "a.apk")
-    (found,) = find(["a.apk"], tmp_path)
+    (found,) = find(["a.apk"], Workspace(tmp_path))
     status = (tmp_path / "a.apk").stat()
     assert (found.size, found.identity) == (5, (status.st_dev, status.st_ino, status.st_mtime_ns))
     assert found.path == tmp_path / "a.apk"
@@ -122,7 +123,7 @@ def test_hostile_names_are_found_by_globs_unchanged(tmp_path: Path) -> None:
 def test_a_name_that_is_no_utf8_can_be_printed(tmp_path: Path) -> None:
     """The name is text that every output can write; the path still leads to the bytes."""
     (tmp_path / os.fsdecode(b"caf\xe9.apk")).write_text("x")
-    (found,) = find(["*.apk"], tmp_path)
+    (found,) = find(["*.apk"], Workspace(tmp_path))
     assert found.name == "caf?.apk"
     assert found.path.read_text() == "x"
 
@@ -142,7 +143,7 @@ def test_a_dash_and_a_named_pipe_are_streams_of_unknown_size(tmp_path: Path) -> 
     """A stream has no size; `./-` is the file of that name."""
     os.mkfifo(tmp_path / "pipe")
     touch(tmp_path, "-")
-    stream, pipe, file = find(["-", "pipe", "./-"], tmp_path)
+    stream, pipe, file = find(["-", "pipe", "./-"], Workspace(tmp_path))
     assert (stream.name, stream.path, stream.size) == ("-", Path("-"), None)
     assert (pipe.name, pipe.size) == ("pipe", None)
     assert file.size == 1
@@ -235,7 +236,7 @@ def test_any_pattern_finds_files_or_says_why_not(tmp_path_factory: pytest.TempPa
     root = tmp_path_factory.getbasetemp() / "any-pattern"
     touch(root, "ws/a", "ws/b/a", "a")
     try:
-        found = find([pattern], root / "ws")
+        found = find([pattern], Workspace(root / "ws"))
     except InputError:
         return
     assert {artifact.path.resolve() for artifact in found if artifact.size is not None} <= {
@@ -247,7 +248,7 @@ def test_any_pattern_finds_files_or_says_why_not(tmp_path_factory: pytest.TempPa
 def test_a_shard_is_a_contiguous_part_of_the_whole_list(tmp_path: Path) -> None:
     """`2/5` is the second fifth."""
     touch(tmp_path, *(f"{index:02}.png" for index in range(10)))
-    assert [a.name for a in find(["*.png"], tmp_path, shard=(2, 5))] == ["02.png", "03.png"]
+    assert [a.name for a in find(["*.png"], Workspace(tmp_path), shard=(2, 5))] == ["02.png", "03.png"]
 
 
 @given(count=st.integers(0, 60), parts=st.integers(1, 20))
@@ -264,16 +265,16 @@ def test_ten_thousand_files_are_found_quickly_and_lightly(tmp_path: Path) -> Non
     for index in range(10_000):
         (tmp_path / f"{index:05}.png").touch()
     begin = time.process_time()
-    few = find(["00*.png"], tmp_path)
+    few = find(["00*.png"], Workspace(tmp_path))
     few_seconds = time.process_time() - begin
     tracemalloc.start()
-    find(["*.png"], tmp_path)[0]
+    find(["*.png"], Workspace(tmp_path))[0]
     before = tracemalloc.get_traced_memory()[0]
-    found = find(["*.png"], tmp_path)
+    found = find(["*.png"], Workspace(tmp_path))
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     begin = time.process_time()
-    find(["*.png"], tmp_path)
+    find(["*.png"], Workspace(tmp_path))
     seconds = time.process_time() - begin
     assert len(few) == 1000
     assert len(found) == 10_000
@@ -306,7 +307,7 @@ def opened_unchanged(artifact: Artifact) -> bool:
 def test_a_file_that_was_only_read_is_unchanged(tmp_path: Path) -> None:
     """Reading is no change."""
     touch(tmp_path, "a.apk")
-    (found,) = find(["a.apk"], tmp_path)
+    (found,) = find(["a.apk"], Workspace(tmp_path))
     assert found.path.read_text() == "a.apk"
     assert opened_unchanged(found)
 
@@ -314,7 +315,7 @@ def test_a_file_that_was_only_read_is_unchanged(tmp_path: Path) -> None:
 def test_a_file_that_grew_is_noticed_even_with_its_old_mtime(tmp_path: Path) -> None:
     """The size alone gives it away."""
     touch(tmp_path, "a.apk")
-    (found,) = find(["a.apk"], tmp_path)
+    (found,) = find(["a.apk"], Workspace(tmp_path))
     with found.path.open("a") as file:
         file.write("!")
     os.utime(found.path, ns=(0, found.identity[2]))
@@ -329,7 +330,7 @@ def test_a_file_that_grew_is_noticed_even_with_its_old_mtime(tmp_path: Path) -> 
 def test_a_file_rewritten_in_place_is_noticed_by_its_mtime(tmp_path: Path) -> None:
     """Same size, same inode: a nanosecond is enough."""
     touch(tmp_path, "a.apk")
-    (found,) = find(["a.apk"], tmp_path)
+    (found,) = find(["a.apk"], Workspace(tmp_path))
     os.utime(found.path, ns=(0, found.identity[2] + 1))
     assert not opened_unchanged(found)
 
@@ -337,7 +338,7 @@ def test_a_file_rewritten_in_place_is_noticed_by_its_mtime(tmp_path: Path) -> No
 def test_a_file_replaced_by_another_is_noticed_even_with_its_old_size_and_mtime(tmp_path: Path) -> None:
     """The inode gives it away."""
     touch(tmp_path, "a.apk", "b.apk")
-    (found,) = find(["a.apk"], tmp_path)
+    (found,) = find(["a.apk"], Workspace(tmp_path))
     os.utime(tmp_path / "b.apk", ns=(0, found.identity[2]))
     (tmp_path / "b.apk").replace(found.path)
     assert not opened_unchanged(found)
@@ -346,7 +347,7 @@ def test_a_file_replaced_by_another_is_noticed_even_with_its_old_size_and_mtime(
 def test_inspect_adds_the_manifest(tmp_path: Path) -> None:
     """An artifact gains what its file says of itself, and keeps the rest."""
     make_bundle(tmp_path / "a.aab", "com.example.app", 7, "1.0")
-    (found,) = find(["a.aab"], tmp_path)
+    (found,) = find(["a.aab"], Workspace(tmp_path))
     inspected = inspect(found)
     assert inspected.manifest is not None
     assert (inspected.manifest.package, inspected.manifest.version_code) == ("com.example.app", 7)
@@ -362,8 +363,9 @@ def test_inspect_refuses_a_stream() -> None:
 def test_from_path_names_the_input_that_is_wrong(tmp_path: Path) -> None:
     """A file that another input names is checked under that input's name."""
     touch(tmp_path, "mapping.txt")
-    assert from_path(tmp_path / "mapping.txt", "mapping.txt", input_name="mapping-file").size == 11
+    access = Workspace(tmp_path).access("mapping-file")
+    assert from_path(tmp_path / "mapping.txt", "mapping.txt", access).size == 11
     for name in ("missing", "."):
         with pytest.raises(InputError) as caught:
-            from_path(tmp_path / name, name, input_name="mapping-file")
+            from_path(tmp_path / name, name, access)
         assert caught.value.problems[0].name == "mapping-file"

@@ -22,10 +22,18 @@ from google_emulator.specimens import make_apk, make_bundle, manifest_axml, mani
 from google_emulator.specimens.android_names import VERSION_CODE
 from google_emulator.specimens.sparse_crc import crc32_of_zeros
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
-from uploader.errors import InputError
-from uploader.files.android.manifest import Manifest, read
+from uploader.errors import InputError, IntegrityError
+from uploader.files.android import manifest
+from uploader.files.android.manifest import Manifest
+from uploader.files.artifacts import Artifact, inspect
 
 BUNDLE, CONFIG, APK = "base/manifest/AndroidManifest.xml", "BundleConfig.pb", "AndroidManifest.xml"
+
+
+def read(path: Path) -> Manifest:
+    """What the file at the path says of itself."""
+    with path.open("rb") as file:
+        return manifest.read(file, path.name)
 
 
 def refusal(path: Path) -> str:
@@ -274,8 +282,9 @@ def test_what_is_no_whole_zip_is_refused(tmp_path: Path, data: bytes, sentence: 
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    """A file that vanished after it was found is an input problem, not a traceback."""
-    assert "can't be read: No such file" in refusal(tmp_path / "gone.aab")
+    """A file that vanished after it was found is a file that changed, not a traceback."""
+    with pytest.raises(IntegrityError, match="it can't be read: No such file"):
+        inspect(Artifact("gone.aab", str(tmp_path / "gone.aab"), 1))
 
 
 def test_a_truncated_bundle_is_refused_wherever_it_was_cut(tmp_path: Path) -> None:
@@ -295,9 +304,9 @@ def test_a_bundle_without_its_parts_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
-    """A manifest that declares, or really has, more than 16 MiB is refused without holding more than that."""
+    """A manifest that declares, or really has, more than 4 MiB is refused without holding more than that."""
     honest = zipped(tmp_path / "a.apk", (APK, bytes(17 << 20)))
-    assert "no more than 16,777,216 are plausible" in refusal(honest)
+    assert "no more than 4,194,304 are plausible" in refusal(honest)
     data = honest.read_bytes().replace(struct.pack("<I", 17 << 20), struct.pack("<I", 1000))
     honest.write_bytes(data)
     assert "differs from its checksum" in refusal(honest)

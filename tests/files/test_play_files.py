@@ -22,7 +22,8 @@ from uploader.files.android.mapping import mapping_file
 from uploader.files.android.play_limits import check_size
 from uploader.files.android.release_notes import Notes
 from uploader.files.artifacts import Artifact
-from uploader.problems import Problems
+from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
@@ -42,16 +43,21 @@ def problems(call: Callable[[], object], input_name: str) -> list[str]:
     return [problem.what for problem in caught.value.problems]
 
 
+def named(path: Path) -> tuple[str, Workspace]:
+    """A file or folder as an input names it in its workspace, the folder around it."""
+    return path.name, Workspace(path.parent)
+
+
 def notes(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> Notes:
     """Notes without any warning."""
-    found, warnings = release_notes.notes(folder, codes, tracks)
+    found, warnings = release_notes.notes(*named(folder), codes, tracks)
     assert warnings == ()
     return found
 
 
 def note_problems(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> list[str]:
     """What is wrong with the notes."""
-    return problems(lambda: release_notes.notes(folder, codes, tracks, within=folder.parent), "whats-new-directory")
+    return problems(lambda: release_notes.notes(*named(folder), codes, tracks), "whats-new-directory")
 
 
 # Release notes
@@ -118,7 +124,7 @@ def test_a_missing_or_empty_notes_directory_is_an_error(tmp_path: Path) -> None:
 def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> None:
     """One language has a file for the version, another was forgotten."""
     write(tmp_path, {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"})
-    found, warnings = release_notes.notes(tmp_path, (8,), ())
+    found, warnings = release_notes.notes(*named(tmp_path), (8,), ())
     assert found == {None: {"en-US": "eight"}}
     assert len(warnings) == 1
     assert "de-DE has no notes for this release" in warnings[0]
@@ -158,7 +164,7 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
 def test_500_emoji_are_allowed_with_a_warning(tmp_path: Path) -> None:
     """500 characters, but 1000 UTF-16 units: no document forbids it, people should know."""
     write(tmp_path, {"whatsnew-en-US": "😀" * 500})
-    found, warnings = release_notes.notes(tmp_path, (), ())
+    found, warnings = release_notes.notes(*named(tmp_path), (), ())
     assert found == {None: {"en-US": "😀" * 500}}
     assert "1000 in UTF-16" in warnings[0]
 
@@ -180,7 +186,7 @@ def test_a_name_that_is_no_language_is_refused_with_the_right_spelling(tmp_path:
 def test_a_language_that_google_does_not_list_is_a_warning(tmp_path: Path, name: str, hint: str) -> None:
     """The list is Google's and grows; the nearest names are offered."""
     write(tmp_path, {f"whatsnew-{name}": "x"})
-    found, warnings = release_notes.notes(tmp_path, (), ())
+    found, warnings = release_notes.notes(*named(tmp_path), (), ())
     assert found == {None: {name: "x"}}
     assert "is not in Google's list" in warnings[0]
     assert hint in warnings[0]
@@ -189,7 +195,7 @@ def test_a_language_that_google_does_not_list_is_a_warning(tmp_path: Path, name:
 def test_unknown_and_empty_files_are_warned_about(tmp_path: Path) -> None:
     """A stray file is not used, an empty one gives no notes; hidden files are nobody's business."""
     write(tmp_path, {"whatsnew-en-US": "x", "whatsnew-fr-FR": " \n", "README.md": "?", ".DS_Store": b"\0"})
-    found, warnings = release_notes.notes(tmp_path, (), ())
+    found, warnings = release_notes.notes(*named(tmp_path), (), ())
     assert found == {None: {"en-US": "x"}}
     assert [w.split(": ", 1)[1] for w in warnings] == [
         f"{tmp_path.name}/README.md is not used: it is not named whatsnew-<language>.",
@@ -211,7 +217,9 @@ def test_notes_that_are_a_link_out_of_the_workspace_are_refused(tmp_path: Path) 
     (problem,) = note_problems(folder)
     assert "outside the workspace" in problem
     assert "token" not in problem
-    assert release_notes.notes(folder, (), (), within=None)[0] == {None: {"de-DE": "x", "en-US": "token"}}
+    assert release_notes.notes(folder.name, Workspace(folder.parent, allow_outside=True, allow_symlinks=True), (), ())[
+        0
+    ] == {None: {"de-DE": "x", "en-US": "token"}}
 
 
 def test_a_pipe_or_a_huge_file_is_no_text(tmp_path: Path) -> None:
@@ -229,7 +237,7 @@ def test_any_bytes_as_notes_are_a_text_or_a_problem(tmp_path_factory: pytest.Tem
     """No content is a traceback, and what comes out is text that JSON carries."""
     folder = write(tmp_path_factory.getbasetemp() / "any-notes", {"whatsnew-en-US": data})
     try:
-        found, _ = release_notes.notes(folder, (), ())
+        found, _ = release_notes.notes(*named(folder), (), ())
     except InputError:
         return
     for text in found[None].values():
@@ -267,7 +275,7 @@ def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple
     """Problems and warnings of one image in one place."""
     write(folder, {f"en-US/images/{name}": data})
     try:
-        return [], store_listing.listing(folder)[1]
+        return [], store_listing.listing(*named(folder))[1]
     except InputError as error:
         return [problem.what for problem in error.problems], ()
 
@@ -360,7 +368,7 @@ def test_an_image_over_15_mib_is_refused_without_being_read(tmp_path: Path) -> N
     """The API's limit for every type."""
     path = write(tmp_path, {"en-US/images/icon.png": png(512, 512)}) / "en-US/images/icon.png"
     os.truncate(path, (15 << 20) + 1)
-    assert "15 MiB" in problems(lambda: store_listing.listing(tmp_path), "images-directory")[0]
+    assert "15 MiB" in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
 
 
 @settings(max_examples=200)
@@ -379,7 +387,7 @@ def test_any_bytes_as_an_image_are_never_a_traceback(
 def test_the_listing_of_two_languages(tmp_path: Path) -> None:
     """Texts under the API's names; images by language and type, screenshots in the order of their names."""
     write(
-        tmp_path / "android",
+        tmp_path / "fastlane/metadata/android",
         {
             "en-US/title.txt": "App\n",
             "en-US/short_description.txt": "Short",
@@ -393,7 +401,7 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
             "de-DE/video.txt": "",
         },
     )
-    found, warnings = store_listing.listing(tmp_path / "android", name="fastlane/metadata/android", within=tmp_path)
+    found, warnings = store_listing.listing("fastlane/metadata/android", Workspace(tmp_path))
     assert warnings == ()
     assert found.texts == {
         "de-DE": {"title": "Anwendung"},
@@ -416,11 +424,11 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
 def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) -> None:
     """30, 80 and 4000 characters."""
     write(tmp_path, {f"en-US/{name}.txt": "é" * limit})
-    assert store_listing.listing(tmp_path)[1] == ()
+    assert store_listing.listing(*named(tmp_path))[1] == ()
     write(tmp_path, {f"en-US/{name}.txt": "é" * (limit + 1)})
     assert (
         f"{limit + 1} characters; Play takes at most {limit}"
-        in problems(lambda: store_listing.listing(tmp_path), "images-directory")[0]
+        in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
     )
 
 
@@ -437,7 +445,7 @@ def test_what_the_listing_does_not_know_is_warned_about(tmp_path: Path) -> None:
             "en-US/images/phoneScreenshots/notes.txt": "?",
         },
     )
-    found, warnings = store_listing.listing(tmp_path)
+    found, warnings = store_listing.listing(*named(tmp_path))
     assert found.images == {}
     assert len(warnings) == 5
 
@@ -451,23 +459,27 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
         "en-US/video.txt": "my video",
         "en_GB/title.txt": "App",
     }
-    found = problems(lambda: store_listing.listing(write(tmp_path, files)), "images-directory")
+    found = problems(lambda: store_listing.listing(*named(write(tmp_path, files))), "images-directory")
     assert len(found) == 4
     assert "has 9 images; Play takes at most 8" in " ".join(found)
 
 
 def test_a_directory_without_a_listing_is_an_error(tmp_path: Path) -> None:
     """Missing, empty, or with release notes alone."""
-    assert "is not a folder" in problems(lambda: store_listing.listing(tmp_path / "gone"), "images-directory")[0]
+    assert (
+        "is not a folder" in problems(lambda: store_listing.listing(*named(tmp_path / "gone")), "images-directory")[0]
+    )
     write(tmp_path, {"en-US/changelogs/1.txt": "x"})
-    assert "no listing texts or images" in problems(lambda: store_listing.listing(tmp_path), "images-directory")[0]
+    assert (
+        "no listing texts or images" in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
+    )
 
 
 def test_an_image_that_is_a_link_out_of_the_workspace_is_refused(tmp_path: Path) -> None:
     """Images are published too."""
     write(tmp_path, {"outside.png": png(512, 512), "ws/en-US/title.txt": "App", "ws/en-US/images/x": ""})
     (tmp_path / "ws/en-US/images/icon.png").symlink_to(tmp_path / "outside.png")
-    found = problems(lambda: store_listing.listing(tmp_path / "ws", within=tmp_path / "ws"), "images-directory")
+    found = problems(lambda: store_listing.listing(".", Workspace(tmp_path / "ws")), "images-directory")
     assert "outside the workspace" in found[0]
 
 
@@ -483,8 +495,8 @@ R8 = R8_HEADER + 'com.example.Main -> a.a:\n# {"id":"sourceFile"}\n    void main
 )
 def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
     """R8 with its header of comments, and ProGuard without one."""
-    path = write(tmp_path, {"mapping.txt": text}) / "mapping.txt"
-    assert mapping_file(path, name="out/mapping.txt").name == "out/mapping.txt"
+    write(tmp_path, {"out/mapping.txt": text})
+    assert mapping_file("out/mapping.txt", Workspace(tmp_path)).name == "out/mapping.txt"
 
 
 @pytest.mark.parametrize(
@@ -502,25 +514,25 @@ def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
 def test_what_is_no_mapping_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
     """Empty, compressed, or another file of the same build folder."""
     path = write(tmp_path, {"mapping.txt": data}) / "mapping.txt"
-    assert sentence in problems(lambda: mapping_file(path), "mapping-file")[0]
+    assert sentence in problems(lambda: mapping_file(*named(path)), "mapping-file")[0]
 
 
 def test_a_mapping_over_its_limit_is_refused(tmp_path: Path) -> None:
     """2,097,152,000 bytes, as Google's discovery document has it."""
     path = write(tmp_path, {"mapping.txt": R8}) / "mapping.txt"
     os.truncate(path, 2_097_152_000)
-    assert mapping_file(path).size == 2_097_152_000
+    assert mapping_file(*named(path)).size == 2_097_152_000
     os.truncate(path, 2_097_152_001)
-    assert "2,097,152,001 bytes" in problems(lambda: mapping_file(path), "mapping-file")[0]
+    assert "2,097,152,001 bytes" in problems(lambda: mapping_file(*named(path)), "mapping-file")[0]
 
 
 def test_expansion_files_are_a_file_or_a_reference(tmp_path: Path) -> None:
     """`references:12` is version code 12; a file is checked for its size alone."""
     write(tmp_path, {"main.obb": "any format"})
-    found = expansion_file("main.obb", tmp_path, "expansion-file-main", within=tmp_path)
+    found = expansion_file("main.obb", Workspace(tmp_path), "expansion-file-main")
     assert isinstance(found, Artifact)
     assert found.name == "main.obb"
-    assert expansion_file("references:12", tmp_path, "expansion-file-main") == 12
+    assert expansion_file("references:12", Workspace(tmp_path), "expansion-file-main") == 12
 
 
 @pytest.mark.parametrize("value", ["gone.obb", "empty.obb", "big.obb", "../out.obb", "references", "."])
@@ -530,7 +542,7 @@ def test_expansion_files_that_play_would_refuse(tmp_path: Path, value: str) -> N
     write(tmp_path, {"out.obb": "x"})
     os.truncate(workspace / "big.obb", (2 << 30) + 1)
     assert problems(
-        lambda: expansion_file(value, workspace, "expansion-file-patch", within=workspace),
+        lambda: expansion_file(value, Workspace(workspace), "expansion-file-patch"),
         "expansion-file-patch",
     )
 
@@ -560,7 +572,7 @@ def zipped(path: Path, names: list[str]) -> Path:
 
 def packed(path: Path, temp: Path) -> tuple[list[str], tuple[str, ...]]:
     """What the zip to be sent holds, and the warnings."""
-    artifact, warnings = native_symbols.debug_symbols(path, temp)
+    artifact, warnings = native_symbols.debug_symbols(*named(path), temp)
     with zipfile.ZipFile(artifact.path) as archive:
         assert archive.testzip() is None
         return archive.namelist(), warnings
@@ -571,8 +583,9 @@ GOOD = ["arm64-v8a/liba.so.sym", "x86_64/liba.so.dbg", "x86_64/libb.so"]
 
 def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
     """Nothing is written anew; folder entries do no harm."""
-    path = zipped(tmp_path / "symbols.zip", [GOOD[2], "x86_64/", *GOOD[:2]])
-    artifact, warnings = native_symbols.debug_symbols(path, tmp_path / "temp", name="out/symbols.zip")
+    (tmp_path / "out").mkdir()
+    path = zipped(tmp_path / "out/symbols.zip", [GOOD[2], "x86_64/", *GOOD[:2]])
+    artifact, warnings = native_symbols.debug_symbols("out/symbols.zip", Workspace(tmp_path), tmp_path / "temp")
     assert (artifact.path, artifact.name, warnings) == (path, "out/symbols.zip", ())
     assert not (tmp_path / "temp").exists()
 
@@ -592,7 +605,7 @@ def test_the_content_of_symbols_survives_the_packing(tmp_path: Path) -> None:
     data = os.urandom(3 << 20)
     with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("lib/x86/liba.so", data)
-    artifact, _ = native_symbols.debug_symbols(tmp_path / "s.zip", tmp_path / "temp")
+    artifact, _ = native_symbols.debug_symbols(*named(tmp_path / "s.zip"), tmp_path / "temp")
     assert zipfile.ZipFile(artifact.path).read("x86/liba.so") == data
 
 
@@ -602,8 +615,8 @@ def test_the_packed_zip_is_always_the_same(tmp_path: Path) -> None:
     write(tmp_path / "two", {name: name for name in reversed(GOOD)})
     os.utime(tmp_path / "two" / GOOD[0], (0, 0))
     (tmp_path / "two" / GOOD[1]).chmod(0o600)
-    first, _ = native_symbols.debug_symbols(tmp_path / "one", tmp_path / "t1")
-    second, _ = native_symbols.debug_symbols(tmp_path / "two", tmp_path / "t2")
+    first, _ = native_symbols.debug_symbols(*named(tmp_path / "one"), tmp_path / "t1")
+    second, _ = native_symbols.debug_symbols(*named(tmp_path / "two"), tmp_path / "t2")
     assert first.path.read_bytes() == second.path.read_bytes()
     assert first.name == "one (as native-debug-symbols.zip)"
 
@@ -630,26 +643,23 @@ def test_junk_among_the_symbols_is_left_out_with_a_warning(tmp_path: Path) -> No
 def test_symbols_that_can_not_be_put_right_are_refused(tmp_path: Path, names: list[str], sentence: str) -> None:
     """Each with what was expected."""
     path = zipped(tmp_path / "s.zip", names)
-    assert sentence in problems(lambda: native_symbols.debug_symbols(path, tmp_path), "debug-symbols")[0]
+    assert sentence in problems(lambda: native_symbols.debug_symbols(*named(path), tmp_path), "debug-symbols")[0]
 
 
 def test_symbols_that_are_no_zip_or_missing_are_refused(tmp_path: Path) -> None:
     """A single library has to be in its ABI's folder; a damaged or encrypted zip can't be packed anew."""
-    path = write(tmp_path, {"liba.so": b"\x7fELF"}) / "liba.so"
-    assert "not a whole zip" in problems(lambda: native_symbols.debug_symbols(path, tmp_path), "debug-symbols")[0]
-    assert (
-        "can't be read"
-        in problems(lambda: native_symbols.debug_symbols(tmp_path / "gone", tmp_path), "debug-symbols")[0]
-    )
+
+    def problem(path: Path) -> str:
+        return problems(lambda: native_symbols.debug_symbols(*named(path), tmp_path / "t"), "debug-symbols")[0]
+
+    assert "not a whole zip" in problem(write(tmp_path, {"liba.so": b"\x7fELF"}) / "liba.so")
+    assert "can't be read" in problem(tmp_path / "gone")
     encrypted = zipped(tmp_path / "e.zip", ["lib/x86/liba.so"])
     data = bytearray(encrypted.read_bytes())
     data[6] |= 1
     data[data.rindex(b"PK\1\2") + 8] |= 1
     encrypted.write_bytes(data)
-    assert (
-        "can't be packed"
-        in problems(lambda: native_symbols.debug_symbols(encrypted, tmp_path / "t"), "debug-symbols")[0]
-    )
+    assert "can't be packed" in problem(encrypted)
     assert list((tmp_path / "t").iterdir()) == []
 
 
@@ -663,7 +673,7 @@ def test_a_symbols_zip_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None
             part if claimed.tell() == 0 else b"PK\1\2" + part[:20] + struct.pack("<I", 0xFFFFFFF0) + part[24:]
         )
     (tmp_path / "s.zip").write_bytes(claimed.getvalue())
-    found = problems(lambda: native_symbols.debug_symbols(tmp_path / "s.zip", tmp_path / "t"), "debug-symbols")
+    found = problems(lambda: native_symbols.debug_symbols(*named(tmp_path / "s.zip"), tmp_path / "t"), "debug-symbols")
     assert "more than 32 GiB" in found[0]
 
 
@@ -673,7 +683,7 @@ def test_symbols_linked_from_outside_the_workspace_are_refused(tmp_path: Path) -
     (tmp_path / "ws/lib/x86/liba.so").symlink_to(tmp_path / "out/liba.so")
 
     def pack() -> object:
-        return native_symbols.debug_symbols(tmp_path / "ws/lib", tmp_path / "t", within=tmp_path / "ws")
+        return native_symbols.debug_symbols("lib", Workspace(tmp_path / "ws"), tmp_path / "t")
 
     assert "outside the workspace" in problems(pack, "debug-symbols")[0]
 
@@ -692,7 +702,7 @@ def test_damaged_symbol_zips_are_never_a_traceback(
     (base / "damaged.zip").write_bytes(data)
 
     def pack() -> object:
-        return native_symbols.debug_symbols(base / "damaged.zip", base / "damaged")
+        return native_symbols.debug_symbols(*named(base / "damaged.zip"), base / "damaged")
 
     with contextlib.suppress(InputError):
         pack()

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from google_emulator import specimens
 from google_emulator.auth.keys import process_key
@@ -28,8 +29,9 @@ from uploader.files.artifacts import Artifact
 from uploader.http import hosts
 from uploader.http.client import Limits
 from uploader.http.messages import Block, Headers, Request, Response
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
-from uploader.problems import Problems
+from uploader.inputs.ci_platform import JobRun
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Upload
 from uploader.services.play import tracks
@@ -122,7 +124,7 @@ class OneAnswer:
     def __init__(self, answer: Response) -> None:
         self._answer = answer
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # as the protocol has it
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol has these
         """The answer, cut where the transport would cut it."""
         return Response(self._answer.status, self._answer.headers, self._answer.body[: limits.size])
 
@@ -205,7 +207,8 @@ def state_entries(data: bytes) -> None:
 
 
 def _journal(state: Path) -> FileJournal:
-    return FileJournal(state, b"k" * 32, "account", time.time, Silent())  # type: ignore[arg-type]  # it follows no upload
+    reporter: Any = Silent()  # it follows no upload
+    return FileJournal(state, b"k" * 32, "account", time.time, reporter, JobRun("run"))
 
 
 def edit_records(data: bytes) -> None:

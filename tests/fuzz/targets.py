@@ -7,17 +7,18 @@ so that a corpus of plain files stays readable: `200\nX-Goog-Upload-Status: acti
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from datetime import datetime, timezone
+from email.headerregistry import Address
+from io import BytesIO
 
 from tests.fuzz import offline_targets
 from uploader import inputs
 from uploader.errors import InputError
-from uploader.files.android import binary_xml, manifest, proto_xml
-from uploader.files.android.zip_reader import MalformedFile
+from uploader.files.android import binary_xml, listing_images, manifest, proto_xml
+from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parse import InvalidValue
@@ -36,7 +37,7 @@ from uploader.protocol.session import (
     Stored,
 )
 from uploader.redaction import Redactor
-from uploader.services import parameters, uri_template
+from uploader.services import method_parameters, uri_template
 from uploader.services.mail import mime
 
 SIZE = 600_000  # bytes of the file that the answers are about
@@ -102,15 +103,10 @@ def _followed(move: Move, event: Event) -> None:
 
 def artifact(data: bytes) -> None:
     """A file that calls itself an APK or a bundle."""
-    descriptor = os.memfd_create("artifact")
-    try:
-        os.write(descriptor, data)
-        with suppress(InputError):
-            found = manifest.read(Path(f"/proc/self/fd/{descriptor}"), "app.apk")
-            assert re.fullmatch(r"[\w.]+", found.package, re.ASCII)
-            assert 0 < found.version_code < 1 << 64
-    finally:
-        os.close(descriptor)
+    with suppress(InputError):
+        found = manifest.read(BytesIO(data), "app.apk")
+        assert re.fullmatch(r"[\w.]+", found.package, re.ASCII)
+        assert 0 <= found.version_code < 1 << 64
 
 
 def binary_manifest(data: bytes) -> None:
@@ -123,6 +119,36 @@ def proto_manifest(data: bytes) -> None:
     """The manifest of a bundle, in protobuf."""
     with suppress(MalformedFile):
         proto_xml.root(data)
+
+
+def image(data: bytes) -> None:
+    """A file that calls itself an image of the listing."""
+    dimensions = listing_images.dimensions(data)
+    assert dimensions is None or min(dimensions) >= 0
+
+
+def archive(data: bytes) -> None:
+    """A zip of any kind, whose directory is read: names, and every number a claim."""
+    with suppress(MalformedFile):
+        found = ZipReader(BytesIO(data), len(data), lambda _: True)
+        for name in found.entries:
+            with suppress(MalformedFile):
+                assert len(found.read(name)) == found.entries[name].size
+
+
+def mail(data: bytes) -> None:
+    """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
+    subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
+    if mime.has_control(subject) or mime.has_control(name):
+        return
+    attached = (mime.Attachment(name, "text/plain", data),) if name else ()
+    to = (Address("Ann", addr_spec="ann@example.com"),)
+    content = mime.MailContent(to=to, subject=subject, text=text, attachments=attached)
+    with suppress(mime.MessageDiffers):
+        message = mime.compose(content, mime.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32))
+        head = message.split(b"\r\n\r\n", 1)[0].lower()
+        assert b"\nbcc" not in head
+        assert head.count(b"\nto:") + head.startswith(b"to:") == 1
 
 
 def environment(data: bytes) -> None:
@@ -142,7 +168,7 @@ def environment(data: bytes) -> None:
 def fields(data: bytes) -> None:
     """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole messages."""
     text = data.decode("utf-8", "replace")
-    for read in (parameters.read_params, parameters.read_metadata):
+    for read in (method_parameters.read_params, method_parameters.read_metadata):
         with suppress(InputError):
             assert isinstance(read(text), dict)
     for field in inputs.fields():
@@ -178,7 +204,7 @@ def shown(data: bytes) -> None:
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
-        *(answers, artifact, binary_manifest, proto_manifest, environment, fields, shown),
+        *(answers, artifact, binary_manifest, proto_manifest, image, archive, mail, environment, fields, shown),
         *offline_targets.TARGETS,
     )
 }
@@ -192,14 +218,15 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "credentials/service_account_key.py": ("credentials_given",),
     "credentials/token_request.py": ("token_answers",),
     "files/android/binary_xml.py": ("binary_manifest", "artifact"),
-    "files/android/listing_images.py": ("workspace_files",),
+    "files/android/listing_images.py": ("workspace_files", "image"),
     "files/android/localized_folder.py": ("workspace_files",),
     "files/android/manifest.py": ("artifact",),
     "files/android/manifest_attributes.py": ("artifact",),
     "files/android/mapping.py": ("workspace_files",),
     "files/android/native_symbols.py": ("workspace_files",),
     "files/android/proto_xml.py": ("proto_manifest", "artifact"),
-    "files/android/zip_reader.py": ("artifact",),
+    "files/android/zip_reader.py": ("artifact", "archive"),
+    "files/artifacts.py": ("workspace_files",),
     "http/hosts.py": ("answers", "addresses_of_sessions"),
     "http/messages.py": ("answers", "token_answers"),
     "inputs/env_file.py": ("env_files",),
@@ -212,9 +239,9 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "protocol/retry.py": ("answers",),
     "redaction.py": ("shown",),
     "services/mail/mail_inputs.py": ("workspace_files",),
-    "services/mail/mime.py": ("fields", "workspace_files"),
+    "services/mail/mime.py": ("fields", "workspace_files", "mail"),
     "services/media_types.py": ("media_kinds",),
-    "services/parameters.py": ("fields",),
+    "services/method_parameters.py": ("fields",),
     "services/play/release_edit.py": ("edit_records",),
     "services/play/tracks.py": ("track_answers",),
     "services/uri_template.py": ("fields",),

@@ -27,7 +27,7 @@ TOOLS = re.compile(
 NOT_FOREIGN = {
     "files/artifacts.py": "makes a file's name printable",
     "outputs/log_reporter.py": "writes our own text in the stream's encoding",
-    "services/catalogue.py": "reads a file of the program's own",
+    "services/method_catalogue.py": "reads a file of the program's own",
 }
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import resource
 import socket
 import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.support.malformed import ENDLESS
 from tests.support.raw_server import answer, read_head, read_request, reset, serving
 from uploader.credentials.token_request import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ProtocolError, ServiceError
@@ -267,29 +272,15 @@ def test_a_huge_answer_is_cut(transport: HttpClient) -> None:
     assert got.json() is None
 
 
-# What http.client reads to the end of the connection, however far that is, and what it skips however often it comes.
-ENDLESS = {
-    "a negative chunk size": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 65536),
-    "a negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", b"x" * 65536),
-    "no length": (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
-    "chunks without end": (
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"8000\r\n" + b"x" * 32768 + b"\r\n",
-    ),
-    "trailers without end": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"Name: value\r\n" * 5000),
-    "heads without end": (b"", b"HTTP/1.1 100 Continue\r\nName: value\r\n\r\n" * 2000),
-}
-
-
 @pytest.mark.threat(
     "server",
     "an answer without end fills the memory or holds the run",
     rule="what is taken off the socket for one answer is bounded in bytes and in time",
 )
 @pytest.mark.parametrize("name", ENDLESS)
-@pytest.mark.parametrize("login", [False, True], ids=["api", "login"])
-def test_no_answer_is_read_without_end(name: str, login: bool) -> None:
-    """Whatever an answer says about its length, little more than the cap is taken off the socket: 4 MiB, a login 1."""
+@pytest.mark.parametrize("kind", ["call", "session", "login"])
+def test_no_answer_is_read_without_end(name: str, kind: str) -> None:
+    """However an answer is framed, little more than the cap is taken off the socket: 4 MiB, a login 1."""
     head, part = ENDLESS[name]
     sent = 0
 
@@ -303,15 +294,54 @@ def test_no_answer_is_read_without_end(name: str, login: bool) -> None:
             sent += len(part)
 
     with serving(serve) as url:
-        if login:
+        if kind == "login":
             with pytest.raises((Unavailable, ProtocolError)):
                 token_request()(url, method="POST", body=b"grant_type=x")
         else:
+            size = BLOCK if kind == "session" else 0
             try:
-                assert len(HttpClient().send(put(url), (), "", Limits(answer=20)).body) == LARGEST_ANSWER
+                got = HttpClient().send(put(url, size), blocks(size), "", Limits(answer=20))
+                assert len(got.body) == LARGEST_ANSWER
             except ConnectionBroke as broke:
-                assert broke.broken.why == "the answer was too large"  # noqa: PT017  # both ends are right
-    assert sent < ((1 if login else 4) << 20) + (8 << 20)  # what the sockets' own buffers hold, as well
+                assert broke.broken.sent_whole  # noqa: PT017  # both ends are right
+    assert sent < ((1 if kind == "login" else 4) << 20) + (8 << 20)  # what the sockets' own buffers hold, as well
+
+
+@pytest.mark.parametrize("size", [b"-1", b"-5", b"-ffff"])
+def test_an_answer_with_a_negative_chunk_is_none(transport: HttpClient, size: bytes) -> None:
+    """A chunk of negative size, which http.client reads to the end of the connection, does not become a resource."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b'\r\n{"id": "1"}')
+
+    with serving(serve) as url, pytest.raises(ConnectionBroke):
+        transport.send(put(url), (), "", QUICK)
+
+
+@pytest.fixture
+def many_open_files() -> Iterator[None]:
+    """So many open descriptors that every further one has a number beyond 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    yield
+    for descriptor in opened:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_open_files")
+def test_a_body_is_sent_on_a_high_descriptor(transport: HttpClient) -> None:
+    """A process with more than a thousand open files sends like any other: `select` knows no such number."""
+
+    def serve(connection: socket.socket) -> None:
+        assert connection.fileno() > 1024
+        assert len(read_request(connection)[1]) == 3 * BLOCK
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve) as url:
+        assert transport.send(put(url, 3 * BLOCK), blocks(3 * BLOCK), "", Limits(stall=5)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -459,20 +489,64 @@ def test_nothing_is_sent_after_an_abort(transport: HttpClient) -> None:
     assert heads in ([], [b""])
 
 
-def test_a_proxy_from_the_environment_is_used(transport: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With HTTP_PROXY the request goes to the proxy, and NO_PROXY takes it back."""
+PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    """Every kind of proxy in the environment; the first line and the headers of what it is asked."""
     heads: list[bytes] = []
 
-    def proxy(connection: socket.socket) -> None:
-        heads.append(read_request(connection)[0])
-        connection.sendall(answer(200, b'{"via": "proxy"}'))
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_head(connection)[0])
+        connection.sendall(answer(403))
 
-    with serving(proxy) as proxy_url:
-        monkeypatch.setenv("http_proxy", proxy_url)
-        monkeypatch.delenv("no_proxy", raising=False)
-        got = transport.send(put("http://upload.example"), (), "", Limits())
-    assert got.json() == {"via": "proxy"}
-    assert heads[0].startswith(b"PUT http://upload.example/session HTTP/1.1")
+    with serving(serve) as url:
+        for name in PROXIES:
+            monkeypatch.setenv(name, url)
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        yield heads
+
+
+@pytest.mark.parametrize("host", ["upload.example", "www.googleapis.com", "oauth2.googleapis.com:443"])
+def test_a_proxy_learns_the_host_alone(transport: HttpClient, proxy: list[bytes], host: str) -> None:
+    """What goes to a proxy is a tunnel: neither the path, which may be a session's, nor the token is told to it."""
+    with pytest.raises(ConnectionBroke, match="proxy"):
+        transport.send(put(f"https://{host}", 10), [bytes(10)], "the-token", QUICK)
+    assert [head.split(b"\r\n")[0].split()[0] for head in proxy] == [b"CONNECT"]
+    assert b"the-token" not in proxy[0]
+    assert b"session" not in proxy[0]
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["http", "tls"])
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "127.0.0.2"])
+def test_this_machine_is_reached_past_every_proxy(
+    secure: bool, name: str, proxy: list[bytes], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token for a loopback address stays on this machine, whatever proxies are configured."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_request(connection)[0])
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve, tls=context if secure else None) as url:
+        with suppress(ServiceError, ConnectionBroke):  # the certificate is localhost's, and 127.0.0.2 may not listen
+            HttpClient().send(put(re.sub(r"//[^:]+", f"//{name}", url)), (), "the-token", QUICK)
+        if name == "localhost":
+            assert b"the-token" in heads[0]
+    assert proxy == []
+
+
+def test_nothing_in_clear_goes_to_a_proxy(transport: HttpClient, proxy: list[bytes]) -> None:
+    """A metadata server is asked directly or not at all: its answer is a token."""
+    with pytest.raises(ConnectionBroke):
+        transport.send(put("http://metadata.google.internal.invalid"), (), "", QUICK)
+    assert proxy == []
 
 
 def test_a_client_certificate_that_is_missing_is_named(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from uploader import inputs
 from uploader.errors import Problem
-from uploader.inputs import Inputs
+from uploader.inputs import Inputs, JobRun
 from uploader.inputs.unknown_inputs import ANSWERS
+from uploader.redaction import Redactor
 
 KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
 
@@ -25,6 +26,12 @@ def read(*argv: str, **variables: str) -> tuple[Inputs, tuple[Problem, ...]]:
 
 def attribute(name: str) -> str:
     return name.replace("-", "_")
+
+
+# Inputs that stand in the path of a URL, and what would lead to another path there, also through a server that undoes
+# escapes, once or more, before it resolves dots.
+PATH_PARTS = ("existing-edit-id", "draft-id", "user-id", "resource-id", "tracks", "promote-from")
+ELSEWHERE = (".", "..", "%2e%2e", "%252E%252e", ".%2E", "a/../b", "..%2Fx", "x%2f..", "..\\x", "a/.")
 
 
 def problem_of(name: str, text: str) -> Problem:
@@ -83,6 +90,13 @@ def test_a_second_variable_that_says_something_else_is_mentioned() -> None:
     assert found.warnings == ("UPLOADER_DRY_RUN is ignored: INPUT_DRY-RUN takes precedence.",)
 
 
+@pytest.mark.parametrize("value", ["r-1", "...", "v1..2", "a.b", "50%", "CgkI%41", "release/1.0", "1:2"])
+def test_an_id_with_dots_or_escapes_may_be_plain(value: str) -> None:
+    """Only what leads elsewhere is refused: names of tracks are anybody's choice."""
+    assert value_of("tracks", value) == (value,)
+    assert value_of("draft-id", value) == value
+
+
 def test_values_are_trimmed() -> None:
     """A YAML block ends with a newline, which belongs to nobody's value."""
     assert value_of("package-name", "  com.example.app\n") == "com.example.app"
@@ -91,9 +105,9 @@ def test_values_are_trimmed() -> None:
 def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(tmp_path: Path) -> None:
     """Secrets hold dollar signs; `UPLOADER_ENV_FILE` works like the option."""
     env_file = tmp_path / "x.env"
-    env_file.write_text("UPLOADER_STATE_KEY='a${HOME}b'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n")
+    env_file.write_text("UPLOADER_STATE_KEY='a-secret-${HOME}-of-ours'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n")
     found, problems = read(UPLOADER_ENV_FILE=str(env_file), HOME="/home/me")
-    assert (found.state_key, found.platform.id_token, problems) == ("a${HOME}b", "token", ())
+    assert (found.state_key, found.platform.id_token, problems) == ("a-secret-${HOME}-of-ours", "token", ())
     assert found.state_dir == Path("/home/me/.local/state/uploader")
 
 
@@ -249,6 +263,11 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("target", "../x"),
         ("release-name", "two\nlines"),
         ("draft-id", "r 1"),
+        *(
+            (name, f"a/{'x' * 256}")
+            for name in ("whats-new-directory", "images-directory", "message-file", "state-dir")
+        ),
+        *((name, value) for name in PATH_PARTS for value in ELSEWHERE),
         ("workload-identity-provider", "my-provider"),
         ("files", "a\0b"),
         ("mail-body", "x" * 200_000),
@@ -305,16 +324,16 @@ def test_a_key_that_was_pasted_into_the_wrong_input_is_not_repeated(name: str) -
 
 def test_a_secret_that_stands_in_a_second_input_as_well_is_not_repeated() -> None:
     """What is secret in one place is secret in the other."""
-    _, problems = read(**{"INPUT_STATE-KEY": "hunter2", "INPUT_STATUS": "x-hunter2"})
+    _, problems = read(**{"INPUT_STATE-KEY": "hunter2-hunter2-hunter2", "INPUT_STATUS": "x-hunter2-hunter2-hunter2"})
     assert [problem.what.split()[:2] for problem in problems] == [["The", "value"]]
 
 
 def test_inputs_have_no_repr_that_could_be_logged() -> None:
     """Printing the inputs, or an exception that holds them, gives nothing away."""
-    found, _ = read(**{"INPUT_CREDENTIALS": KEY, "INPUT_STATE-KEY": "hunter2", "UPLOADER_ID_TOKEN": "eyJh"})
+    found, _ = read(**{"INPUT_CREDENTIALS": KEY, "INPUT_STATE-KEY": "hunter2-hunter2-x", "UPLOADER_ID_TOKEN": "eyJh"})
     assert "PRIVATE" not in repr(found)
     assert "eyJh" not in repr(found.platform)
-    assert set(found.secrets) == {"hunter2", "eyJh"}
+    assert set(found.secrets) == {"hunter2-hunter2-x", "eyJh"}
 
 
 NAMES = [variable for field in inputs.fields() for variable in field.variables]
@@ -523,6 +542,42 @@ def test_the_state_folder_is_the_given_one_or_the_runners_or_the_users(
 ) -> None:
     """In this order; without any of them nothing can be kept."""
     assert read(**variables)[0].state_dir == state_dir
+
+
+GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "9", "GITHUB_JOB": "release"}
+GITLAB = {"GITLAB_CI": "true", "CI": "true", "CI_PIPELINE_ID": "7", "CI_JOB_NAME": "up 1/2"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "run"),
+    [
+        ({**GITHUB, "GITHUB_RUN_ATTEMPT": "2", "CI": "true"}, JobRun("GitHub run 9, job release", 2)),
+        ({**GITHUB, "GITHUB_RUN_ATTEMPT": "x"}, JobRun("GitHub run 9, job release", 0)),
+        ({**GITLAB, "CI_JOB_ID": "1234"}, JobRun("GitLab pipeline 7, job up 1/2", 1234)),
+        ({"CI": "true"}, JobRun("")),
+    ],
+)
+def test_a_run_is_what_its_ci_system_calls_it(variables: dict[str, str], run: JobRun) -> None:
+    """A re-run or a retried job is the same run with another attempt; an unknown CI system names no run."""
+    assert read(**variables)[0].platform.run == run
+
+
+def test_a_run_in_a_shell_is_the_machines_boot_for_some_hours() -> None:
+    """Two commands on one machine may be a command and its repetition, unless half a day lies between them."""
+    first, second = read()[0].platform.run, read(CI="false")[0].platform.run
+    assert first == second
+    assert first.id.startswith("a shell on this machine (")
+    assert first.rerun_within == 12 * 3600
+
+
+def test_a_short_state_key_is_refused_and_not_shown() -> None:
+    """What guards a session has 16 characters at least; the message tells the least and nothing of what was given."""
+    _, (problem,) = read(**{"INPUT_STATE-KEY": "fifteen-letters"})
+    assert (problem.name, "at least 16 characters" in problem.accepted) == ("state-key", True)
+    assert "fifteen" not in str(problem)
+    found, problems = read(**{"INPUT_STATE-KEY": "sixteen-letters-"})
+    assert (found.state_key, problems) == ("sixteen-letters-", ())
+    assert Redactor(found.secrets).one_line("a sixteen-letters- b") == "a *** b"
 
 
 # Start-up

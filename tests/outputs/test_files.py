@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, where
 from uploader.outputs import make_reporter
-from uploader.outputs.output_files import append_whole, write_results, write_whole
+from uploader.outputs.output_files import append_whole, results_lines, write_whole
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 
@@ -61,7 +61,7 @@ def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
     """Results are readable for later steps that run as another user."""
     before = os.umask(0o077)
     try:
-        write_results(tmp_path / "uploader-results.json", [], Redactor())
+        write_whole(tmp_path / "uploader-results.json", results_lines([], Redactor()))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "uploader-results.json").stat().st_mode) == 0o644
@@ -76,7 +76,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
     makers = {"folder": path.mkdir, "pipe": lambda: os.mkfifo(path)}
     makers.get(kind, lambda: path.symlink_to(target))()
     mode = path.lstat().st_mode
-    assert not make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
+    make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
     assert log.getvalue() == (
         "::warning::uploader-results.json could not be written: what stands there is not a regular file.\n"
     )
@@ -89,7 +89,7 @@ def test_read_only_workspace_is_one_warning() -> None:
     """Where nothing may be written the run goes on, after one line that says what is missing."""
     log = io.StringIO()
     speaking = make_reporter(where(Path("/proc"), "github"), stdout=log)
-    assert not speaking.write_results(Path("/proc/uploader-results.json"), [])
+    speaking.write_results(Path("/proc/uploader-results.json"), [])
     assert log.getvalue().count("\n") == 1
     assert log.getvalue().startswith("::warning::uploader-results.json could not be written: ")
 
@@ -109,7 +109,7 @@ some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=host
 def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]) -> None:
     """The file is an array in plain ASCII with one object for each file, strings exactly as they were."""
     path = tmp_path_factory.mktemp("results") / "uploader-results.json"
-    write_results(path, results, Redactor())
+    write_whole(path, results_lines(results, Redactor()))
     content = path.read_bytes()
     read = json.loads(content.decode("ascii"), parse_constant=_refuse)
     assert [(entry["path"], entry["id"], entry["error"]) for entry in read] == [
@@ -123,9 +123,8 @@ def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
     """A token that a server put into its answer, in a value or in a name, does not reach the results file."""
     path = tmp_path / "uploader-results.json"
     answer = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
-    write_results(
-        path, [FileResult("a.aab", 3, resource=answer, error="hunter2-hunter2")], Redactor(["hunter2-hunter2"])
-    )
+    result = FileResult("a.aab", 3, resource=answer, error="hunter2-hunter2")
+    write_whole(path, results_lines([result], Redactor(["hunter2-hunter2"])))
     (entry,) = json.loads(path.read_text())
     assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
     assert entry["error"] == "***"
@@ -136,7 +135,7 @@ def test_bottomless_answer_is_cut(tmp_path: Path) -> None:
     answer: dict[str, Any] = {}
     for _ in range(5000):
         answer = {"a": answer}
-    write_results(tmp_path / "r.json", [FileResult("a.aab", 3, resource=answer)], Redactor())
+    write_whole(tmp_path / "r.json", results_lines([FileResult("a.aab", 3, resource=answer)], Redactor()))
     assert "\\u2026" in (tmp_path / "r.json").read_text()
 
 

@@ -158,11 +158,18 @@ def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
     assert [command.name for command in heard.commands] == ["group", "endgroup"]
 
 
+class Foreseeable(GitHubReporter):
+    """A reporter whose values always end with the same word."""
+
+    def delimiter(self) -> str:
+        return "END"
+
+
 @pytest.mark.threat("committer", "a file's name or a server's words command the CI system")
 def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
     """A value that holds its own delimiter is left out with a warning; the others are written."""
     log = io.StringIO()
-    reporter = GitHubReporter(where(tmp_path, "github"), log, Redactor(), lambda: 0.0, delimiter=lambda: "END")
+    reporter = Foreseeable(where(tmp_path, "github"), log, log, Redactor(), lambda: 0.0, lambda: 0.0)
     reporter.write_outputs({"id": "1\nEND\nevil=2", "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
     assert [command.name for command in workflow_commands(log.getvalue())] == ["group", "endgroup", "warning"]

@@ -40,10 +40,10 @@ class Clock:
 class Log:
     """Lines of progress of one upload, and the clock that they go by."""
 
-    def __init__(self, total: int | None, start: int = 0) -> None:
+    def __init__(self, total: int | None) -> None:
         self.clock = Clock()
         self.lines: list[str] = []
-        self.progress = ProgressLines(self.lines.append, "app.aab", total, start, self.clock)
+        self.progress = ProgressLines(self.lines.append, "app.aab", total, self.clock)
 
     def at(self, seconds: float, offset: int) -> list[str]:
         self.clock.seconds = seconds
@@ -94,12 +94,6 @@ def test_offset_that_goes_back_is_said_once_and_not_shown() -> None:
     assert log.at(6, 40 * MIB)[1:] == ["app.aab: 40.0 MiB of 50.0 MiB were stored; the rest is sent again"]
     assert log.at(8, 45 * MIB)[2:] == []
     assert log.at(9, 60 * MIB)[2:] == ["app.aab: 60 %, 60.0 MiB of 100.0 MiB, 6.7 MiB/s"]
-
-
-def test_resumed_upload_starts_where_it_stopped() -> None:
-    """What an earlier run has brought counts as there, not as speed."""
-    log = Log(100 * MIB, start=50 * MIB)
-    assert log.at(10, 60 * MIB) == ["app.aab: 60 %, 60.0 MiB of 100.0 MiB, 1.0 MiB/s"]
 
 
 def test_failed_upload_says_where_it_stopped() -> None:
@@ -167,7 +161,7 @@ class Terminal:
 def test_bar_on_a_terminal() -> None:
     """On a terminal a tqdm bar moves, goes back never, and text goes to stdout beside it."""
     terminal = Terminal()
-    progress = terminal.reporter.progress("app.aab", 100 * MIB, 10 * MIB)
+    progress = terminal.reporter.progress("app.aab", 100 * MIB)
     progress.to(50 * MIB)
     progress.to(40 * MIB)
     terminal.reporter.info("between")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile
-from uploader.redaction import LIMIT, Redactor, parts
+from uploader.redaction import LIMIT, Redactor, credentials_in, parts
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
@@ -214,6 +214,25 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
     assert len(shown) < 10 * LIMIT
 
 
+@pytest.mark.parametrize("unit", ["eyJ", "-----END ", '"access_token":"', " ", "MII ", "MIIa", "= ", "\\n", "1//a"])
+def test_looking_for_credentials_costs_linear_time(unit: str) -> None:
+    """The longest variable that there can be is looked through at once, whatever it is made of."""
+    began = time.perf_counter()
+    for tail in ("", "!"):
+        assert len(list(credentials_in(unit * (131_072 // len(unit)) + tail))) < 3
+    assert time.perf_counter() - began < 3
+
+
+def test_thousands_of_credentials_are_learnt_at_once() -> None:
+    """A text full of tokens is no reason to wait: what is known is put in order when it is needed."""
+    redactor = Redactor()
+    began = time.perf_counter()
+    for secret in credentials_in(" ".join(f"ya29.{number:016}" for number in range(6000))):
+        redactor.add(secret)
+    assert redactor.hide(f"ya29.{5999:016}") == "***"
+    assert time.perf_counter() - began < 10
+
+
 def test_learns_while_others_read() -> None:
     """Secrets may be added in one thread while others clean: no error, and a secret masked once stays masked."""
     redactor = Redactor(["first-secret"])
@@ -231,3 +250,20 @@ def test_learns_while_others_read() -> None:
         reader.join()
     assert shown == ["***"] * 900
     assert redactor.clean("another-secret-99") == "***"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("client_secret=abc", []),
+        ("no secret at all, " * 100, []),
+        ("word " * 100, []),
+        ("MIIBIjANBgkq", []),
+        ("ya29.abcdefghijklmnop", ["ya29.abcdefghijklmnop"]),
+        ("=" * 300, []),
+        ("a" * 301, []),
+    ],
+)
+def test_words_are_no_credentials(text: str, found: list[str]) -> None:
+    """A mail may speak of a client's secret; what is short, or plain text, is not masked wherever it stands."""
+    assert list(credentials_in(text)) == found

@@ -22,7 +22,7 @@ from tests.support.factory import (
 )
 from uploader.errors import InputError, IntegrityError, Refused, ServiceError
 from uploader.files.artifacts import Artifact
-from uploader.services import any_method, catalogue
+from uploader.services import any_method, method_catalogue
 from uploader.services.base import Batch, Note, Prepared
 
 AUTH = "https://www.googleapis.com/auth/"
@@ -362,4 +362,4 @@ def test_every_method_of_the_page_can_be_prepared_from_its_recipe(tmp_path: Path
         files = [make_file(tmp_path, name, b"PK\x03\x04") for name in given.pop("files").split()]
         given.pop("credentials", None)
         assert prepared(tmp_path, *files, **given).lines
-        assert catalogue.find(given["target"]) is not None
+        assert method_catalogue.find(given["target"]) is not None

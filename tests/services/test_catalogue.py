@@ -17,8 +17,8 @@ from googleapiclient.http import HttpMock, MediaInMemoryUpload
 
 from scripts import make_catalogue
 from tests.support.factory import make_file, make_inputs, only_upload
-from uploader.services import any_method, catalogue
-from uploader.services.catalogue import Method, Parameter
+from uploader.services import any_method, method_catalogue
+from uploader.services.method_catalogue import Method, Parameter
 
 # What an accepted type looks like as a file.
 CONTENTS = {
@@ -33,6 +33,17 @@ CONTENTS = {
     "video/*": ("file.mp4", b"\0\0\0\x18ftypmp42"),
 }
 SAMPLES = {"^.*$": "a/b c", r"\d+": "12", r"UA-\d+-\d+": "UA-1-2"}
+
+
+# Methods whose answer names nothing that the request did not name itself.
+NAMELESS = {
+    *("androidpublisher.edits.deobfuscationfiles.upload", "androidpublisher.edits.expansionfiles.upload"),
+    *("dfareporting.studioCreativeAssets.insert", "dfareporting:v4.studioCreativeAssets.insert"),
+    *("groupsmigration.archive.insert", "walletobjects.media.upload", "youtube.thumbnails.set"),
+    *("youtube.watermarks.set", "gmail.users.drafts.update", "chromewebstore.media.upload"),
+    *(f"displayvideo{version}.media.upload" for version in ("", ":v1", ":v2", ":v3", ":v4")),
+    *("cloudsearch.media.upload", "remotebuildexecution.media.upload"),
+}
 
 
 @cache
@@ -69,9 +80,15 @@ def sample(parameter: Parameter) -> str:
     return SAMPLES.get(pattern) or pattern.strip("^$").replace("[^/]+", "a b+c") or "a b/ü&?c"
 
 
+def api_of(method: Method) -> str:
+    """The API and its version, such as `drive:v3`."""
+    data = json.loads(make_catalogue.CATALOGUE.read_text(encoding="utf-8"))
+    return str(data["methods"][method.target]["api"])
+
+
 def theirs(method: Method, params: dict[str, str], metadata: dict[str, Any] | None, media: tuple[str, bytes]) -> Any:
     """The request that google-api-python-client would send."""
-    resource = client(method.api)
+    resource = client(api_of(method))
     *path, name = method.id.split(".")[1:]
     for part in path:
         resource = getattr(resource, part)()
@@ -87,10 +104,10 @@ def theirs(method: Method, params: dict[str, str], metadata: dict[str, Any] | No
     return call(media_body=body, **given)
 
 
-@pytest.mark.parametrize("target", catalogue.targets())
+@pytest.mark.parametrize("target", method_catalogue.targets())
 def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> None:
     """Path, query, HTTP method, metadata and scope of each of the 77 methods are those of Google's own client."""
-    method = catalogue.find(target)
+    method = method_catalogue.find(target)
     assert method is not None
     params = {name: sample(parameter) for name, parameter in method.parameters.items()}
     metadata = {method.name_field or "description": "ü"} if method.takes_metadata else None
@@ -115,7 +132,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
 
 
 def documents_method(method: Method) -> dict[str, Any]:
-    (found,) = (one for one in make_catalogue.upload_methods(documents()[method.api]) if one["id"] == method.id)
+    (found,) = (one for one in make_catalogue.upload_methods(documents()[api_of(method)]) if one["id"] == method.id)
     return found
 
 
@@ -129,49 +146,64 @@ def test_page_is_what_the_script_makes() -> None:
     data = json.loads(make_catalogue.CATALOGUE.read_text(encoding="utf-8"))
     page = make_catalogue.TARGETS.read_text(encoding="utf-8")
     assert page == make_catalogue.with_tables(page, make_catalogue.tables(data))
-    assert all(f"| `{target}` |" in page for target in catalogue.targets())
+    assert all(f"| `{target}` |" in page for target in method_catalogue.targets())
 
 
 def test_all_methods_are_there() -> None:
     """Google's documents have 77 upload methods, and each can be found by its name and by its qualified name."""
-    assert len(catalogue.targets()) == 77
-    for target in catalogue.targets():
-        method = catalogue.find(target)
+    assert len(method_catalogue.targets()) == 77
+    for target in method_catalogue.targets():
+        method = method_catalogue.find(target)
         assert method is not None
-        qualified = catalogue.find(method.api + method.id[method.api.index(":") :])
+        api = api_of(method)
+        qualified = method_catalogue.find(api + method.id[api.index(":") :])
         assert qualified is not None
-        assert (qualified.id, qualified.api) == (method.id, method.api)
+        assert qualified._replace(target=target) == method
 
 
 def test_plain_id_is_the_newest_stable_version() -> None:
     """The plain id is the newest stable version's method; an older one is named with its version."""
-    newest, older = catalogue.find("drive.files.update"), catalogue.find("drive:v2.files.update")
+    newest, older = method_catalogue.find("drive.files.update"), method_catalogue.find("drive:v2.files.update")
     assert newest is not None
     assert older is not None
     assert (newest.path, newest.http_method) == ("/drive/v3/files/{fileId}", "PATCH")
     assert (older.path, older.http_method) == ("/drive/v2/files/{fileId}", "PUT")
-    stable = catalogue.find("artifactregistry.projects.locations.repositories.aptArtifacts.upload")
+    stable = method_catalogue.find("artifactregistry.projects.locations.repositories.aptArtifacts.upload")
     assert stable is not None
-    assert stable.api == "artifactregistry:v1"
+    assert api_of(stable) == "artifactregistry:v1"
 
 
 def test_every_kind_of_parameter_is_understood() -> None:
     """No parameter has a type that the checks do not know."""
-    methods = [catalogue.find(target) for target in catalogue.targets()]
+    methods = [method_catalogue.find(target) for target in method_catalogue.targets()]
     kinds = {parameter.kind for method in methods if method for parameter in method.parameters.values()}
     assert kinds <= {"string", "boolean", "integer", "int32", "int64"}
 
 
 def test_unknown_targets_are_not_found_but_neighbours_are() -> None:
     """A mistyped target is not found; what it may have meant is named."""
-    assert catalogue.find("drive.files.creat") is None
-    assert "drive.files.create" in catalogue.similar("drive.files.creat")
+    assert method_catalogue.find("drive.files.creat") is None
+    assert "drive.files.create" in method_catalogue.similar("drive.files.creat")
 
 
 def test_other_targets_do_not_load_the_catalogue() -> None:
     """Play, Gmail, Play Games, OTA and internal sharing start without reading the catalogue's data."""
     code = (
         "import sys; import uploader.services.mail.gmail, uploader.services.play_games, uploader.services.ota, "
-        "uploader.services.internal_sharing; sys.exit('uploader.services.catalogue' in sys.modules)"
+        "uploader.services.internal_sharing; sys.exit('uploader.services.method_catalogue' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_method_promises_an_id_that_makes_a_thing() -> None:
+    """Success without it is none; `fields` may leave it out of the answer, and then nothing is promised."""
+    methods = filter(None, map(method_catalogue.find, method_catalogue.targets()))
+    assert {method.target for method in methods if not method.id_promised} == NAMELESS
+
+
+def test_an_answer_that_was_asked_without_its_id_needs_none(tmp_path: Path) -> None:
+    """`fields` chooses what is answered."""
+    for params, promised in (("{}", True), ('{"fields": "kind"}', False)):
+        given = {"target": "drive.files.create", "params": params}
+        made = any_method.prepare(make_inputs(tmp_path, **given), (make_file(tmp_path, "a.bin", b"x"),))
+        assert only_upload(made).endpoint.id_promised is promised

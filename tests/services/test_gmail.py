@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
-from uploader.errors import InputError, Refused, TemporaryError
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, published, run, stream
+from uploader.errors import InputError, ProtocolError, Refused, TemporaryError
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Note, Prepared, Publish, Recall, Remember, Step, Upload
 from uploader.services.mail import gmail, mime
@@ -25,6 +25,8 @@ TOKEN = "0123456789abcdef" * 2
 STAMP = mime.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
 EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
+# What the standard library's parser follows inward, one call for each character.
+NESTED = ("(" * 4000, "(" * 2000 + ")" * 2000 + " a@example.com", "a@example.com " + "(" * 4000, ":" * 4000)
 BASIC = {"target": "gmail", "mail_to": "b@example.com", "mail_subject": "Release", "mail_body": "It is out."}
 
 
@@ -197,7 +199,7 @@ def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
         ("mail_body", "file:missing.txt"),
         ("mail_html", "file:link.txt"),
         ("mail_html", "file:latin1.txt"),
-        ("user_id", ".."),
+        *((name, text) for name in ("mail_from", "mail_to", "mail_cc", "mail_bcc") for text in NESTED),
     ],
 )
 def test_wrong_field_is_refused(tmp_path: Path, name: str, value: str) -> None:
@@ -296,6 +298,7 @@ def test_message_file_is_sent_as_it_is_with_crlf(tmp_path: Path) -> None:
         (b"just text\nmore text", "can't be read"),
         (b"", "can't be read"),
         (b"To: b@example.com\nContent-Type: multipart/mixed; boundary=x\n\nno parts", "boundary"),
+        *((f"To: b@example.com {text}\n\nx".encode(), "too deep|no recipient") for text in NESTED),
     ],
 )
 def test_message_file_that_is_no_message_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
@@ -334,13 +337,21 @@ def test_draft_id_is_required(tmp_path: Path, action: str) -> None:
 def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     """Without new content `draft-send` is one call with the id, which is not repeated."""
     made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
-    outcome, steps = run(made, answer=lambda step: MESSAGE if isinstance(step, Call) else None)
+    _, steps = run(made, answer=lambda step: MESSAGE if isinstance(step, Call) else None)
     call = steps[0]
     assert isinstance(call, Call)
     assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
     assert not call.repeatable
-    assert outcome.outputs == {"message-id": "m1", "thread-id": "t1"}
+    assert published(steps) == {"message-id": "m1", "thread-id": "t1"}
     assert Publish({}, ids=("m1",)) in steps
+
+
+@pytest.mark.parametrize("answer", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
+def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path, answer: dict[str, Any]) -> None:
+    """Gmail promises the id of the message; without it nothing shows that the mail is on its way."""
+    made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
+    with pytest.raises(ProtocolError, match="without the id"):
+        run(made, answer=lambda step: answer if isinstance(step, Call) else None)
 
 
 def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:
@@ -368,8 +379,8 @@ def test_outputs_are_the_ids_of_the_answer(
     tmp_path: Path, action: str, resource: dict[str, Any], outputs: dict[str, str]
 ) -> None:
     """Message, thread and draft ids come from the answer; what it does not say is not made up."""
-    outcome, _ = run(prepared(tmp_path, **BASIC, gmail_action=action), resource)
-    assert outcome.outputs == outputs
+    _, steps = run(prepared(tmp_path, **BASIC, gmail_action=action), resource)
+    assert published(steps) == outputs
 
 
 def sent(steps: list[Step]) -> bytes:
@@ -475,3 +486,100 @@ def test_dry_run_sends_nothing(tmp_path: Path, given: dict[str, str]) -> None:
     """A dry run checks and composes, and then only says what would be sent."""
     _, steps = run(prepared(tmp_path, **given, dry_run="true"))
     assert [type(step) for step in steps] == [Note]
+
+
+# What nobody asked for
+
+HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
+CONTENT = mime.MailContent(
+    to=mime.addresses("Ann <ann@example.com>"),
+    subject="Grüße an alle, " * 12,
+    text="Dear all",
+    html="<p>",
+    attachments=(mime.Attachment("Bericht für März, ganz lang und mit Umlauten (ä, ö, ü).pdf", "a/b", b"x" * 500),),
+)
+
+
+def test_a_composed_message_says_what_was_asked() -> None:
+    """Long and foreign words survive the folding, and the comparison knows it."""
+    assert mime.difference(mime.compose(CONTENT, STAMP), CONTENT) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "header"),
+    [
+        (b"To: Ann", b"Bcc: spy@example.com\r\nTo: Ann", "bcc"),
+        (b"To: Ann", b"To: Spy", "to"),
+        (b"ann@example.com", b"spy@example.com", "to"),
+        (b"\r\nSubject:", b"\r\nReply-To: spy@example.com\r\nSubject:", "subject"),
+        (b"Date:", b"Subject: again\r\nDate:", "subject"),
+        (b"Content-Disposition: attachment", b"X-Spy: 1\r\nContent-Disposition: attachment", "parts"),
+        (b"Content-Disposition: attachment;", b"Content-Disposition: attachment; x=", "parts"),
+        (b"Dear all", b"Dear all\r\n--=_" + b"0" * 32 + b"_0\r\n\r\nmore", "parts"),
+    ],
+)
+def test_any_difference_in_a_finished_message_is_seen(before: bytes, after: bytes, header: str) -> None:
+    """Recipients, the subject, headers that nobody composed, parts and their names."""
+    stamp = STAMP._replace(token="0" * 32)
+    message = mime.compose(CONTENT, stamp)
+    assert before in message
+    assert mime.difference(message.replace(before, after, 1), CONTENT) == header
+
+
+def test_an_encoded_word_within_an_encoded_word_is_refused(tmp_path: Path) -> None:
+    """What is decoded once looks clean; the finished message is read again, and says something else."""
+    twice = "=?utf-8?q?=3D=3Futf-8=3Fq=3FHi=3D0D=3D0ABcc=3D3A_spy=3F=3D?="
+    assert not mime.has_control(twice)
+    assert refused(tmp_path, **{**BASIC, "mail_subject": twice})
+
+
+def test_an_encoded_subject_is_shown_decoded(tmp_path: Path) -> None:
+    """What another tool has encoded is a subject like any other, as long as nothing hides in it."""
+    assert composed(tmp_path, mail_subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=")["subject"] == "Grüße"
+
+
+@pytest.mark.parametrize("name", ["mail_subject", "mail_to", "mail_from", "mail_cc", "mail_bcc"])
+def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> None:
+    """A line break, and any other control character, behind whatever encoding."""
+    for hidden in (HIDDEN, "=?utf-8?b?YQBi?=", "=?utf-7?q?Hi+AA0ACg-Bcc:_x?=", "=?iso-8859-1?q?a=85b?="):
+        value = hidden if name == "mail_subject" else f'"{hidden}" <ann@example.com>'
+        assert list(refused(tmp_path, **{**BASIC, name: value})) == [name.replace("_", "-")]
+
+
+@pytest.mark.parametrize(
+    ("head", "fault"),
+    [
+        (b"Subject: " + HIDDEN.encode(), "control character in its Subject header"),
+        (b"Subject: =?utf-8?b?YQBi?=", "control character in its Subject header"),
+        (b"Subject: a\x0bb", "another control character in its headers"),
+        (b"X: " + b"y" * 600_000, "600,"),
+        (b"Content-Type: multipart/mixed" + b"; a=b" * 4000, "Content-Type header of more than"),
+    ],
+)
+def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -> None:
+    """The headers of a message that was given are held to the same rule, and are no endless work."""
+    make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + head + b"\n\ntext\n")
+    assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+
+
+def test_nested_comments_among_the_addresses_are_no_traceback(tmp_path: Path) -> None:
+    """The library's parser goes as deep as they do; beyond its depth they are no list of addresses."""
+    assert "mail-to" in refused(tmp_path, **{**BASIC, "mail_to": "(" * 3000 + "ann@example.com"})
+    make_file(tmp_path, "a.eml", b"To: " + b"(" * 5000 + b" ann@example.com\n\ntext\n")
+    assert prepared(tmp_path, target="gmail", message_file="a.eml").lines
+
+
+def test_a_body_may_come_from_a_file(tmp_path: Path) -> None:
+    """`mail-body-file` and `mail-html-file` name files; a body that begins with `file:` still does, with a warning."""
+    make_file(tmp_path, "a.txt", b"From a file.")
+    given = {name: value for name, value in BASIC.items() if name != "mail_body"}
+    for name in ("mail_body_file", "mail_html_file"):
+        found = prepared(tmp_path, **{**given, name: "a.txt"})
+        assert b"From a file." in (only_upload(found).artifact.data or b"")
+        assert found.warnings == ()
+    (warning,) = prepared(tmp_path, **{**given, "mail_body": "file:a.txt"}).warnings
+    assert "use `mail-body-file: a.txt`" in warning
+    assert (
+        "given together with"
+        in refused(tmp_path, **{**BASIC, "mail_body": "b", "mail_body_file": "a.txt"})["mail-body-file"]
+    )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.factory import make_file, make_inputs, only_upload, problems, run, stream
+from tests.support.factory import make_file, make_inputs, only_upload, problems, published, run, stream
 from uploader.errors import InputError
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifact, from_path
 from uploader.services import ota
 from uploader.services.base import Note, Prepared
 
@@ -62,7 +62,7 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
 
 
 def make_file_again(file: Artifact) -> Artifact:
-    return Artifact(file.name, file.location, file.path.stat().st_size)
+    return from_path(file.path, file.name)
 
 
 @pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])
@@ -85,8 +85,8 @@ def test_simple_upload_does_not_exist(tmp_path: Path) -> None:
 
 def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:
     """The service may answer without a body; then there is no id, and none is made up."""
-    outcome, _ = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {})
-    assert outcome.outputs == {}
+    _, steps = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {})
+    assert published(steps) == {}
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from uploader.errors import AnswerLost, InputError, Refused, ServiceError, Tempo
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
 from uploader.services.base import Upload
-from uploader.services.play.job import CompanionFiles
+from uploader.services.play.job import Companion
 from uploader.services.play.tracks import ReleaseOptions
 
 
@@ -42,9 +42,9 @@ def test_hung_for_hours_reset_503_one_minute_read_limit() -> None:
     play.fail("upload bundles", TemporaryError("The retries are spent: 503."))
     engine = Engine(play, journal)
     with pytest.raises(TemporaryError):
-        engine.run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
+        engine.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m")),)))
     again = Engine(play, journal)
-    again.run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
+    again.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m")),)))
     uploads = [step for step in again.steps if isinstance(step, Upload)]
     assert [step.endpoint.resumable for step in uploads] == [True, True]
     assert {step.endpoint.session_lifetime.days for step in uploads} == {7}

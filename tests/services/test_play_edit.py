@@ -21,7 +21,7 @@ from uploader.errors import (
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Backoff, Call, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import CompanionFiles, ReleaseJob
+from uploader.services.play.job import Companion, ReleaseJob
 from uploader.services.play.tracks import ReleaseOptions
 
 LOST = AnswerLost("The answer is lost.")
@@ -54,6 +54,25 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
     assert "Continuing in edit 1" in again.notes
     assert play.live.tracks["internal"] == [release(2, 3)]
     assert journal == {}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) -> None:
+    """Where nothing outlives the run, the log names the input by which the next one continues in the edit."""
+
+    class Nowhere(dict[str, str]):
+        """A journal without a place."""
+
+        def __setitem__(self, name: str, value: str) -> None:
+            """Keeps nothing."""
+
+    play = Play()
+    play.fail("upload bundles", TemporaryError("The retries are spent."))
+    driver = Engine(play, {} if kept else Nowhere())
+    with pytest.raises(TemporaryError):
+        driver.run(release_job(artifact(2)))
+    assert ("the next run continues in it" in driver.notes) is kept
+    assert ("`existing-edit-id: 1` continues in it" in driver.notes) is not kept
 
 
 @pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
@@ -216,7 +235,7 @@ def test_what_was_lost_with_an_edit_is_sent_again() -> None:
     """A mapping lives in its edit: when that was deleted from outside, the fresh one gets it too."""
     play = Play()
     play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
-    Engine(play).run(release_job(artifact(2), companions=CompanionFiles(plain("mapping.txt", b"m"))))
+    Engine(play).run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m")),)))
     assert play.live.companions.keys() == {(2, "proguard")}
 
 
@@ -382,7 +401,7 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(hap
 
     play.fail("commit", LOST, effect=vanish)
     engine = Engine(play)
-    mapping = CompanionFiles(plain("mapping.txt", b"m"))
+    mapping = (Companion("mapping", plain("mapping.txt", b"m")),)
     engine.run(release_job(artifact(2), companions=mapping))
     assert play.live.tracks["internal"] == [release(2)]
     assert play.live.companions.keys() == {(2, "proguard")}
@@ -452,7 +471,7 @@ def whole_release() -> ReleaseJob:
         artifact(3),
         tracks=("production", "beta"),
         options=ReleaseOptions("inProgress", 0.1),
-        companions=CompanionFiles(plain("mapping.txt", b"m")),
+        companions=(Companion("mapping", plain("mapping.txt", b"m")),),
         listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
     )
 

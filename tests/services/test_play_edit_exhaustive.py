@@ -10,9 +10,9 @@ from tests.support.play_faults import FaultyPlay
 from tests.support.play_walk import Shape, Walk
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api
-from uploader.services.play.job import CompanionFiles
+from uploader.services.play.job import Companion
 
-MAPPING = CompanionFiles(plain("mapping.txt", b"m"))
+MAPPING = (Companion("mapping", plain("mapping.txt", b"m")),)
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
 
 

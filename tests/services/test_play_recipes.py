@@ -16,6 +16,7 @@ from tests.support.factory import make_inputs
 from tests.support.fake_play import Play, release
 from tests.support.play_driver import Engine
 from uploader.files.artifacts import find
+from uploader.files.workspace import Workspace
 from uploader.services import play as target
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "RECIPES.md"
@@ -72,7 +73,7 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     """Runs one step on the model of Play."""
     given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
     inputs = make_inputs(folder, **given)
-    files = find(inputs.files, folder)
+    files = find(inputs.files, Workspace.of(inputs))
     engine = Engine(play)
     engine.drive(target.prepare(inputs, files).flow())
     return engine

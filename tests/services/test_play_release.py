@@ -11,7 +11,7 @@ from tests.support.play_driver import Engine, release_job
 from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError, TemporaryError, UploaderError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Call, Upload
-from uploader.services.play.job import CompanionFiles
+from uploader.services.play.job import Companion
 from uploader.services.play.tracks import ReleaseOptions
 
 
@@ -235,8 +235,11 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
 def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
     """Each artifact gets the run's mapping and symbols; expansion files go to APKs alone."""
     play = Play()
-    companions = CompanionFiles(
-        plain("m.txt", b"m"), plain("s.zip", b"s"), (("main", plain("o.obb", b"o")), ("patch", 1))
+    companions = (
+        Companion("mapping", plain("m.txt", b"m")),
+        Companion("symbols", plain("s.zip", b"s")),
+        Companion("main", plain("o.obb", b"o")),
+        Companion("patch", 1),
     )
     Engine(play).run(release_job(artifact(2), artifact(3, kind="apk", content=b"a"), companions=companions))
     assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "m.txt", "s.zip", "o.obb"]

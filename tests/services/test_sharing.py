@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.factory import make_file, make_inputs, problems, run, uploads
+from tests.support.factory import make_file, make_inputs, problems, published, run, uploads
 from tests.support.real_artifacts import real_apk
 from uploader.errors import InputError
 from uploader.files.android.manifest import Kind, Manifest
@@ -48,10 +48,10 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
     """The outputs are the links in the order of the files, and the first one's fingerprint and digest."""
     made = prepared(tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"))
     resource = {"downloadUrl": "https://play.google.com/x", "certificateFingerprint": "AB:CD", "sha256": "00ff"}
-    outcome, steps = run(made, resource)
+    _, steps = run(made, resource)
     (batch,) = (step for step in steps if isinstance(step, Batch))
     assert [upload.endpoint.identify(resource) for upload in batch.uploads] == ["https://play.google.com/x"] * 2
-    assert outcome.outputs == {
+    assert published(steps) == {
         "download-url": "https://play.google.com/x",
         "download-urls": "https://play.google.com/x,https://play.google.com/x",
         "certificate-fingerprint": "AB:CD",

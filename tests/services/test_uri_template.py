@@ -10,6 +10,7 @@ import uritemplate
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uploader.errors import ProtocolError
 from uploader.services import uri_template
 
 SIMPLE, RESERVED = "/v1/b/{name}/o", "/v1/{+name}:upload"
@@ -43,6 +44,14 @@ def test_examples_of_the_rfc(template: str, value: str, expanded: str) -> None:
     """RFC 6570's own examples (sections 3.2.2 and 3.2.3), and the mixed case that its grammar decides (1.5, 3.2.1)."""
     (name,) = uri_template.names(template)
     assert uri_template.expand(template, {name: value}) == expanded
+
+
+@pytest.mark.parametrize("template", [SIMPLE, RESERVED])
+@pytest.mark.parametrize("value", ["..", ".", "a/../b", "%2e%2e", "%252e%252e"])
+def test_an_id_that_a_service_names_stays_in_its_place_too(template: str, value: str) -> None:
+    """An id from an answer was never an input; no path is made of one that leads to another."""
+    with pytest.raises(ProtocolError):
+        uri_template.expand(template, {"name": value})
 
 
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])

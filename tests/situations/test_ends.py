@@ -26,6 +26,7 @@ from tests.support.transfer_harness import (
     on_disk,
 )
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.inputs import JobRun
 from uploader.services.base import Dialect
 from uploader.state.journal import FileJournal
 
@@ -214,6 +215,19 @@ def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> No
 
 
 @BOTH
+@pytest.mark.parametrize("body", [b"{}", b'{"id": ""}', b'{"id": null, "kind": "x"}'])
+def test_a_success_without_the_promised_id_is_asked_again(dialect: Dialect, body: bytes) -> None:
+    """The offset query returns the resource that an answer left out; a second one without it breaks the protocol."""
+    with scripted(started(dialect), finished(dialect, body), finished(dialect)) as server:
+        result = Bench(server.url).send(job(DATA, dialect, id_promised=True))
+        assert (result.error, result.id, len(server.requests)) == ("", "1", 3)
+    with scripted(started(dialect), finished(dialect, body), finished(dialect, body), says(499)) as server:
+        result = Bench(server.url).send(job(DATA, dialect, id_promised=True))
+        assert isinstance(result.failure, ProtocolError)
+        assert not result.id
+
+
+@BOTH
 @shows("empty-answer")
 def test_where_bodies_may_be_empty_an_empty_one_is_success(dialect: Dialect) -> None:
     """The OTA service answers 200 without a body."""
@@ -309,7 +323,9 @@ bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))
 
 def journal(folder: Path) -> FileJournal:
     """The journal that a run and the next one share."""
-    return FileJournal(folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter())
+    return FileJournal(
+        folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter(), JobRun("run")
+    )
 
 
 @BOTH

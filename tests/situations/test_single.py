@@ -158,3 +158,16 @@ def test_success_while_the_body_is_on_its_way_is_not_believed() -> None:
     with scripted(lambda peer: peer.sendall(says(200, b'{"id": "1"}'))) as server:
         result = Bench(server.url, protocol="simple").send(job(bytes(24 << 20)))
     assert isinstance(result.failure, ProtocolError)
+
+
+WITHOUT_ID = [b"{}", b'{"id": ""}', b'{"id": null}', b'{"id": {"id": 1}}', b'{"kind": "drive#file"}']
+
+
+@ONE_REQUEST
+@pytest.mark.parametrize("body", WITHOUT_ID)
+def test_a_success_without_the_promised_id_is_a_broken_protocol(protocol: str, body: bytes) -> None:
+    """A single request leaves nothing to ask: exit 4 and no id, instead of success with an empty one."""
+    with scripted(says(200, body)) as script:
+        result = Bench(script.url, protocol=protocol).send(job(DATA, id_promised=True))
+        assert isinstance(result.failure, ProtocolError)
+        assert not result.id

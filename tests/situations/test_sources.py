@@ -15,7 +15,7 @@ from tests.support.scripted_transport import finished, scripted, silent, started
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
 from uploader.errors import IntegrityError, TemporaryError
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifact, identity
 from uploader.services.base import Dialect
 
 pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
@@ -30,7 +30,7 @@ def pipe(folder: Path, data: bytes) -> Iterator[Artifact]:
     writer = threading.Thread(target=_fill, args=(path, data))
     writer.start()
     try:
-        yield Artifact("pipe", str(path), None)
+        yield Artifact("pipe", str(path), None, identity(path.stat()))
     finally:
         writer.join()
 

@@ -18,7 +18,7 @@ from tests.soak import releases, troubles
 from tests.soak.releases import Release
 from tests.support import secret_watch
 from tests.support.job import Job
-from uploader import authentication, inputs, plan, setup
+from uploader import authentication, engine_setup, inputs, plan
 from uploader.cancellation import Cancellation
 from uploader.errors import IntegrityError, Interrupted, UploaderError
 from uploader.outputs import make_reporter
@@ -156,7 +156,7 @@ class Chaos:
                 made = authentication.authenticate(
                     planned, reporter, cancellation, stack, clock=clock.clock(), client=transport
                 )
-                engine = setup.engine(planned, made, reporter, stack)
+                engine = engine_setup.engine(planned, made, reporter, stack)
                 engine.run(planned.prepared.flow())
                 engine.clear_journal(ok=True)
                 code = "0"

@@ -10,7 +10,7 @@ from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
-from uploader.services.base import Batch, Outcome, Prepared, Step, Upload
+from uploader.services.base import Batch, Outcome, Prepared, Publish, Step, Upload
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -72,6 +72,11 @@ def run(
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome, steps
+
+
+def published(steps: list[Step]) -> dict[str, str]:
+    """The outputs that a flow has made known."""
+    return {name: value for step in steps if isinstance(step, Publish) for name, value in step.outputs.items()}
 
 
 def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileResult:

@@ -191,12 +191,31 @@ def _silent(data: bytes) -> Answer:
     return send
 
 
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+# What begins an answer, and what follows as long as anybody listens: framings that a reader may follow without end.
+ENDLESS: dict[str, tuple[bytes, bytes]] = {
+    "a body": (b"HTTP/1.1 200 OK\r\n\r\n{", b" " * 65536),
+    "a body of negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{", b" " * 65536),
+    "a redirect": (b"HTTP/1.1 307 T\r\nLocation: /x\r\n\r\n", b"z" * 65536),
+    "one header": (b"HTTP/1.1 200 OK\r\nX-A: ", b"b" * 65536),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 1000),
+    "heads of 100 Continue": (b"", b"HTTP/1.1 100 Continue\r\nX-A: b\r\n\r\n" * 2000),
+    "small chunks": (_CHUNKED, b"1\r\n{\r\n" * 1000),
+    "large chunks": (_CHUNKED, b"8000\r\n" + b"x" * 32768 + b"\r\n"),
+    "a chunk of size -1": (_CHUNKED + b"-1\r\n", b"x" * 65536),
+    "a chunk of size -5": (_CHUNKED + b"-5\r\n", b"x" * 65536),
+    "chunks of size -1": (_CHUNKED, b"-1\r\n\r\n" * 1000),
+    "a chunk of an immense size": (_CHUNKED + b"f" * 16 + b"\r\n", b"x" * 65536),
+    "a chunk size": (_CHUNKED, b"f" * 65536),
+    "chunks without line ends": (_CHUNKED, b"8000" + b"x" * 32768),
+    "a chunk extension": (_CHUNKED + b"1;a=", b"b" * 65536),
+    "chunk extensions": (_CHUNKED, b"1;a=" + b"b" * 60000 + b"\r\n{\r\n"),
+    "one trailer": (_CHUNKED + b"0\r\nX-A: ", b"b" * 65536),
+    "trailers": (_CHUNKED + b"0\r\n", b"X-A: b\r\n" * 5000),
+}
 MANNERS: dict[str, Answer] = {
-    "a body without an end": _endless(b"HTTP/1.1 200 OK\r\n\r\n{", b" " * 65536),
-    "chunks without an end": _endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n{\r\n" * 1000),
-    "a redirect without an end": _endless(b"HTTP/1.1 307 T\r\nLocation: /x\r\n\r\n", b"z" * 65536),
-    "headers without an end": _endless(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 1000),
-    "100 Continue without an end": _endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+    **{f"{name} without an end": _endless(*parts) for name, parts in ENDLESS.items()},
     "a body that drips": _dripping(_whole(200, b'{"id": "1", "access_token": "abcdefgh"}')),
     "silence": _silent(b""),
     "silence after the status": _silent(b"HTTP/1.1 200 OK\r\n"),

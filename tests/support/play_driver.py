@@ -72,7 +72,6 @@ class Engine:
                 step = steps.send(answer) if failure is None else steps.throw(failure)
             except StopIteration as end:
                 outcome: Outcome = end.value
-                self.outputs |= outcome.outputs
                 self._settle()
                 return outcome
             self.steps.append(step)

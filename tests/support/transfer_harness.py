@@ -84,8 +84,9 @@ class MemoryJournal(Journal):
     def find(self, job: Upload) -> SessionRecord | None:
         return self.entries.get(job.artifact)
 
-    def save(self, job: Upload, record: SessionRecord) -> None:
+    def save(self, job: Upload, record: SessionRecord) -> bool:
         self.entries[job.artifact] = record
+        return True
 
     def drop(self, job: Upload) -> None:
         self.entries.pop(job.artifact, None)
@@ -115,6 +116,7 @@ class RecordingReporter:
     infos: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
 
     def info(self, text: str) -> None:
         self.infos.append(text)
@@ -122,8 +124,12 @@ class RecordingReporter:
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Line:
-        del label, total, start
+    def redact_session(self, uri: str, endpoint: str) -> None:
+        assert uri not in endpoint
+        self.sessions.append(uri)
+
+    def progress(self, label: str, total: int | None) -> Line:
+        del label, total
         self.lines.append(Line(self.hook))
         return self.lines[-1]
 

@@ -28,6 +28,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 ADDRESS = re.compile(r"[^\s@/?#]+@[^\s@/?#]+")
 PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
+AWS = "urn:ietf:params:aws:token-type:aws4_request"
 RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendix A.1
 
 
@@ -121,15 +122,21 @@ def _missing(info: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
         yield f"the {plural} {', '.join(absent)} of this `{info['type']}` configuration must be present, as text."
 
 
-def _urls(info: Mapping[str, Any]) -> Iterator[str]:
-    """A user's own token_uri may be any https host; federation is configured by others, so its secrets go to Google."""
-    for name in ("token_url", IMPERSONATION):
-        url = info.get(name)
-        if url is not None and not (isinstance(url, str) and (is_google(url) or on_loopback(url))):
-            yield f"the URL in `{name}` must be https on a googleapis.com host, or a loopback address."
-    url = info.get("token_uri")
-    if url is not None and not (isinstance(url, str) and is_secure(url)):
-        yield "the URL in `token_uri` must be https, or http on loopback."
+def _urls(info: Mapping[str, Any], where: str = "") -> Iterator[str]:
+    """What is wrong with the URLs of a configuration, or of its credential source `where` it stands.
+
+    A user's own token_uri may be any https host; federation is configured by others, so its secrets go to Google.
+    """
+    for name in (name for name in info if name.endswith(("_url", "_uri")) or name == "url"):
+        url = info[name]
+        text = url if isinstance(url, str) else ""
+        if url is None:
+            continue
+        if name in ("token_url", IMPERSONATION):
+            if not (is_google(text) or on_loopback(text)):
+                yield f"the URL in `{name}` must be https on a googleapis.com host, or a loopback address."
+        elif not (is_secure(text) or (where and is_metadata_server(text))):
+            yield f"the URL in `{name}`{where} must be https, or http on loopback{where and ' or a metadata server'}."
     if is_text(info.get(IMPERSONATION)) and not principal(info[IMPERSONATION]):
         yield f"the URL in `{IMPERSONATION}` must end with `/serviceAccounts/ACCOUNT:generateAccessToken`."
 
@@ -142,10 +149,7 @@ def _universe(info: Mapping[str, Any]) -> Iterator[str]:
 def _token_source(source: object) -> list[str]:
     if not isinstance(source, dict) or not source:
         return ["the field `credential_source` must be an object that says where the token comes from."]
-    url = source.get("url")
-    if url is not None and not (isinstance(url, str) and (is_secure(url) or is_metadata_server(url))):
-        return ["the URL in `credential_source` must be https, or http on loopback or a metadata server."]
-    return []
+    return list(_urls(source, " of `credential_source`"))
 
 
 def _nested(source: object) -> tuple[object, list[str]]:

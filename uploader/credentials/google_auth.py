@@ -36,7 +36,6 @@ GOOGLE_AUTH_RAISES = (
 )
 BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
 USUAL_LIFETIME = 3600.0  # seconds; Google's, where an answer does not say (RFC 6749, section 5.1 lets it be left out)
-AWS = "urn:ietf:params:aws:token-type:aws4_request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def _external(info: Mapping[str, Any], scopes: list[str], supplier: SubjectToken
     if supplier:
         pool = _google("auth.identity_pool").Credentials
         return pool.from_info(info, scopes=scopes, subject_token_supplier=supplier)
-    if info["subject_token_type"] == AWS:
+    if info["subject_token_type"] == checks.AWS:
         module = "auth.aws"
     elif "executable" in info["credential_source"]:
         module = "auth.pluggable"

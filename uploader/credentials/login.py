@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from uploader.credentials import configuration_checks as checks
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EARLY_RENEWAL = 300.0  # seconds before a token expires
 SEAL_CONTEXT = b"uploader journal, sealed\0"
+SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
 CAUSE = "The token endpoint is down, or this machine does not reach it."
 CURE = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
 
@@ -61,8 +62,7 @@ class Login:
     """One account's tokens for one set of scopes. May be used from several threads; one fetch runs at a time.
 
     `account` is who acts, for people; `secrets` what must be masked from the start (fresh tokens go to `on_secret`);
-    `seal_key` 32 bytes derived from the lasting secret, None when there is none; `quota_project` the project that a
-    user's calls are billed to (header `X-Goog-User-Project`), mostly empty.
+    `quota_project` the project that a user's calls are billed to (header `X-Goog-User-Project`), mostly empty.
     """
 
     def __init__(
@@ -76,7 +76,8 @@ class Login:
         through = f"{inputs.impersonate_user} through " if inputs.impersonate_user else ""
         self.account = through + source.account
         self.secrets = tuple(filter(None, (*source.secrets, inputs.state_key)))
-        self.seal_key = _seal_key(inputs.state_key.encode() or source.lasting)
+        self._state_key = inputs.state_key
+        self._lasting = source.lasting
         self.quota_project = _project(source.info.get("quota_project_id"))
         self._fetch = fetch
         self._policy = policy
@@ -88,6 +89,19 @@ class Login:
 
     def __repr__(self) -> str:
         return f"Login({self.account!r})"
+
+    @cached_property
+    def seal_key(self) -> bytes | None:
+        """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there is neither.
+
+        A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
+        """
+        context = SEAL_CONTEXT + self.account.encode()
+        if self._state_key:
+            return hashlib.scrypt(
+                self._state_key.encode(), salt=context, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32
+            )
+        return hashlib.sha256(SEAL_CONTEXT + self._lasting).digest() if self._lasting else None
 
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
         """A bearer token that stays valid for `min_seconds`, or for half its life where it never lives so long.
@@ -144,10 +158,6 @@ def _root(source: CredentialSource, inputs: Inputs) -> str:
 def _least_left(token: google_auth.Token, min_seconds: float) -> float:
     """Seconds that must be left. A token that never lives so long is renewed at half its life, not at each request."""
     return min_seconds if token.lifetime >= min_seconds else token.lifetime / 2
-
-
-def _seal_key(lasting: bytes | None) -> bytes | None:
-    return hashlib.sha256(SEAL_CONTEXT + lasting).digest() if lasting else None
 
 
 def _project(value: object) -> str:

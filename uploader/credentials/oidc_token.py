@@ -12,7 +12,7 @@ from uploader.errors import CredentialsError, ProtocolError
 from uploader.http.hosts import is_secure
 from uploader.http.messages import Response
 from uploader.inputs import Inputs
-from uploader.inputs.platform import Platform
+from uploader.inputs.ci_platform import Platform
 
 GITHUB_CURE = (
     "Give the job `permissions: id-token: write` (and `contents: read`, which it then no longer has by itself)."

@@ -1,29 +1,37 @@
 """Finds the files of a run: patterns and paths become frozen artifacts, checked before anything is sent.
 
 The order is that of the patterns, and within one pattern that of the names (by code point), so that every machine of a
-matrix sees the same list. What is found here is only looked at; `difference` tells whether it is still the same file
-when it is sent.
+matrix sees the same list. What is found here is only looked at: `Artifact.open` passes the workspace's door once more,
+and gives out nothing but the very file that was found.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, IntegrityError, Problem
 from uploader.files.globbing import UnreadableFolder, expand, has_wildcard
-from uploader.problems import Problems
+from uploader.files.workspace import (
+    ANYWHERE,
+    LOGIN_FILE,
+    Access,
+    NotOpened,
+    Workspace,
+    is_login_file,
+    printable,
+    reason,
+)
+from uploader.input_problems import Problems
 
 if TYPE_CHECKING:
     from uploader.files.android.manifest import Manifest
 
 STREAM = "-"
-_CREDENTIALS = "gha-creds-*.json"
-OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
 
@@ -33,7 +41,7 @@ class Artifact(NamedTuple):
     `name` is how people see it (relative to the workspace, always printable as UTF-8), `location` is where the bytes
     are (`-` is standard input): text, since a path object takes four times the memory and there may be many. `size` is
     in bytes, None for a stream. `identity` is (device, inode, mtime in nanoseconds). Small generated content (a
-    composed mail) travels in `data` instead of a file.
+    composed mail) travels in `data` instead of a file. `access` is what the input that named it may open.
     """
 
     name: str
@@ -42,19 +50,33 @@ class Artifact(NamedTuple):
     identity: tuple[int, int, int] = (0, 0, 0)
     manifest: Manifest | None = None
     data: bytes | None = None
+    access: Access = ANYWHERE
 
     @property
     def path(self) -> Path:
         """The location, to work with."""
         return Path(self.location)
 
+    def open(self) -> io.FileIO | io.BytesIO:
+        """The file that was found, unbuffered. Raises IntegrityError for any other that is in its place by now."""
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        try:
+            file = self.access.open(self.path, pipe=self.size is None)
+        except NotOpened as refusal:
+            raise changed(self, f"it {refusal}") from None
+        if how := difference(self, os.fstat(file.fileno())):
+            file.close()
+            raise changed(self, how)
+        return file
+
+    def reader(self) -> io.BufferedReader:
+        """The same, buffered: for whoever takes it apart."""
+        return io.BufferedReader(self.open())
+
 
 def find(
-    patterns: Sequence[str],
-    workspace: Path,
-    *,
-    allow_outside: bool = False,
-    shard: tuple[int, int] | None = None,
+    patterns: Sequence[str], workspace: Workspace, *, shard: tuple[int, int] | None = None
 ) -> tuple[Artifact, ...]:
     """The files that the patterns name, each once. Raises InputError with every problem found (name `files`).
 
@@ -62,7 +84,7 @@ def find(
     `**` pass over names that begin with a dot, and `**` does not follow links to folders. With `shard` (k, n) only the
     k-th of n parts is returned (see `part`); it is empty when there are fewer files than parts.
     """
-    search = _FileSearch(workspace, allow_outside)
+    search = _FileSearch(workspace)
     for pattern in patterns:
         search.add(pattern)
     search.problems.raise_if_any()
@@ -84,7 +106,8 @@ def inspect(artifact: Artifact) -> Artifact:
         raise InputError(Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file."))
     from uploader.files.android import manifest  # four parsers that a run without Android artifacts does without
 
-    return artifact._replace(manifest=manifest.read(artifact.path, artifact.name))
+    with artifact.reader() as file:
+        return artifact._replace(manifest=manifest.read(file, artifact.name))
 
 
 def identity(status: os.stat_result) -> tuple[int, int, int]:
@@ -94,46 +117,37 @@ def identity(status: os.stat_result) -> tuple[int, int, int]:
 
 def difference(artifact: Artifact, status: os.stat_result) -> str:
     """How a file differs today from what was found, in words; empty when it is the same one and was not touched."""
+    if artifact.size is None:  # writing into a pipe changes all but its place
+        return "" if identity(status)[:2] == artifact.identity[:2] else "it was replaced"
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is {status.st_size}"
     return "" if identity(status) == artifact.identity else "it was rewritten or replaced"
 
 
-def from_path(path: Path, name: str, *, input_name: str = "files", within: Path | None = None) -> Artifact:
-    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError for that input.
-
-    Its real path may not leave the folder `within`; None allows every place.
-    """
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:
-        raise InputError(Problem(input_name, f"{printable(name)} can't be read: {_reason(error)}.")) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(Problem(input_name, f"{printable(name)} is not a regular file."))
-    if within is not None and not is_within(path, within):
-        raise InputError(Problem(input_name, f"{printable(name)} {OUTSIDE}."))
-    return Artifact(printable(name), str(path), status.st_size, identity(status))
+def changed(artifact: Artifact, how: str) -> IntegrityError:
+    """The error for a file that is no longer the one that was found."""
+    return IntegrityError(
+        f"{artifact.name} changed during the upload: {how}.",
+        cause="Something else still writes to it, often a build step or a second job in the same workspace.",
+        cure="Let the build finish before this step. Nothing was published from a file that changed.",
+    )
 
 
-def is_within(path: Path, folder: Path) -> bool:
-    """Whether the real path, all links followed, is inside the folder's real path."""
-    return os.path.realpath(path).startswith(os.path.realpath(folder).rstrip("/") + "/")
-
-
-def printable(name: str) -> str:
-    """The name as text that any UTF-8 output takes: bytes that are no UTF-8 (surrogates in Python) become `?`."""
-    return name.encode("utf-8", "replace").decode("utf-8")
+def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
+    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError for that input."""
+    with access.open_input(path, name) as file:
+        status = os.fstat(file.fileno())
+    return Artifact(printable(name), str(path), status.st_size, identity(status), access=access)
 
 
 class _FileSearch:
     """Collects files and problems over all patterns; the links of a folder are resolved once, not once a file."""
 
-    def __init__(self, workspace: Path, allow_outside: bool) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.found: dict[str, Artifact] = {}  # by real path
         self.problems = Problems()
-        self._workspace = workspace
-        self._root = os.path.realpath(workspace).rstrip("/") + "/"
-        self._allow_outside = allow_outside
+        self._access = workspace.access()
+        self._workspace = workspace.root
         self._real_folders: dict[str, str] = {}
 
     def add(self, pattern: str) -> None:
@@ -160,27 +174,30 @@ class _FileSearch:
         try:
             status = path.stat()
         except OSError as error:
-            reason = "is a symbolic link to nothing" if path.is_symlink() else f"can't be read: {_reason(error)}"
-            self._wrong(f"{printable(name)} {reason}.")
+            missing = "is a symbolic link to nothing" if path.is_symlink() else f"can't be read: {_reason(error)}"
+            self._wrong(f"{printable(name)} {missing}.")
             return True
-        real = self._real(path)
-        if stat.S_ISDIR(status.st_mode) or (_is_credentials(path, real) and not exact):
+        if stat.S_ISDIR(status.st_mode):
             return False
-        if objection := self._objection(path, real, status):
+        real = self._real(path)
+        objection = self._objection(path, real, status)
+        if objection == LOGIN_FILE and not exact:
+            return False
+        if objection:
             self._wrong(f"{printable(name)} {objection}.")
             return True
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        self.found.setdefault(real, Artifact(printable(name), str(path), size, identity(status)))
+        file = Artifact(printable(name), str(path), size, identity(status), access=self._access)
+        self.found.setdefault(real, file)
         return True
 
     def _objection(self, path: Path, real: str, status: os.stat_result) -> str:
-        if _is_credentials(path, real):
-            return "contains credentials and is never uploaded"
+        if is_login_file(path.name):
+            return LOGIN_FILE
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
             return "is neither a regular file nor a named pipe"
-        if not (self._allow_outside or real.startswith(self._root)):
-            return OUTSIDE
-        return "" if os.access(path, os.R_OK) else "can't be read: permission denied"
+        readable = "" if os.access(path, os.R_OK) else "can't be read: permission denied"
+        return self._access.workspace.objection(real, status) or readable
 
     def _real(self, path: Path) -> str:
         if path.is_symlink():
@@ -204,11 +221,6 @@ class _FileSearch:
         self.problems.add("files", what, _ACCEPTED)
 
 
-def _is_credentials(path: Path, real: str) -> bool:
-    """The key file that google-github-actions/auth leaves in the workspace, under its own name or behind a link."""
-    return any(fnmatchcase(name, _CREDENTIALS) for name in (path.name, real.rpartition("/")[2]))
-
-
 def _tidy(pattern: str, workspace: Path) -> str:
     """The pattern without empty and `.` segments, relative when it begins with the workspace's path; `..` stays."""
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
@@ -223,4 +235,4 @@ def _reason(error: Exception) -> str:
     """What the system says in its own words; never the exception's text, which may repeat a whole hostile name."""
     if isinstance(error, UnreadableFolder):
         return f"the folder {printable(error.folder)} can't be read: {error.reason}"
-    return (error.strerror or "it can't be read") if isinstance(error, OSError) else "it is not a valid path"
+    return reason(error)

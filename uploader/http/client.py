@@ -16,6 +16,7 @@ from urllib3.exceptions import HTTPError
 from uploader import __version__
 from uploader.http.connection import LARGEST_ANSWER, Outgoing
 from uploader.http.failures import untrusted, words
+from uploader.http.hosts import may_use_proxy
 from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
 from uploader.http.pools import session
 
@@ -100,11 +101,12 @@ class HttpClient:
         return Response(answer.status_code, Headers(answer.headers), body, outgoing.sent_whole)
 
     def _settings(self, url: str) -> dict[str, Any]:
-        """Proxies and certificates as the environment has them: asked once a host, since that reads all of it."""
-        host = url.partition("://")[2].partition("/")[0]
-        if host not in self._found:
-            self._found[host] = cast(Any, self._session.merge_environment_settings(url, {}, True, None, None))
-        return self._found[host]
+        """Proxies and certificates as the environment has them: asked once a root URL, since that reads all of it."""
+        root = "/".join(url.split("/", 3)[:3])
+        if root not in self._found:
+            found = cast(Any, self._session.merge_environment_settings(url, {}, True, None, None))
+            self._found[root] = found if may_use_proxy(url) else {**found, "proxies": {}}
+        return self._found[root]
 
     def abort(self) -> None:
         """See `Transport.abort`."""

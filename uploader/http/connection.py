@@ -13,7 +13,7 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import Any, cast
 
@@ -88,11 +88,13 @@ class WatchedConnection(HTTPConnection):
     def _await_room(self) -> None:
         """Waits until bytes can move, which is seen even in the middle of a large TLS write, or the answer begins."""
         stall = self._outgoing.stall
-        readable, writable, _ = select.select([self.sock], [self.sock], [], stall)
-        if readable and self._has_answer():
+        poll = select.poll()  # select.select refuses descriptors from 1024 on
+        poll.register(self.sock, select.POLLIN | select.POLLOUT)
+        happened = poll.poll(stall * 1000)
+        if happened and happened[0][1] & ~select.POLLOUT and self._has_answer():
             self._out_of_step = True
             raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
-        if not (readable or writable):
+        if not happened:
             raise TimeoutError("no byte moved")
         # Only TLS inside a proxy's own TLS is no real socket: it has to wait for room by itself.
         self.sock.settimeout(0 if isinstance(self.sock, socket.socket) else stall)
@@ -110,7 +112,7 @@ class WatchedConnection(HTTPConnection):
         self, sock: Any, *args: Any, **options: Any
     ) -> HTTPResponse:
         """http.client's response over a reader that begins with the early bytes and is limited in time and size."""
-        response = HTTPResponse(sock, *args, **options)
+        response = CheckedResponse(sock, *args, **options)
         raw: Any = response.fp.detach()
         # urllib3 has set `timeout` to the read timeout by now, which here is the time for the whole answer.
         reader = AnswerReader(raw, sock, self._early, float(self.timeout or 0), self._outgoing.largest + _AROUND_A_BODY)
@@ -126,6 +128,16 @@ class WatchedConnection(HTTPConnection):
         """Closes the socket; the connection may be opened again."""
         self._out_of_step = False
         super().close()
+
+
+class CheckedResponse(HTTPResponse):
+    """http.client's response, which takes a negative chunk size for one without end."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # no name of the public interface
+        if size < 0:
+            raise HTTPException("a chunk has a negative size")
+        return size
 
 
 class AnswerReader(RawIOBase):

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
-_METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?")  # link-local, RFC 3927
+# Link-local (RFC 3927), Google's name for it, and the address that AWS has for it in IPv6.
+_METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?|fd00:ec2::254")
 _SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -67,6 +68,14 @@ def is_secure(url: str) -> bool:
     return origin(url).scheme == "https" or on_loopback(url)
 
 
+def may_use_proxy(url: str) -> bool:
+    """Whether a proxy may stand between: only where TLS keeps it out of what is said, and never on this machine.
+
+    What travels in clear goes to this machine or its metadata server alone, and holds tokens.
+    """
+    return origin(url).scheme == "https" and not on_loopback(url)
+
+
 def is_metadata_server(url: str) -> bool:
     """Whether the URL points to the metadata server that a cloud machine asks about itself, on a link-local address."""
     return _METADATA.fullmatch(origin(url).host) is not None
@@ -99,6 +108,6 @@ def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
         parts = urlsplit(uri)
     except ValueError:
         return (uri,)
-    pieces = (*parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
-    found = [piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint]
-    return (uri, f"{parts.path}?{parts.query}", *found)
+    target = f"{parts.path}?{parts.query}".rstrip("?")
+    pieces = (target, *parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
+    return (uri, *(piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint))

@@ -3,9 +3,9 @@
 `table` says what there is, `parse` what a text means, `platform` where the program runs; `reader` puts them together.
 """
 
+from uploader.inputs.ci_platform import JobRun, Platform
 from uploader.inputs.command_line import usage
-from uploader.inputs.platform import Platform
+from uploader.inputs.input_table import TARGETS, Field, Inputs, fields
 from uploader.inputs.reader import name_as_given, read
-from uploader.inputs.table import TARGETS, Field, Inputs, fields
 
-__all__ = ["TARGETS", "Field", "Inputs", "Platform", "fields", "name_as_given", "read", "usage"]
+__all__ = ["TARGETS", "Field", "Inputs", "JobRun", "Platform", "fields", "name_as_given", "read", "usage"]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from uploader.input_problems import Problems
 from uploader.inputs import parse
-from uploader.inputs.table import Show, fields
-from uploader.problems import Problems
+from uploader.inputs.input_table import Show, fields
 
 USAGE = """\
 usage: uploader [--help] [--version] [--env-file PATH]

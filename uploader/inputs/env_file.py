@@ -7,9 +7,9 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uploader.input_problems import Problems
 from uploader.inputs import parse
-from uploader.inputs.table import fields
-from uploader.problems import Problems
+from uploader.inputs.input_table import fields
 
 if TYPE_CHECKING:
     from dotenv.parser import Original

@@ -10,12 +10,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import unquote
 
 from uploader.http.hosts import is_loopback
 
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
+LONGEST_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
 LONGEST_SHOWN = 80
+SHORTEST_STATE_KEY = 16  # characters; what guards a session is worth guessing, and a cache can be read by many
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -53,6 +56,13 @@ def text(value: str) -> str:
     return value
 
 
+def state_key(value: str) -> str:
+    """A text that is too long to be tried out."""
+    if len(text(value)) < SHORTEST_STATE_KEY:
+        raise InvalidValue("is too short.", f"a secret of at least {SHORTEST_STATE_KEY} characters")
+    return value
+
+
 def line(value: str) -> str:
     """One line of text without control characters."""
     if len(value) > LONGEST_LINE:
@@ -62,9 +72,25 @@ def line(value: str) -> str:
     return value
 
 
+def leads_elsewhere(value: str) -> bool:
+    """Whether the text, as a part of a URL's path, would lead to another one, by dots or by escapes of them.
+
+    Servers and proxies undo escapes before they resolve dots, some of them more than once.
+    """
+    plain = unquote(unquote(unquote(value)))
+    return any(segment in {".", ".."} for segment in re.split(r"[/\\]", plain))
+
+
+def path_part(value: str) -> str:
+    """One line that stands in the path of a URL."""
+    if leads_elsewhere(line(value)):
+        raise InvalidValue("contains a . or .. segment, which would lead to another path.", "a plain name or id")
+    return value
+
+
 def word(value: str) -> str:
-    """One line without whitespace: an id."""
-    if any(character.isspace() for character in line(value)):
+    """One line without whitespace, for the path of a URL: an id."""
+    if any(character.isspace() for character in path_part(value)):
         raise InvalidValue("contains whitespace.", "an id without whitespace")
     return value
 
@@ -152,7 +178,7 @@ def track(value: str) -> str:
         raise InvalidValue(
             RENAMED_TRACKS[value.lower()], "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
         )
-    return line(value)
+    return path_part(value)
 
 
 def tracks(value: str) -> tuple[str, ...]:
@@ -236,9 +262,16 @@ def shard(value: str) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
+def path(value: str) -> str:
+    """The path of a file or folder."""
+    if any(len(part.encode()) > LONGEST_NAME for part in line(value).split("/")):
+        raise InvalidValue("is no path: a name in it is too long.", f"names of at most {LONGEST_NAME} bytes")
+    return value
+
+
 def folder(value: str) -> Path | None:
     """A folder's path."""
-    return Path(line(value))
+    return Path(path(value))
 
 
 def endpoint(value: str) -> str:

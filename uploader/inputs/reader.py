@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from uploader.errors import Problem
+from uploader.input_problems import Problems
 from uploader.inputs import command_line, env_file, parse
-from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
-from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
-from uploader.problems import Problems
+from uploader.inputs.ci_platform import DOTENV, ID_TOKEN, Platform, detect
+from uploader.inputs.input_table import METHOD, TARGETS, Field, Inputs, fields
 
 ENV_FILE = "UPLOADER_ENV_FILE"
 OUTPUTS = (
@@ -42,7 +43,9 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
     _warn_of_unused(values, platform, problems)
     _add_platform_defaults(values, platform)
-    return Inputs(**values, platform=platform, warnings=tuple(problems.warnings)), tuple(problems)
+    texts = (*variables.values(), platform.google_application_credentials)
+    files, warnings = ((Path(path),) if path else ()), tuple(problems.warnings)
+    return Inputs(**values, platform=platform, texts=texts, credential_files=files, warnings=warnings), tuple(problems)
 
 
 def name_as_given(problem: Problem, platform: Platform) -> Problem:
@@ -54,11 +57,9 @@ def name_as_given(problem: Problem, platform: Platform) -> Problem:
 
 def _variables(environ: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
     """Every variable that seems to be meant for this program and is not empty, trimmed; the environment wins."""
-    ours = {name: value.strip() for name, value in from_file.items() if name.startswith("UPLOADER_") and value.strip()}
-    for name, value in environ.items():
-        if name.startswith(("INPUT_", "UPLOADER_")) and value.strip():
-            ours[name] = value.strip()
-    return ours
+    ours = [(name, value) for name, value in from_file.items() if name.startswith("UPLOADER_")]
+    ours += [(name, value) for name, value in environ.items() if name.startswith(("INPUT_", "UPLOADER_"))]
+    return {name: value.strip() for name, value in ours if value.strip()}
 
 
 def _values(variables: Mapping[str, str], problems: Problems) -> dict[str, Any]:
@@ -88,14 +89,13 @@ def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
 def _check_unknown(
     variables: Mapping[str, str], environ: Mapping[str, str], platform: Platform, problems: Problems
 ) -> None:
-    """Names that are not inputs of this program: another tool's, or misspelt ones."""
     known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
     if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
         known.update(f"UPLOADER_{name}" for name in OUTPUTS)
     unknown = [name for name in variables if name not in known]
     other_tools = [name for name in environ if name.startswith("SUPPLY_") or name == "ANDROID_PUBLISHER_CREDENTIALS"]
     if unknown or other_tools:
-        from uploader.inputs import unknown_inputs  # difflib and a table that a run with right names does without
+        from uploader.inputs import unknown_inputs  # difflib and a input_table that a run with right names does without
 
         unknown_inputs.check(unknown, other_tools, platform.kind, problems)
 

@@ -12,103 +12,77 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from uploader.errors import Problem
-from uploader.inputs.platform import Kind
-from uploader.inputs.table import fields
-from uploader.problems import Problems
+from uploader.input_problems import Problems
+from uploader.inputs.ci_platform import Kind
+from uploader.inputs.input_table import fields
 
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
-FILES_ALONE = "Not needed: only what `files` names is uploaded"
-BY_ITSELF = "Not needed: Google Play does it by itself"
-REFERENCED = "Not needed: the version that is referenced has it"
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"
-SHARING = "`target: play-internal-sharing`"
-ROLLOUT = "`user-fraction`, as a fraction such as `0.05`"
-LISTING = "Not needed: only what `images-directory` has is touched"
-BEARER = "`credentials`; a refresh token goes there as an `authorized_user` configuration"
 
-# Inputs of the tools that people come from, as they write them, and what to write here. Names that differ from ours in
-# nothing but hyphens, underscores and capitals (packageName, whatsNewDirectory, user_fraction) are found without a row.
-ANSWERS = {
+# What to write here, and the inputs of the tools that people come from, as they write them, that mean it. Names that
+# differ from ours in nothing but hyphens, underscores and capitals (packageName, whatsNewDirectory, user_fraction) are
+# found without a row.
+_NAMES_BY_ANSWER = (
     # r0adkll/upload-google-play and its relatives
-    "serviceAccountJson": KEY,
-    "serviceAccountJsonPlainText": KEY,
-    "releaseFile": "`files`",
-    "releaseFiles": "`files`",
-    "track": "`tracks`",
-    "whatsNewDir": "`whats-new-directory`",
-    "releaseStatus": "`status`",
-    "priority": "`in-app-update-priority`",
-    "updatePriority": "`in-app-update-priority`",
-    "rollout": ROLLOUT,
-    "aabFile": "`files`",
-    "apkFile": "`files`",
-    "aabFilePath": "`files`",
-    "apkFilePath": "`files`",
-    "editId": "`existing-edit-id`",
+    (KEY, "serviceAccountJson", "serviceAccountJsonPlainText"),
+    ("`files`", "releaseFile", "releaseFiles", "aabFile", "apkFile", "aabFilePath", "apkFilePath"),
+    ("`tracks`", "track"),
+    ("`whats-new-directory`", "whatsNewDir"),
+    ("`status`", "releaseStatus"),
+    ("`in-app-update-priority`", "priority", "updatePriority"),
+    ("`user-fraction`, as a fraction such as `0.05`", "rollout"),
+    ("`existing-edit-id`", "editId"),
     # fastlane supply
-    "json_key": KEY,
-    "json_key_data": KEY,
-    "key": KEY,
-    "apk": "`files`",
-    "apk_paths": "`files`",
-    "aab": "`files`",
-    "aab_paths": "`files`",
-    "mapping": "`mapping-file`",
-    "mapping_paths": "`mapping-file` and `debug-symbols`",
-    "metadata_path": "`images-directory` for the listing and `whats-new-directory` for the notes",
-    "track_promote_to": "`promote-from` for the track to take, `tracks` for the tracks to put it on",
-    "track_promote_release_status": "`status`",
-    "validate_only": "`dry-run`",
-    "version_name": "`release-name`",
-    "version_code": "Not needed: it is read from the artifact or from the track",
-    "issuer": KEY,
-    "deactivate_on_promote": BY_ITSELF,
-    "check_superseded_tracks": BY_ITSELF,
-    "rescue_changes_not_sent_for_review": "`changes-not-sent-for-review`, whose `auto` does that",
-    "ack_bundle_installation_warning": "Not needed: Google no longer asks for it",
-    "skip_upload_apk": FILES_ALONE,
-    "skip_upload_aab": FILES_ALONE,
-    "skip_upload_metadata": LISTING,
-    "skip_upload_images": LISTING,
-    "skip_upload_screenshots": LISTING,
-    "skip_upload_changelogs": "Not needed: only notes in `whats-new-directory` are sent",
-    "sync_image_upload": "Not needed: only what differs is ever sent",
-    "root_url": "`api-endpoint`",
-    "obb_main_references_version": "`expansion-file-main`, as `references:VERSIONCODE`",
-    "obb_patch_references_version": "`expansion-file-patch`, as `references:VERSIONCODE`",
-    "obb_main_file_size": REFERENCED,
-    "obb_patch_file_size": REFERENCED,
-    "timeout": "`stall-timeout` and `finalize-timeout`",
+    (KEY, "json_key", "json_key_data", "key", "issuer"),
+    ("`files`", "apk", "apk_paths", "aab", "aab_paths"),
+    ("`mapping-file`", "mapping"),
+    ("`mapping-file` and `debug-symbols`", "mapping_paths"),
+    ("`images-directory` for the listing and `whats-new-directory` for the notes", "metadata_path"),
+    ("`promote-from` for the track to take, `tracks` for the tracks to put it on", "track_promote_to"),
+    ("`status`", "track_promote_release_status"),
+    ("`dry-run`", "validate_only"),
+    ("`release-name`", "version_name"),
+    ("Not needed: it is read from the artifact or from the track", "version_code"),
+    ("Not needed: Google Play does it by itself", "deactivate_on_promote", "check_superseded_tracks"),
+    ("`changes-not-sent-for-review`, whose `auto` does that", "rescue_changes_not_sent_for_review"),
+    ("Not needed: Google no longer asks for it", "ack_bundle_installation_warning"),
+    ("Not needed: only what `files` names is uploaded", "skip_upload_apk", "skip_upload_aab"),
+    (
+        "Not needed: only what `images-directory` has is touched",
+        *("skip_upload_metadata", "skip_upload_images", "skip_upload_screenshots"),
+    ),
+    ("Not needed: only notes in `whats-new-directory` are sent", "skip_upload_changelogs"),
+    ("Not needed: only what differs is ever sent", "sync_image_upload"),
+    ("`api-endpoint`", "root_url"),
+    ("`expansion-file-main`, as `references:VERSIONCODE`", "obb_main_references_version"),
+    ("`expansion-file-patch`, as `references:VERSIONCODE`", "obb_patch_references_version"),
+    ("Not needed: the version that is referenced has it", "obb_main_file_size", "obb_patch_file_size"),
+    ("`stall-timeout` and `finalize-timeout`", "timeout"),
     # gradle-play-publisher
-    "serviceAccountCredentials": KEY,
-    "ANDROID_PUBLISHER_CREDENTIALS": KEY,
-    "useApplicationDefaultCredentials": "Not needed: they are used when nothing else is given",
-    "defaultToAppBundles": "`files`, which names the bundle or the APKs",
-    "enabled": "Not needed: leave the step out, or give it an `if:`",
-    "impersonateServiceAccount": "`credentials`, as an `impersonated_service_account` configuration",
-    "fromTrack": "`promote-from`",
-    "promoteTrack": "`tracks`",
-    "artifactDir": "`files`, with a pattern such as `dir/*.aab`",
-    "resolutionStrategy": "`on-version-conflict`",
-    "internalSharing": SHARING,
+    (KEY, "serviceAccountCredentials", "ANDROID_PUBLISHER_CREDENTIALS"),
+    ("Not needed: they are used when nothing else is given", "useApplicationDefaultCredentials"),
+    ("`files`, which names the bundle or the APKs", "defaultToAppBundles"),
+    ("Not needed: leave the step out, or give it an `if:`", "enabled"),
+    ("`credentials`, as an `impersonated_service_account` configuration", "impersonateServiceAccount"),
+    ("`promote-from`", "fromTrack"),
+    ("`tracks`", "promoteTrack"),
+    ("`files`, with a pattern such as `dir/*.aab`", "artifactDir"),
+    ("`on-version-conflict`", "resolutionStrategy"),
+    ("`target: play-internal-sharing`", "internalSharing"),
     # mail, storage and login actions
-    "to": "`mail-to`",
-    "from": "`mail-from`",
-    "cc": "`mail-cc`",
-    "bcc": "`mail-bcc`",
-    "subject": "`mail-subject`",
-    "body": "`mail-body`",
-    "html_body": "`mail-html`",
-    "attachments": "`files`",
-    "path": "`files`",
-    "filename": "`files`",
-    "folderId": '`metadata`, as `{"parents": ["ID"]}`',
-    "bucket": "`params`, as `bucket: NAME`",
-    "destination": "`params`, as `bucket: NAME` and `name: PATH`",
-    "credentials_json": KEY,
-    "refresh-token": BEARER,
-    "client-secret": BEARER,
-}
+    *((f"`mail-{name}`", name) for name in ("to", "from", "cc", "bcc", "subject", "body")),
+    ("`mail-html`", "html_body"),
+    ("`files`", "attachments", "path", "filename"),
+    ('`metadata`, as `{"parents": ["ID"]}`', "folderId"),
+    ("`params`, as `bucket: NAME`", "bucket"),
+    ("`params`, as `bucket: NAME` and `name: PATH`", "destination"),
+    (KEY, "credentials_json"),
+    (
+        "`credentials`; a refresh token goes there as an `authorized_user` configuration",
+        *("refresh-token", "client-secret"),
+    ),
+)
+ANSWERS = {name: answer for answer, *names in _NAMES_BY_ANSWER for name in names}
 
 
 def check(unknown: Sequence[str], other_tools: Sequence[str], kind: Kind, problems: Problems) -> None:
@@ -129,19 +103,15 @@ def _mistake(variable: str) -> Problem | None:
     """The problem with a variable that was surely meant for an input of this program or of another tool."""
     prefix, _, plain = variable.partition("_")
     written, answer = _answer(plain)
+    names = [field.name for field in fields()]
     if answer:
         name = written if prefix == "INPUT" else variable
-        return Problem(name, f"is another tool's input. {answer}", covers=_inputs(answer))
-    names = [field.name for field in fields()]
+        named = tuple(ours for ours in names if re.search(rf"`{ours}[`:]", answer))
+        return Problem(name, f"is another tool's input. {answer}", covers=named)
     nearest = get_close_matches(plain[:80].lower().replace("_", "-"), names, n=1, cutoff=SIMILARITY)
     if not nearest:
         return None
     return Problem(_printable(variable), f"is not an input. Did you mean `{nearest[0]}`?", covers=tuple(nearest))
-
-
-def _inputs(answer: str) -> tuple[str, ...]:
-    """The inputs that an answer names."""
-    return tuple(field.name for field in fields() if re.search(rf"`{field.name}[`:]", answer))
 
 
 def _answer(plain: str) -> tuple[str, str]:

@@ -34,10 +34,7 @@ def make_reporter(
 
     The streams are the process's own unless given; the redactor learns from `LogReporter.mask` and may be shared.
     """
-    out, err = stdout or sys.stdout, stderr or sys.stderr
-    redactor = redactor or Redactor()
-    if platform.kind == "github":
-        return GitHubReporter(platform, out, redactor, clock)
-    if platform.kind == "gitlab":
-        return GitLabReporter(platform, out, redactor, clock, now)
-    return ConsoleReporter(platform, out, err, redactor, clock)
+    out = stdout or sys.stdout
+    err = (stderr or sys.stderr) if platform.kind == "console" else out  # a CI system shows one log
+    reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(platform.kind, ConsoleReporter)
+    return reporter(platform, out, err, redactor or Redactor(), clock, now)

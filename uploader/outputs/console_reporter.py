@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TextIO
 
-from uploader.inputs import Platform
 from uploader.outputs.log_reporter import LogReporter
 from uploader.outputs.progress import ProgressBar
-from uploader.redaction import Redactor
 from uploader.reporting import Progress
 
 
 class ConsoleReporter(LogReporter):
     """The reporter outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
 
-    def __init__(
-        self, platform: Platform, out: TextIO, err: TextIO, redactor: Redactor, clock: Callable[[], float]
-    ) -> None:
-        super().__init__(platform, out, redactor, clock, err)
-        self._bars = False
+    _bars = False
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
+    def progress(self, label: str, total: int | None) -> Progress:
         """A moving bar on a terminal, else what every reporter does."""
         if not _columns(self._err):
-            return super().progress(label, total, start)
+            return super().progress(label, total)
         self._bars = True
-        return ProgressBar(
-            self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, start, self._err
-        )
+        return ProgressBar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, self._err)
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TextIO
 
 from uploader.errors import UploaderError
-from uploader.inputs import Platform
-from uploader.outputs.log_reporter import SENTENCE, LogReporter, kind
+from uploader.outputs.log_reporter import SENTENCE, LogReporter
 from uploader.outputs.output_files import append_whole
-from uploader.redaction import Redactor, parts
+from uploader.redaction import parts
 
 ANNOTATIONS: Final = 10  # of one type, for one step; the runner drops what comes after
 LIMIT: Final = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and outputs that are larger in all
@@ -26,19 +25,9 @@ _NAME: Final = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 class GitHubReporter(LogReporter):
     """The reporter inside a GitHub Actions job."""
 
-    def __init__(
-        self,
-        platform: Platform,
-        out: TextIO,
-        redactor: Redactor,
-        clock: Callable[[], float],
-        delimiter: Callable[[], str] = lambda: f"value_{os.urandom(16).hex()}",
-    ) -> None:
-        super().__init__(platform, out, redactor, clock)
-        self._delimiter = delimiter
-        self._warnings = 0
-        self._failed = False
-        self._depth = 0
+    _warnings = 0
+    _failed = False
+    _depth = 0
 
     def debug(self, text: str) -> None:
         """A debug command; the runner shows it where debug logging is on."""
@@ -67,7 +56,7 @@ class GitHubReporter(LogReporter):
             self.info("\n".join(self._details(error)))
             text = text[: SENTENCE - 1] + "…"
         self._failed = True
-        self._command("error", text, title=kind(error))
+        self._command("error", text, title=error.title)
 
     def mask(self, secret: str) -> None:
         """As everywhere, and tell the runner, line by line: it masks what other steps may print."""
@@ -99,6 +88,10 @@ class GitHubReporter(LogReporter):
             return
         self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
 
+    def delimiter(self) -> str:
+        """A word that ends one output, and that nobody can foresee."""
+        return f"value_{os.urandom(16).hex()}"
+
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
         """Groups don't nest: one inside another is a plain line."""
@@ -117,7 +110,7 @@ class GitHubReporter(LogReporter):
 
     def _entry(self, name: str, value: str) -> str:
         """One output in the heredoc form, which takes any value but one that holds its delimiter."""
-        shown, delimiter = self.redactor.clean(value, LIMIT), self._delimiter()
+        shown, delimiter = self.redactor.clean(value, LIMIT), self.delimiter()
         if len(shown) > LIMIT or delimiter in shown or not _NAME.fullmatch(name):
             self.warning(f"The output {name} could not be written: it is too large, or holds its own delimiter.")
             return ""

@@ -8,39 +8,18 @@ rejects would lose every value.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import TextIO
+from collections.abc import Iterator, Mapping
 
-from uploader.errors import UploaderError
-from uploader.inputs import Platform
 from uploader.outputs.log_reporter import LogReporter
-from uploader.redaction import Redactor
 
-_YELLOW, _RED, _PLAIN, _ERASE = "\x1b[33m", "\x1b[31;1m", "\x1b[0m", "\x1b[0K"
+_ERASE = "\x1b[0K"
 
 
 class GitLabReporter(LogReporter):
-    """The reporter inside a GitLab CI job. Sections are stamped with `now`, in seconds since 1970."""
+    """The reporter inside a GitLab CI job."""
 
-    def __init__(
-        self,
-        platform: Platform,
-        out: TextIO,
-        redactor: Redactor,
-        clock: Callable[[], float],
-        now: Callable[[], float],
-    ) -> None:
-        super().__init__(platform, out, redactor, clock)
-        self._now = now
-        self._sections = 0
-
-    def warning(self, text: str) -> None:
-        """A line that begins with a yellow WARNING."""
-        self._say(f"{_YELLOW}WARNING:{_PLAIN} {self._short(text)}")
-
-    def error(self, error: UploaderError) -> None:
-        """A line that begins with a red ERROR."""
-        self._say(f"{_RED}ERROR:{_PLAIN} {self._text_of(error)}")
+    _warning_mark, _error_mark = "\x1b[33mWARNING:\x1b[0m", "\x1b[31;1mERROR:\x1b[0m"  # yellow and red
+    _sections = 0
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Show the values in the log, folded, and write them to the dotenv report."""

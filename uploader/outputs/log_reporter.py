@@ -9,19 +9,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TextIO
 
-from uploader.errors import (
-    CredentialsError,
-    InputError,
-    IntegrityError,
-    Interrupted,
-    Refused,
-    ServiceError,
-    TemporaryError,
-    UploaderError,
-)
+from uploader.errors import UploaderError
 from uploader.inputs import Platform
-from uploader.outputs import dotenv
-from uploader.outputs.output_files import write_results, write_whole
+from uploader.outputs.output_files import dotenv_report, results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
 from uploader.reporting import Progress
@@ -29,28 +19,31 @@ from uploader.results import FileResult
 from uploader.text import sentence
 
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
-_KINDS: Final = (
-    (InputError, "Wrong input"),
-    (CredentialsError, "No access"),
-    (Refused, "Refused"),
-    (ServiceError, "Service error"),
-    (IntegrityError, "Integrity"),
-    (TemporaryError, "Temporary failure"),
-    (Interrupted, "Interrupted"),
-)
 
 
 class LogReporter:
-    """Writes plain lines, from any thread; a subclass adds what its platform understands."""
+    """Writes plain lines, from any thread; a subclass adds what its platform understands.
+
+    `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
+    """
+
+    _warning_mark, _error_mark = "WARNING:", "ERROR:"
 
     def __init__(
-        self, platform: Platform, out: TextIO, redactor: Redactor, clock: Callable[[], float], err: TextIO | None = None
+        self,
+        platform: Platform,
+        out: TextIO,
+        err: TextIO,
+        redactor: Redactor,
+        clock: Callable[[], float],
+        now: Callable[[], float],
     ) -> None:
         self.platform = platform
         self.redactor = redactor
         self._out = out
-        self._err = err or out
+        self._err = err
         self._clock = clock
+        self._now = now
         self._lock = threading.RLock()  # a warning that is said while a bar is moved comes from the same thread
 
     def info(self, text: str) -> None:
@@ -64,11 +57,11 @@ class LogReporter:
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
-        self._say(f"WARNING: {self._short(text)}", self._err)
+        self._say(f"{self._warning_mark} {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
-        self._say(f"ERROR: {self._text_of(error)}", self._err)
+        self._say(f"{self._error_mark} {self._text_of(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
@@ -78,19 +71,22 @@ class LogReporter:
         """Never show `secret` from now on, in any of the forms in which it may turn up."""
         self.redactor.add(secret)
 
-    def progress(self, label: str, total: int | None, start: int = 0) -> Progress:
-        """Follow one upload from byte `start` to `total` (None = unknown). The answer may be used from any thread."""
-        return ProgressLines(self.info, self.redactor.one_line(label, 200), total, start, self._clock)
+    def redact_session(self, uri: str, endpoint: str) -> None:
+        """Never show what `uri` holds beyond `endpoint`; unlike a credential it is not named to the CI system."""
+        self.redactor.add_session(uri, endpoint)
+
+    def progress(self, label: str, total: int | None) -> Progress:
+        """Follow one upload of `total` bytes (None = unknown). The answer may be used from any thread."""
+        return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
         for name, value in outputs.items():
             self._say(f"{name}={self.redactor.one_line(value)}")
-        if self.platform.dotenv_file is not None:
-            self._write_dotenv(self.platform.dotenv_file, outputs)
-
-    def _write_dotenv(self, path: Path, outputs: Mapping[str, str]) -> None:
-        lines, left_out = dotenv.report(outputs, self.redactor)
+        path = self.platform.dotenv_file
+        if path is None:
+            return
+        lines, left_out = dotenv_report(outputs, self.redactor)
         for name in left_out:
             self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
         self.written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
@@ -98,9 +94,9 @@ class LogReporter:
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
-    def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
-        """Write `uploader-results.json`; false, after a warning, where that was not possible."""
-        return self.written(path.name, lambda: write_results(path, results, self.redactor))
+    def write_results(self, path: Path, results: Iterable[FileResult]) -> None:
+        """Write `uploader-results.json`, or warn where that is not possible."""
+        self.written(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
 
     def written(self, what: str, write: Callable[[], None]) -> bool:
         """Do `write`; where the system refuses, warn in one line and answer false."""
@@ -126,15 +122,13 @@ class LogReporter:
 
     def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
-        return "\n".join([self._sentences(error), *self._details(error)])
+        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.cure) if text]
+        # What happened is cut where the whole would be too long: the cure must be readable.
+        what = self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after))
+        return "\n".join([" ".join([what, *after]), *self._details(error)])
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
-
-    def _sentences(self, error: UploaderError) -> str:
-        """The error on one line, what happened cut where the whole would be too long: the cure must be readable."""
-        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.cure) if text]
-        return " ".join([self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after)), *after])
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
         """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is given up."""
@@ -149,8 +143,3 @@ class LogReporter:
     def _put(self, text: str, stream: TextIO) -> None:
         stream.write(text)
         stream.flush()
-
-
-def kind(error: UploaderError) -> str:
-    """A word or two for the kind of failure, as a title."""
-    return next((title for family, title in _KINDS if isinstance(error, family)), "Upload failed")

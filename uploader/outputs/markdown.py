@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -35,13 +36,11 @@ def code(outside: str) -> str:
 
 def link(label: str, url: str) -> str:
     """A link, if `url` is an absolute web address; else the label alone, which can't lead anybody anywhere."""
-    try:
+    with suppress(ValueError):
         parts = urlsplit(url)
-    except ValueError:
-        return text(label)
-    if parts.scheme not in {"https", "http"} or not parts.netloc:
-        return text(label)
-    return f"[{text(label)}](<{quote(url, safe=_URL_CHARACTERS)}>)"
+        if parts.scheme in {"https", "http"} and parts.netloc:
+            return f"[{text(label)}](<{quote(url, safe=_URL_CHARACTERS)}>)"
+    return text(label)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], limit: int) -> tuple[str, int]:

@@ -1,7 +1,7 @@
 """The files that a run leaves for other programs: whole or not at all, never through a link that somebody planted.
 
-Every function here raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the
-reporter turns that into one line.
+A write raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the reporter turns
+that into one line.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import errno
 import json
 import math
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 
+DOTENV_LIMIT: Final = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
 
 
@@ -64,16 +66,28 @@ def append_whole(path: Path, text: str) -> None:
         os.close(handle)
 
 
-def write_results(path: Path, results: Iterable[FileResult], redactor: Redactor) -> None:
-    """Write `uploader-results.json`: an array with one object a line for each file, secrets masked. Raises OSError."""
-    write_whole(path, _array(results, redactor))
+def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
+    """The lines of the dotenv report, and the names of the outputs that were left out so that the rest fits.
+
+    The longest go first: the short ones, single ids, always stay. A value stands on one line. GitLab reads the report,
+    and any other runner to which `UPLOADER_DOTENV` names a file.
+    """
+    lines = {
+        name: f"UPLOADER_{re.sub('[^A-Z0-9]', '_', name.upper())}={redactor.one_line(value).strip()}\n"
+        for name, value in outputs.items()
+    }
+    left_out: list[str] = []
+    while sum(len(line.encode("utf-8")) for line in lines.values()) > DOTENV_LIMIT:
+        left_out.append(max(lines, key=lambda name: len(lines[name].encode("utf-8"))))
+        del lines[left_out[-1]]
+    return list(lines.values()), left_out
 
 
-def _array(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:
-    """The JSON piece by piece, so that ten thousand files need no memory of their own.
+def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:
+    """What is in `uploader-results.json`: an array with one object a line for each file, secrets masked.
 
-    ASCII alone: an escape sequence or a bidirectional mark in a file name is exact for a program and harmless on a
-    terminal.
+    Line by line, so that ten thousand files need no memory of their own. ASCII alone: an escape sequence or a
+    bidirectional mark in a file name is exact for a program and harmless on a terminal.
     """
     separator = "[\n"
     for result in results:

@@ -13,7 +13,6 @@ from typing import Any, Final, TextIO
 
 from uploader.text import format_size
 
-_TENTHS: Final = 10
 _MAX_SILENCE: Final = 30.0  # seconds after which a line is due although less than a tenth was sent
 _MIN_INTERVAL: Final = 1.0  # seconds that pass between two lines at least, however fast the upload is
 
@@ -21,16 +20,15 @@ _MIN_INTERVAL: Final = 1.0  # seconds that pass between two lines at least, howe
 class _ProgressDisplay:
     """What both displays share: an offset that only grows, one end, one lock."""
 
-    def __init__(self, log: Callable[[str], None], label: str, total: int | None, start: int) -> None:
+    def __init__(self, log: Callable[[str], None], label: str, total: int | None) -> None:
         self._log = log
         self._label = label
         self._total = total
-        self._start = self._last = self._top = start
+        self._last = self._top = 0
         self._ended = False
         self._lock = threading.Lock()
 
     def to(self, offset: int) -> None:
-        """See `reporting.Progress.to`."""
         with self._lock:
             if self._ended:
                 return
@@ -42,31 +40,25 @@ class _ProgressDisplay:
             self._show()
 
     def done(self, ok: bool) -> None:
-        """See `reporting.Progress.done`."""
         with self._lock:
             if not self._ended:
                 self._ended = True
                 self._end(ok)
 
-    def _stopped(self) -> str:
-        """What was sent, which need not have been stored."""
-        whole = "" if self._total is None else f" of {format_size(self._total)}"
-        return f"{self._label}: stopped, {format_size(self._top)}{whole} had been sent"
-
     def _show(self) -> None:
         raise NotImplementedError
 
     def _end(self, ok: bool) -> None:
-        raise NotImplementedError
+        if not ok:  # what was sent need not have been stored
+            whole = "" if self._total is None else f" of {format_size(self._total)}"
+            self._log(f"{self._label}: stopped, {format_size(self._top)}{whole} had been sent")
 
 
 class ProgressLines(_ProgressDisplay):
     """A line at every tenth or every half minute, at most one a second, and one at the end."""
 
-    def __init__(
-        self, log: Callable[[str], None], label: str, total: int | None, start: int, clock: Callable[[], float]
-    ) -> None:
-        super().__init__(log, label, total, start)
+    def __init__(self, log: Callable[[str], None], label: str, total: int | None, clock: Callable[[], float]) -> None:
+        super().__init__(log, label, total)
         self._clock = clock
         self._began = self._said = clock()
         self._tenth = self._tenths()
@@ -80,14 +72,13 @@ class ProgressLines(_ProgressDisplay):
         self._log(f"{self._label}: {self._where()}, {self._speed()}")
 
     def _end(self, ok: bool) -> None:
+        super()._end(ok)
         if ok:
             seconds = self._clock() - self._began
             self._log(f"{self._label}: {format_size(self._top)} in {seconds:.1f} s, {self._speed()}")
-        else:
-            self._log(self._stopped())
 
     def _tenths(self) -> int:
-        return _TENTHS * self._top // self._total if self._total else 0
+        return 10 * self._top // self._total if self._total else 0
 
     def _where(self) -> str:
         if not self._total:
@@ -95,16 +86,16 @@ class ProgressLines(_ProgressDisplay):
         return f"{100 * self._top // self._total} %, {format_size(self._top)} of {format_size(self._total)}"
 
     def _speed(self) -> str:
-        return speed(self._top - self._start, self._clock() - self._began)
+        return speed(self._top, self._clock() - self._began)
 
 
 class ProgressBar(_ProgressDisplay):
     """A tqdm bar. Where the stream is no terminal after all, tqdm itself stays silent (`disable=None`)."""
 
-    def __init__(self, log: Callable[[str], None], label: str, total: int | None, start: int, stream: Any) -> None:
-        super().__init__(log, label, total, start)
+    def __init__(self, log: Callable[[str], None], label: str, total: int | None, stream: Any) -> None:
+        super().__init__(log, label, total)
         self._bar = _tqdm()(
-            total=total, initial=start, desc=label, file=stream, disable=None,
+            total=total, desc=label, file=stream, disable=None,
             unit="B", unit_scale=True, unit_divisor=1024, dynamic_ncols=True, leave=True,
         )  # fmt: skip
 
@@ -121,8 +112,7 @@ class ProgressBar(_ProgressDisplay):
     def _end(self, ok: bool) -> None:
         with contextlib.suppress(OSError):
             self._bar.close()
-        if not ok:
-            self._log(self._stopped())
+        super()._end(ok)
 
 
 def _tqdm() -> Any:

@@ -64,7 +64,8 @@ class _Page:
     def render(self) -> str:
         """Blocks in the order in which they are read, as long as there is room."""
         note = "\n\nMore was left out, for the size of this page: the log and `uploader-results.json` have it."
-        page, complete = self._head(), True
+        head = f"{_BANNERS[self._report.outcome]}{self._text(self._report.headline)}"
+        page, complete = f"{head}\n\nTarget: {self._code(self._report.target)}", True
         for block in self._blocks():
             if _bytes(page) + _bytes(block) + _bytes(note) + 3 <= self._limit:
                 page += f"\n\n{block}"
@@ -75,12 +76,9 @@ class _Page:
     def _blocks(self) -> Iterable[str]:
         blocks = [self._problem(), self._links(), self._sent()]
         blocks += [self._section(section) for section in self._report.sections]
-        blocks += [self._warnings(), timeline(self._files, self._redactor), self._outputs(), self._digests()]
+        blocks += ["\n".join(self._bullets(self._report.warnings, "⚠️")), timeline(self._files, self._redactor)]
+        blocks += [self._outputs(), self._digests()]
         return filter(None, blocks)
-
-    def _head(self) -> str:
-        banner = _BANNERS[self._report.outcome]
-        return f"{banner}{self._text(self._report.headline)}\n\nTarget: {self._code(self._report.target)}"
 
     def _problem(self) -> str:
         """What happened, why, and what to do, each on a line of its own; then each of several mistakes."""
@@ -96,20 +94,10 @@ class _Page:
 
     def _sent(self) -> str:
         """The table of what was sent; the track has a column where there is one."""
-        tracks = ", ".join(self._report.tracks)
-        header = [
-            "File",
-            "Size",
-            "Version code or id",
-            "SHA-256",
-            "Speed",
-            "Retries",
-            *(["Track"] if tracks else []),
-            "Result",
-        ]
-        rows = (
-            (*self._file(file), *([self._text(tracks)] if tracks else []), self._result(file)) for file in self._files
-        )
+        tracks = self._text(", ".join(self._report.tracks))
+        title, cell = (["Track"], [tracks]) if tracks else ([], [])
+        header = ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", *title, "Result"]
+        rows = ((*self._file(file), *cell, self._result(file)) for file in self._files)
         return self._table(header, rows, len(self._files), "files")
 
     def _file(self, file: FileResult) -> tuple[str, ...]:
@@ -125,7 +113,6 @@ class _Page:
         )
 
     def _result(self, file: FileResult) -> str:
-        """How it went, in a few words."""
         if file.error:
             return f"❌ {self._text(file.error)}"
         if file.reused:
@@ -136,9 +123,6 @@ class _Page:
         rows = ([self._text(cell) for cell in row] for row in section.rows)
         body = self._table([self._text(cell) for cell in section.header], rows, len(section.rows), "rows")
         return f"### {self._text(section.title)}\n\n{body}" if body else ""
-
-    def _warnings(self) -> str:
-        return "\n".join(self._bullets(self._report.warnings, "⚠️"))
 
     def _bullets(self, texts: Sequence[str], mark: str) -> list[str]:
         lines = [f"- {mark} {self._text(words, SENTENCE)}" for words in texts[:BULLETS]]

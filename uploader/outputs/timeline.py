@@ -30,7 +30,10 @@ _KINDS: Final = {
 
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     """The chart as a fenced block, of the files with the most to tell; empty where nothing took any time."""
-    telling = sorted((file for file in files if file.timeline), key=_eventfulness)[:FILES]
+    # Failures first, then what was retried most, then what took longest.
+    telling = sorted(
+        (file for file in files if file.timeline), key=lambda file: (not file.error, -file.retries, -file.seconds)
+    )[:FILES]
     if not telling:
         return ""
     lines = ["```mermaid", "gantt", "    dateFormat x", "    axisFormat %s s"]
@@ -38,11 +41,6 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
         lines.append(f"    section {_words(redactor.one_line(file.path, 60))}")
         lines += [_task(moment, redactor) for moment in _few(file.timeline)]
     return "\n".join([*lines, "```"])
-
-
-def _eventfulness(file: FileResult) -> tuple[bool, int, float]:
-    """Sorts failures first, then what was retried most, then what took longest."""
-    return not file.error, -file.retries, -file.seconds
 
 
 def _few(moments: Sequence[Moment]) -> Sequence[Moment]:

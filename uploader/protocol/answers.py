@@ -23,7 +23,7 @@ def finished(move: Move, answer: Response, media: Media) -> Event:
     """The event for an answer that calls the upload complete: only with the resource, unless the service sends none."""
     if not answer.sent_whole:
         return OffsetUnknown("the server called the upload finished before it was sent", answer, server_ok=True)
-    if media.empty_answer or answer.json() is not None:
+    if media.is_resource(answer):
         return Completed(answer)
     if isinstance(move, QueryOffset):
         return ProtocolViolated("the server calls the upload finished but does not return the resource that it made")

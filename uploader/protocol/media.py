@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from uploader.http.messages import Request
+from uploader.http.messages import Request, Response
 
 JSON_TYPE = "application/json; charset=UTF-8"
 
@@ -14,7 +15,8 @@ class Media(NamedTuple):
     """One media upload: `url` is the upload URI without `uploadType`, `size` is in bytes (None for a stream).
 
     `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_answer` is true
-    when the service documents success without a body.
+    when the service documents success without a body. `promised_id` are the dotted paths of which one must hold the
+    identifier in the resource of a success; none where the service promises none.
     """
 
     method: str
@@ -24,11 +26,30 @@ class Media(NamedTuple):
     size: int | None
     metadata: bytes | None = None
     empty_answer: bool = False
+    promised_id: tuple[str, ...] = ()
+
+    def is_resource(self, answer: Response) -> bool:
+        """Whether the body of a success is what the method returns, with the identifier that it promises."""
+        resource = answer.json()
+        if resource is None:
+            return self.empty_answer
+        return not self.promised_id or bool(identifier(resource, self.promised_id))
 
     def with_query(self, *extra: tuple[str, str]) -> str:
         """The upload URI with the method's own query and `extra` behind it."""
         query = urlencode(self.query + extra)
         return f"{self.url}?{query}" if query else self.url
+
+
+def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
+    """The first identifier under one of the dotted paths `fields`, as text; empty when there is none."""
+    for path in fields:
+        value: Any = resource
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value != "" and isinstance(value, (str, int)) and not isinstance(value, bool):
+            return str(value)
+    return ""
 
 
 def bare(method: str, url: str, *headers: tuple[str, str]) -> Request:

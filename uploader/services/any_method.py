@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
-from uploader.services import batch_upload, catalogue, media_types, parameters, uri_template
+from uploader.services import batch_upload, media_types, method_catalogue, method_parameters, uri_template
 from uploader.services.base import Endpoint, Prepared, Upload
-from uploader.services.catalogue import Method
+from uploader.services.method_catalogue import Method
 
 _STORAGE = "storage.objects.insert"
 # A precondition on the state before the request fails when the request is repeated after it was obeyed.
@@ -28,14 +28,14 @@ class _MethodRequest(NamedTuple):
     """What the inputs ask of the method, the same for every file but its name."""
 
     method: Method
-    values: parameters.Values
+    values: method_parameters.Values
     metadata: Mapping[str, Any]
     scopes: tuple[str, ...]
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks target, parameters, metadata and files against the catalogue. Raises InputError with every problem."""
-    method = catalogue.find(inputs.target)
+    method = method_catalogue.find(inputs.target)
     if method is None:
         raise InputError(_unknown(inputs.target))
     problems = Problems()
@@ -51,17 +51,17 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 
 def _unknown(target: str) -> Problem:
-    near = " or ".join(catalogue.similar(target))
+    near = " or ".join(method_catalogue.similar(target))
     hint = f" Did you mean {near}?" if near else ""
     return Problem("target", f"{target!r} is not an upload method.{hint}", "a method of docs/TARGETS.md.")
 
 
 def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodRequest:
-    params = problems.collect(lambda: parameters.read_params(inputs.params))
-    metadata = problems.collect(lambda: parameters.read_metadata(inputs.metadata)) or {}
+    params = problems.collect(lambda: method_parameters.read_params(inputs.params))
+    metadata = problems.collect(lambda: method_parameters.read_metadata(inputs.metadata)) or {}
     if metadata and not method.takes_metadata:
         problems.add("metadata", f"{method.target} takes none.")
-    values = {} if params is None else parameters.check(method, params, problems)
+    values = {} if params is None else method_parameters.check(method, params, problems)
     return _MethodRequest(method, values, metadata, (_scope(method, values, metadata),))
 
 
@@ -119,10 +119,11 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         repeatable=_replaces(request),
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,
+        id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the answer
     )
 
 
-def _scope(method: Method, values: parameters.Values, metadata: Mapping[str, Any]) -> str:
+def _scope(method: Method, values: method_parameters.Values, metadata: Mapping[str, Any]) -> str:
     """The wider scope when the request names something that others may have made: a file, a folder."""
     existing = "fileId" in values or "addParents" in values or metadata.get("parents")
     return method.scope_existing if existing else method.scope

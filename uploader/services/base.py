@@ -8,12 +8,12 @@ throws what went wrong into the generator, which may clean up (yield more steps)
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from uploader.errors import Refused
 from uploader.files.artifacts import Artifact
+from uploader.protocol.media import identifier
 from uploader.results import FileResult
 
 T = TypeVar("T")
@@ -29,7 +29,8 @@ class Endpoint(NamedTuple):
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
     a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
-    arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first.
+    arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first;
+    where it is `id_promised`, an answer without one is no success.
     """
 
     id: str
@@ -50,16 +51,11 @@ class Endpoint(NamedTuple):
     once: bool = False
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
+    id_promised: bool = False
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""
-        for path in self.id_fields:
-            value: Json = resource
-            for name in path.split("."):
-                value = value.get(name) if isinstance(value, Mapping) else None
-            if isinstance(value, (str, int)) and not isinstance(value, bool):
-                return str(value)
-        return ""
+        return identifier(resource, self.id_fields)
 
 
 class Call(NamedTuple):
@@ -163,12 +159,10 @@ class Section(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a flow returns: output values, links and tables for the summary, and one sentence that tells the end."""
+class Outcome(NamedTuple):
+    """What a flow returns: one sentence that tells the end, and links and tables for the summary."""
 
     headline: str
-    outputs: Mapping[str, str] = field(default_factory=dict)
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
 
@@ -180,14 +174,12 @@ Flow: TypeAlias = Steps[Outcome]
 class Prepared(NamedTuple):
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
-    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow, `limit` how many
-    uploads the service takes at once (None: as many as `concurrency` says). `flow` starts a fresh generator each time.
-    `package` is the app of a Play release.
+    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow. `flow` starts a fresh
+    generator each time. `package` is the app of a Play release.
     """
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
     flow: Callable[[], Flow]
     warnings: tuple[str, ...] = ()
-    limit: int | None = None
     package: str = ""

@@ -6,20 +6,20 @@ None of them has anything to undo, so a dry run says what would be sent and send
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 from urllib.parse import urlencode
 
 from uploader.errors import ServiceError
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import media_types
 from uploader.services.base import Batch, Flow, Note, Outcome, Prepared, Publish, Upload
 from uploader.text import format_size, plural
 
-Outputs: TypeAlias = Mapping[str, str]
-OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Outputs]
+OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Mapping[str, str]]
 
 SHOWN = 20  # files that the plan names one by one
 
@@ -38,52 +38,45 @@ def prepared(inputs: Inputs, uploads: tuple[Upload, ...], outputs: OutputsOf = l
 
     `outputs` makes the output values that only this target has.
     """
-
-    def flow() -> Flow:
-        return rehearse(uploads) if inputs.dry_run else send(uploads, inputs.target, outputs)
-
-    return Prepared(_lines(uploads), scopes=uploads[0].endpoint.scopes, flow=flow)
+    flow = partial(_rehearse, uploads) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
+    return Prepared(_lines(uploads), uploads[0].endpoint.scopes, flow)
 
 
 def _lines(uploads: tuple[Upload, ...]) -> tuple[str, ...]:
-    shown = tuple(f"Upload {describe(upload)}" for upload in uploads[:SHOWN])
+    shown = tuple(f"Upload {_describe(upload)}" for upload in uploads[:SHOWN])
     rest = len(uploads) - len(shown)
     return (*shown, f"and {rest} more files, all to {uploads[0].endpoint.id}") if rest else shown
 
 
-def describe(upload: Upload) -> str:
-    """One line of the plan: what goes where."""
+def _describe(upload: Upload) -> str:
     length = "a stream" if upload.artifact.size is None else format_size(upload.artifact.size)
     return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
 
 
-def rehearse(uploads: tuple[Upload, ...]) -> Flow:
-    """The dry run: says what would be sent."""
+def _rehearse(uploads: tuple[Upload, ...]) -> Flow:
     for upload in uploads:
         query = "?" + urlencode(upload.endpoint.query) if upload.endpoint.query else ""
-        yield Note(f"Would send {describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
+        yield Note(f"Would send {_describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
     return Outcome("Dry run: every check passed, nothing was sent.")
 
 
-def send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
+def _send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:
     """Sends all files, however many of them fail, then raises the first failure."""
     results: tuple[FileResult, ...] = yield Batch(uploads)
-    values = {name: value for name, value in outputs(results).items() if value}
-    yield Publish(values)
+    yield Publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
         if result.failure is not None:
             raise result.failure
         if result.error:
             raise ServiceError(result.error)
-    return Outcome(f"{plural(len(results), 'file')} sent to {target}.", values)
+    return Outcome(f"{plural(len(results), 'file')} sent to {target}.")
 
 
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
     """Adds a problem unless there is exactly one file."""
     if len(files) != 1:
-        problems.add(
-            "files", f"{len(files)} files were given; {what} takes exactly one.", "a pattern that matches one file"
-        )
+        wrong = f"{len(files)} files were given; {what} takes exactly one."
+        problems.add("files", wrong, "a pattern that matches one file")
 
 
 def require(problems: Problems, **given: str) -> None:

@@ -7,8 +7,8 @@ from functools import partial
 from uploader.errors import InputError, Problem
 from uploader.files.android.play_limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, inspect
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
 from uploader.services.base import Endpoint, Prepared, Upload
@@ -53,10 +53,11 @@ def _endpoint(kind: str, package: str) -> Endpoint:
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
         max_size=MAX_BYTES[f"shared {kind}"],
         id_fields=("downloadUrl",),
+        id_promised=True,
     )
 
 
-def _outputs(results: tuple[FileResult, ...]) -> batch_upload.Outputs:
+def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
     """The links, and of the first file how it was signed and its digest, as the service tells them."""
 
     def values(field: str) -> list[str]:

@@ -60,19 +60,15 @@ _TYPES = {**mimetypes.common_types, **mimetypes.types_map, **_EXTENSIONS}
 
 def head(artifact: Artifact, count: int = _HEAD) -> bytes:
     """The first `count` bytes; none of a stream, which can be read only once."""
-    if artifact.data is not None:
-        return artifact.data[:count]
     if artifact.size is None:
         return b""
-    with artifact.path.open("rb") as file:
+    with artifact.reader() as file:
         return file.read(count)
 
 
 def tail(artifact: Artifact, count: int) -> bytes:
     """The last `count` bytes of a file of known size."""
-    if artifact.data is not None:
-        return artifact.data[max(0, len(artifact.data) - count) :]
-    with artifact.path.open("rb") as file:
+    with artifact.reader() as file:
         file.seek(max(0, (artifact.size or 0) - count))
         return file.read(count)
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from uploader.files.android.zip_reader import LONGEST_TAIL, end_record
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.services import batch_upload, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 

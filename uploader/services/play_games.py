@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from uploader.errors import Refused
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
@@ -26,9 +26,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     batch_upload.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
     batch_upload.require_one(files, "Play Games", problems)
-    objection = uri_template.objection(_PATH, "resourceId", inputs.resource_id) if inputs.resource_id else ""
-    if objection:
-        problems.add("resource-id", objection)
     endpoint = _endpoint(inputs)
     uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types)) for file in files)
     for upload in uploads:
@@ -54,6 +51,7 @@ def _endpoint(inputs: Inputs) -> Endpoint:
         max_size=15 << 20,
         session_lifetime=timedelta(days=1),
         id_fields=("resourceId",),
+        id_promised=True,
     )
 
 

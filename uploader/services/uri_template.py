@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
+from uploader.errors import ProtocolError
+from uploader.inputs.parse import leads_elsewhere
+
 _EXPRESSION = re.compile(r"\{(\+?)([A-Za-z0-9_]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="  # RFC 6570, section 1.5: what `{+name}` lets pass
 _ESCAPED = re.compile(r"(%[0-9A-Fa-f]{2})")
@@ -21,8 +24,11 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 
     `{name}` is simple expansion: everything but unreserved characters is escaped, so a slash stays inside its segment.
     `{+name}` is reserved expansion: slashes separate segments and escapes that are there already are kept. Only the two
-    forms occur in Google's documents. Check each value with `objection` first.
+    forms occur in Google's documents. Check each value that was given with `objection` first. Raises ProtocolError for
+    one that a service named and that leads out of its place.
     """
+    if any(map(leads_elsewhere, values.values())):
+        raise ProtocolError("The service named an id with a . or .. segment, which would lead to another path.")
     return _EXPRESSION.sub(lambda found: _escape(values[found[2]], reserved=bool(found[1])), template)
 
 
@@ -35,11 +41,9 @@ def objection(template: str, name: str, value: str) -> str:
         return "contains a control character."
     if reserved and re.search(r"[?#]", value):
         return "contains ? or #, which would end the path; write %3F or %23 if they belong to the name."
-    # Servers and proxies undo escapes before they resolve dots, so an escaped dot or slash counts like a plain one.
-    segments = (unquote(value) if reserved else value).split("/")
-    if any(segment in {".", ".."} for segment in segments):
+    if leads_elsewhere(value):
         return "contains a . or .. segment, which would lead to another path."
-    if reserved and "" in segments:
+    if reserved and "" in unquote(value).split("/"):
         return "has an empty segment (a slash at the beginning or end, or two in a row)."
     return ""
 

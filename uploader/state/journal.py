@@ -1,29 +1,45 @@
 """Upload sessions that outlive a process: kept before their first byte, found again by the next run of the same job.
 
 A session URI is a bearer secret, and CI caches are shared: what is kept is sealed under a key derived from the
-credential (see `sealed_store`).
+credential (see `sealed_store`). A cache can also bring back any older state, so every session bears the run that began
+it: only that run may take for its own what it finds finished.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from uploader.inputs import JobRun
 from uploader.reporting import Reporter
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
+
+
+class SessionOrigin(NamedTuple):
+    """Which run began a session, in which attempt, and when, in seconds since the epoch."""
+
+    run: str
+    attempt: int
+    time: float
+
+    def __str__(self) -> str:
+        attempt = f", attempt {self.attempt}" if self.attempt else ""
+        when = datetime.fromtimestamp(self.time, timezone.utc)
+        return f"{self.run or 'an unknown run'}{attempt}, at {when:%Y-%m-%d %H:%M} UTC"
 
 
 class SessionRecord(NamedTuple):
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
     `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. A run that was not
-    killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `same_file` is false when
-    the file is another one today, as after a fresh checkout: then only its bytes can tell.
+    killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `origin` is None while it
+    is this very process that began the session. `same_file` is false when the file is another one today, as after a
+    fresh checkout: then only its bytes can tell; `own_run` when it was not begun by this run or an earlier attempt.
     """
 
     uri: str
@@ -31,7 +47,9 @@ class SessionRecord(NamedTuple):
     sample: str = ""
     length: int = 0
     prefix: str = ""
+    origin: SessionOrigin | None = None
     same_file: bool = True
+    own_run: bool = True
 
 
 class Journal:
@@ -40,14 +58,16 @@ class Journal:
     def find(self, job: Upload) -> SessionRecord | None:
         """The session that an earlier run began for the same file and method, if it can still live."""
 
-    def save(self, job: Upload, record: SessionRecord) -> None:
-        """Keeps a session, before its first byte is sent."""
+    def save(self, job: Upload, record: SessionRecord) -> bool:
+        """Keeps a session, before its first byte is sent; whether that was possible."""
+        del job, record
+        return False
 
     def unlock(self, job: Upload) -> None:
-        """Unlocks a session that is finished, and keeps it: a run that has to be repeated finds it done."""
+        """Unlocks a session that this run is done with, and keeps it for a run that has to be repeated."""
 
     def drop(self, job: Upload) -> None:
-        """Forgets a session that is lost, or finished together with its run."""
+        """Forgets a session that is lost, or whose end the run has told."""
 
     def recall(self, name: str) -> str | None:
         """What an earlier run remembered under a name."""
@@ -60,15 +80,23 @@ class FileJournal(Journal):
     """One sealed file for each unfinished session and each note, locked while a run works on it.
 
     `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `wall_clock` is
-    the time in seconds since the epoch. An error of the disk never ends a run: the reporter warns of it, once; and it
-    says why a session that was kept is not continued.
+    the time in seconds since the epoch, `run` the run that this process belongs to. The folder may belong to `owners`,
+    too. An error of the disk never ends a run: the reporter warns of it, once; and it says why a session that was kept
+    is not continued.
     """
 
     def __init__(
-        self, folder: Path, seal_key: bytes, account: str, wall_clock: Callable[[], float], reporter: Reporter
+        self,
+        folder: Path,
+        seal_key: bytes,
+        account: str,
+        wall_clock: Callable[[], float],
+        reporter: Reporter,
+        run: JobRun,
+        owners: Collection[int] = (),
     ) -> None:
-        key = hmac.new(seal_key, b"uploader journal v2\0" + account.encode(), hashlib.sha256).digest()
-        self._store = SealedStore(folder, key, wall_clock, reporter)
+        self._store = SealedStore(folder, seal_key, account, wall_clock, reporter, owners)
+        self._run = run
         self._wall_clock = wall_clock
         self._reporter = reporter
 
@@ -79,18 +107,25 @@ class FileJournal(Journal):
             return None
         name = job.artifact.name
         same_file = found.get("file") == _file_key(job)
-        if not (same_file or (found["prefix"] and found["file"][0] == job.artifact.size)):
+        if not same_file and (found["file"][0] != job.artifact.size or job.artifact.data is not None):
             self._reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
             return None
+        origin = SessionOrigin(*found.pop("origin"))
+        age = self._wall_clock() - origin.time
         # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
-        if self._wall_clock() - float(found["created"]) > job.endpoint.session_lifetime.total_seconds():
+        if age > job.endpoint.session_lifetime.total_seconds():
             self._reporter.info(f"{name}: the session of an earlier run should have expired by now.")
-        known = {field: found[field] for field in SessionRecord._fields if field != "same_file"}
-        return SessionRecord(**known, same_file=same_file)
+        run = self._run
+        own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
+        del found["file"]
+        return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
 
-    def save(self, job: Upload, record: SessionRecord) -> None:
+    def save(self, job: Upload, record: SessionRecord) -> bool:
         """See `Journal.save`."""
-        self._store.write(self._store.name(_job_key(job)), {**record._asdict(), "file": _file_key(job)})
+        origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._wall_clock())
+        kept = record._replace(origin=origin)._asdict()
+        del kept["same_file"], kept["own_run"]
+        return self._store.write(self._store.name(_job_key(job)), {**kept, "file": _file_key(job)})
 
     def unlock(self, job: Upload) -> None:
         """See `Journal.unlock`."""

@@ -2,7 +2,8 @@
 
 Values are sealed with AES-GCM under file names that are keyed hashes; what can't be opened is ignored with a warning,
 never trusted. A run that works on a value holds the lock beside it, which ends with the process, whatever ends that.
-Trouble with the disk never ends a run: it is reported once.
+Trouble with the disk never ends a run: it is reported once. Nor is anything kept in a folder that others can change,
+or removed from one that others may use: only files named as ours, in a folder that was made here or bears our mark.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from uploader.reporting import Reporter
 from uploader.text import plural
@@ -28,31 +32,52 @@ from uploader.text import plural
 _MAX_AGE = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
 _MAX_BYTES = 64 * 1024  # bytes; no value comes near it
 _MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
+_OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-f]{8}\.)?new)")
+_MARK, _MARK_TEXT = ".uploader", b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
 
 
 class SealedStore:
-    """Sealed values by name. `wall_clock` is the time in seconds since the epoch."""
+    """Sealed values by name.
 
-    def __init__(self, folder: Path, key: bytes, wall_clock: Callable[[], float], reporter: Reporter) -> None:
+    `key` is 32 secret bytes, `purpose` what they are used for here; `wall_clock` is the time in seconds since the
+    epoch. The folder may belong to this process's user and to `owners`, other users by their number.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        key: bytes,
+        purpose: str,
+        wall_clock: Callable[[], float],
+        reporter: Reporter,
+        owners: Collection[int] = (),
+    ) -> None:
         self._folder = folder
-        self._key = key
+        self._name_key = _derived(key, f"names of {purpose}")
+        self._seal_key = _derived(key, f"seals of {purpose}")
         self._wall_clock = wall_clock
         self._reporter = reporter
+        self._owners = {os.geteuid(), *owners}
+        self._usable = self._ours = False
         self._warned = False
         self._locks: dict[str, int | None] = {}  # by name: the lock's descriptor, None where another run has it
         self._prepare()
 
     def name(self, text: str) -> str:
         """The file name for a value, which tells nothing to anyone without the key."""
-        return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()[:40]
+        return hmac.new(self._name_key, text.encode(), hashlib.sha256).hexdigest()[:40]
 
     def close(self) -> None:
-        """Unlocks everything; the values stay for the next run."""
+        """Unlocks everything; the values stay for the next run, and a folder without any is left empty."""
         while self._locks:
             lock = self._locks.popitem()[1]
             if lock is not None:
                 os.close(lock)
+        if self._ours:
+            with suppress(OSError):
+                if list(self._folder.iterdir()) == [self._mark]:
+                    self._mark.unlink()
 
     __del__ = close
 
@@ -61,8 +86,11 @@ class SealedStore:
         unreadable = expired = 0
         with self._tolerant():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for path, _ in zip(self._folder.iterdir(), range(_MAX_FILES), strict=False):
-                if self._expired(path):
+            self._usable = self._only_ours_to_write()
+            found = list(self._folder.iterdir()) if self._usable else []
+            self._ours = self._usable and (not found or self._mark in found)
+            for path in (path for path in found[:_MAX_FILES] if _OWN_NAMES.fullmatch(path.name)):
+                if self._ours and self._expired(path):
                     self._clear(path)
                     expired += path.suffix == ".sealed"
                 elif path.suffix == ".sealed":
@@ -77,9 +105,26 @@ class SealedStore:
                 f"damaged ({unreadable} of its files can't be opened); it is ignored."
             )
 
+    def _only_ours_to_write(self) -> bool:
+        """Whether nobody else can plant or remove anything in the folder; says what is wrong with it otherwise."""
+        status = self._folder.stat()
+        foreign = status.st_uid not in self._owners
+        if foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            what = "belongs to another user" if foreign else "can be changed by other users"
+            self._reporter.warning(
+                f"The state folder {self._folder} {what}: unfinished uploads are not kept there. "
+                "Set `state-dir` to a folder that only you can write (mode 0700)."
+            )
+            return False
+        return True
+
+    @property
+    def _mark(self) -> Path:
+        return self._folder / _MARK
+
     def _expired(self, path: Path) -> bool:
         try:
-            return path.suffix in (".sealed", ".lock", ".new") and self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
+            return self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
         except OSError:  # another run was quicker
             return False
 
@@ -113,23 +158,33 @@ class SealedStore:
                     sealed = file.read(_MAX_BYTES)
         return self._open(sealed, name) if sealed else None
 
-    def write(self, name: str, value: dict[str, Any]) -> None:
-        """Keeps a value, whole or not at all."""
+    def write(self, name: str, value: dict[str, Any]) -> bool:
+        """Keeps a value, whole or not at all; whether it did. The value of a run that holds the lock stays."""
         if not self._lock(name):
-            return  # the value of the other run stays
+            return False
+        kept = False
         temporary = self._path(name, "new")
         try:
             with self._tolerant():
+                if self._ours and not os.path.lexists(self._mark):
+                    _create(self._mark, _MARK_TEXT)
                 temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
-                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN_FILE, 0o600)
-                with open(descriptor, "wb") as file:
-                    file.write(self._seal({**value, "created": self._wall_clock()}, name))
-                    file.flush()
-                    os.fsync(descriptor)
+                _create(temporary, self._seal(value, name))
                 temporary.replace(self._path(name))
+                self._sync()
+                kept = True
         finally:
             with suppress(OSError):  # on a read-only disk even the removal of what is not there fails
                 temporary.unlink(missing_ok=True)
+        return kept
+
+    def _sync(self) -> None:
+        """Makes the disk remember the folder's entries: a rename that is not written is no rename after a power cut."""
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def remove(self, name: str) -> None:
         """Removes a value and unlocks it."""
@@ -154,7 +209,7 @@ class SealedStore:
 
     def _lock(self, name: str) -> bool:
         """Whether this run holds the lock, taken now if it is free."""
-        if name not in self._locks:
+        if self._usable and name not in self._locks:
             with self._tolerant():
                 self._locks[name] = self._acquire(name)
         return self._locks.get(name) is not None
@@ -187,15 +242,30 @@ class SealedStore:
 
     def _seal(self, value: dict[str, Any], name: str) -> bytes:
         nonce = secrets.token_bytes(12)
-        sealed: bytes = AESGCM(self._key).encrypt(nonce, json.dumps(value).encode(), name.encode())
+        sealed: bytes = AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
         return nonce + sealed
 
     def _open(self, sealed: bytes, name: str) -> dict[str, Any] | None:
         try:
-            value: dict[str, Any] = json.loads(AESGCM(self._key).decrypt(sealed[:12], sealed[12:], name.encode()))
+            value: dict[str, Any] = json.loads(AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode()))
         except (InvalidTag, ValueError):
             return None
         return value
+
+
+def _derived(key: bytes, purpose: str) -> bytes:
+    """A key for one purpose alone. Whatever was sealed under another version of the scheme is not recognised."""
+    derived: bytes = HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key)
+    return derived
+
+
+def _create(path: Path, content: bytes) -> None:
+    """A new file for its owner alone, on the disk when this returns."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN_FILE, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
 
 
 def _inode(path: Path) -> int | None:

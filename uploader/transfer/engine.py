@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from uploader.errors import Interrupted, Refused, UploaderError
+from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
 from uploader.retrier import Retrier
@@ -35,23 +35,16 @@ from uploader.transfer.workers import run_all
 
 
 class Engine:
-    """Runs one flow. `limit` is how many uploads the service takes at once, None for as many as the settings say."""
+    """Runs one flow."""
 
-    def __init__(
-        self,
-        client: ApiClient,
-        settings: TransferSettings,
-        journal: Journal,
-        reporter: Reporter,
-        limit: int | None = None,
-    ) -> None:
+    def __init__(self, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter) -> None:
         self._client = client
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._threads = min(settings.concurrency, limit or settings.concurrency)
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
+        self._doubtful: list[Upload] = []
         self._forgotten: set[str] = set()
         self.record = RunRecord()
 
@@ -64,7 +57,6 @@ class Engine:
                 step = flow.send(answer) if failure is None else flow.throw(failure)
             except StopIteration as end:
                 outcome: Outcome = end.value
-                self.record.publish(outcome.outputs)
                 return outcome
             answer, failure = None, None
             try:
@@ -106,11 +98,12 @@ class Engine:
         """Removes from the journal what this run is done with, once its end is reported.
 
         Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
-        finished uploads stay for the next run, which would add them a second time.
+        finished uploads stay for this run's next attempt, which would add them a second time. What was told to be in
+        doubt does not: whoever runs again after that wants it to be sent.
         """
         for name in tuple(self._forgotten):  # a run that was left behind may still add to it
             self._journal.remember(name, None)
-        for job in tuple(self._uploaded) if ok else ():
+        for job in (*self._doubtful, *(self._uploaded if ok else ())):
             self._journal.drop(job)
 
     def _back_off(self, step: Backoff) -> None:
@@ -140,7 +133,7 @@ class Engine:
         def task(place: int, job: Upload) -> None:
             self.record.results[place] = self._upload_with_retries(job)
 
-        run_all([partial(task, place, job) for place, job in enumerate(jobs, first)], self._threads)
+        run_all([partial(task, place, job) for place, job in enumerate(jobs, first)], self._settings.concurrency)
         results = tuple(self.record.results[first : first + len(jobs)])
         interrupted = next((result.failure for result in results if isinstance(result.failure, Interrupted)), None)
         if interrupted is not None:
@@ -155,6 +148,8 @@ class Engine:
             refused = result.failure
             if not result.error:
                 self._uploaded.append(job)
+            elif isinstance(refused, AnswerLost):
+                self._doubtful.append(job)
             if job.retry_on is None or not isinstance(refused, Refused) or not job.retry_on(refused):
                 return result
             retrier = retrier or self._retrier(f"{job.artifact.name}: ")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import itertools
 import os
 from collections.abc import Iterator
 
-from uploader.errors import IntegrityError
-from uploader.files.artifacts import Artifact, difference
+from uploader.files.artifacts import Artifact, changed, difference
 from uploader.http.messages import Block, Span
 from uploader.transfer.hashing import MAX_BEHIND, Hasher
 
@@ -32,7 +30,7 @@ class FileSource:
         self._path = artifact.path
         self._hashed = 0
         self._hasher = Hasher(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
-        self._file = self._open()
+        self._file = artifact.open()
         self._opened = self._ctime()
 
     def __enter__(self) -> FileSource:
@@ -91,7 +89,7 @@ class FileSource:
         if self._ctime() == self._opened:
             return
         if self.digest("sha256") != self._hasher.finish()["sha256"]:
-            raise _changed(self._artifact, "it was rewritten in place")
+            raise changed(self._artifact, "it was rewritten in place")
         self._opened = self._ctime()
 
     def _ctime(self) -> int:
@@ -133,41 +131,25 @@ class FileSource:
         try:
             return buffer[: self._file.readinto(buffer)]
         except OSError as error:
-            raise _changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
-
-    def _open(self) -> io.FileIO | io.BytesIO:
-        if self._artifact.data is not None:
-            return io.BytesIO(self._artifact.data)
-        try:
-            return self._path.open("rb", buffering=0)
-        except OSError as error:
-            raise _changed(self._artifact, f"it can't be opened any more ({error.strerror})") from None
+            raise changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
 
     def _check(self, *, complete: bool) -> None:
         if not complete:
-            raise _changed(self._artifact, "it is shorter than it was")
+            raise changed(self._artifact, "it is shorter than it was")
         if self._artifact.data is not None:
             return
         # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
         try:
             found = self._path.stat()
         except OSError:
-            raise _changed(self._artifact, "it is gone") from None
+            raise changed(self._artifact, "it is gone") from None
         opened = os.fstat(self._file.fileno())
         for status in (found, opened):
             if how := difference(self._artifact, status):
-                raise _changed(self._artifact, how)
+                raise changed(self._artifact, how)
 
 
 def sha256(artifact: Artifact) -> str:
     """The sha256 of a file, read once. Raises `IntegrityError` when it changes meanwhile."""
     with FileSource(artifact) as source:
         return source.digests()["sha256"]
-
-
-def _changed(artifact: Artifact, how: str) -> IntegrityError:
-    return IntegrityError(
-        f"{artifact.name} changed during the upload: {how}.",
-        cause="Something else still writes to it, often a build step or a second job in the same workspace.",
-        cure="Let the build finish before this step. Nothing was published from a file that changed.",
-    )

@@ -89,6 +89,10 @@ class FileTransfer:
         """Logs a line about this file that deserves attention."""
         self._reporter.warning(f"{self.name}: {text}")
 
+    def redact(self, uri: str) -> None:
+        """Keeps a session URI out of everything that is said from now on."""
+        self._reporter.redact_session(uri, self.media.url)
+
     def add_moment(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
         """Writes a moment into the file's timeline."""
         self.counts.timeline.append(Moment(self.seconds(), kind, text))
@@ -138,4 +142,5 @@ def _media(job: Upload, client: ApiClient) -> Media:
         size=job.artifact.size,
         metadata=None if metadata is None else json.dumps(metadata, separators=(",", ":")).encode(),
         empty_answer=endpoint.empty_answer,
+        promised_id=endpoint.id_fields if endpoint.id_promised else (),
     )

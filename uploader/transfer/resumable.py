@@ -37,6 +37,7 @@ from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.file_transfer import FileTransfer, own_bytes
 
 _RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
+_KEPT = "What the server has stored is kept, and the next run continues from there."
 
 
 class Resumable:
@@ -47,8 +48,8 @@ class Resumable:
         self._journal = journal
         self._job = transfer.job
         self._chunking = Chunking(chunk_size)
-        self._inherited = False  # whether the session is an earlier run's
-        self._comparable = 0  # bytes at the start of the file that are known to be those of the earlier run
+        self._inherited: SessionRecord | None = None  # while the session is an earlier run's
+        self._kept = False  # whether the journal holds the session
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
 
     def run(self) -> Response:
@@ -57,12 +58,18 @@ class Resumable:
         try:
             while not session.over:
                 session = self._step(session)
-        except _RESUMABLE:
+        except _RESUMABLE as error:
             self._keep(session)
+            if self._kept and session.uri and _KEPT not in error.cure:  # a failed login is the same error for all
+                error.cure = f"{error.cure} {_KEPT}".strip()
+            raise
+        except AnswerLost:  # what is kept shows the same to the next run, should this one die before it has told
             raise
         except UploaderError:
             self._abandon(session)
             raise
+        finally:
+            self._journal.unlock(self._job)
         return self._outcome(session)
 
     # --- the session of an earlier run --------------------------------------------------------------------------------
@@ -73,9 +80,9 @@ class Resumable:
         record = None if size is None else self._journal.find(self._job)
         if record is None or size is None or not self._may_continue(record):
             return Session(size, self._chunking)
+        self._transfer.redact(record.uri)
         self._transfer.info("An earlier run began this upload; asking the server how far it came.")
-        self._inherited = True
-        self._comparable = size if record.same_file else record.length
+        self._inherited, self._kept = record, True
         return Session.resumed(size, record.uri, record.granularity, self._chunking)
 
     def _may_continue(self, record: SessionRecord) -> bool:
@@ -85,20 +92,37 @@ class Resumable:
             return False
         source = self._transfer.source
         recognised = record.sample == source.sample() and (
-            record.same_file or source.begins_with(record.length, record.prefix)
+            record.same_file or not record.length or source.begins_with(record.length, record.prefix)
         )
         if not recognised:
             self._transfer.info("The file's content is not what an earlier run began to upload; starting over.")
         return recognised
 
-    def _checked_inherited(self, session: Session, event: Event) -> Event:
-        """The first answer about an earlier run's session, which is lost unless it is there and surely this file's."""
+    def _checked_inherited(self, record: SessionRecord, session: Session, event: Event) -> Event:
+        """The first answer about an earlier run's session, which is lost unless it is there and surely this file's.
+
+        One that is complete is this run's only if this run began it. Raises `AnswerLost` where it can't be told whether
+        the session was this run's, and sending the file again could add it twice.
+        """
         stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
         if isinstance(event, Rejected):
             return SessionLost("the session of the earlier run is no longer accepted")
-        if stored and stored > self._comparable:
-            return SessionLost("the server holds bytes that can't be compared with this file")
-        return event
+        if stored and not record.same_file and stored > record.length:
+            why = "the server holds bytes that can't be compared with this file"
+        elif isinstance(event, Completed) and not record.own_run:
+            why = "another run began it"
+        else:
+            return event
+        if isinstance(event, Completed) and not self._job.endpoint.repeatable:
+            raise AnswerLost(
+                f"Whether {self._transfer.name} still has to be sent is not known: an upload of it, begun by "
+                f"{record.origin}, is complete, but {why}.",
+                cause="Either that run ended before it could report its success, or `state-dir` was restored to an "
+                "older state, and what was sent then was not meant for this run.",
+                cure="Check what the service has. If nothing is missing, there is nothing to do; otherwise run again: "
+                "the file is then sent.",
+            )
+        return SessionLost(why)
 
     # --- one move and its answer --------------------------------------------------------------------------------------
 
@@ -133,13 +157,14 @@ class Resumable:
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
         """The event, held against what the endpoint is: which host may be trusted, what may be started over."""
         if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
-            event = self._checked_inherited(session, event)
+            event = self._checked_inherited(self._inherited, session, event)
         if isinstance(event, SessionLost) and isinstance(move, QueryOffset) and self._job.endpoint.once:
             self._refuse_doubt(session, event)
         if not isinstance(event, Started):
             return event
-        self._inherited = False
+        self._inherited = None
         uri = absolute(event.uri, self._transfer.media.url)
+        self._transfer.redact(uri)
         require_trusted(uri, self._transfer.media.url)
         return replace(event, uri=uri)
 
@@ -161,9 +186,8 @@ class Resumable:
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
             case Started():
-                self._journal.save(
-                    self._job, SessionRecord(after.uri, after.granularity, self._transfer.source.sample())
-                )
+                record = SessionRecord(after.uri, after.granularity, self._transfer.source.sample())
+                self._kept = self._journal.save(self._job, record)
                 self._transfer.retrier.progressed()
             case Stored() if not after.over:
                 self._stored(before, move, after)
@@ -215,8 +239,6 @@ class Resumable:
             self._transfer.info("The server already has the whole file; nothing is sent.")
         if self._job.endpoint.repeatable:
             self._journal.drop(self._job)
-        else:
-            self._journal.unlock(self._job)
 
     def _without_uri(self, answer: Response, session: Session) -> Response:
         """The answer without the session's URI, which some servers repeat in their errors and resources."""
@@ -232,8 +254,9 @@ class Resumable:
         if session.uri and not session.over and self._transfer.counts.attempts:
             source = self._transfer.source
             with suppress(IntegrityError):  # the file changed meanwhile: the record that stands will not fit it
-                record = SessionRecord(session.uri, session.granularity, source.sample(), *source.prefix())
-                self._journal.save(self._job, record)
+                origin = self._inherited.origin if self._inherited else None
+                record = SessionRecord(session.uri, session.granularity, source.sample(), *source.prefix(), origin)
+                self._kept = self._journal.save(self._job, record)
 
     def _abandon(self, session: Session) -> None:
         """Forgets the session, and ends it on the server as far as one try can, so that it is never finished."""

@@ -47,7 +47,7 @@ def _request(transfer: FileTransfer, size: int, *, multipart: bool) -> Request:
 
 
 def _checked(transfer: FileTransfer, answer: Response) -> Response:
-    if answer.json() is None and not transfer.media.empty_answer:
+    if not transfer.media.is_resource(answer):
         raise transfer.violation("the answer to the finished upload is not the resource that the method returns")
     if not answer.sent_whole:
         raise transfer.violation("the server called the upload finished before it was sent")

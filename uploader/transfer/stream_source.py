@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import os
+import select
+import sys
+import time
 from collections.abc import Iterator
-from typing import BinaryIO
 
+from uploader.clock import Clock
 from uploader.errors import IntegrityError, TemporaryError
 from uploader.files.artifacts import STREAM, Artifact
 from uploader.http.messages import Block, Span
 from uploader.transfer.file_source import BLOCK
 from uploader.transfer.hashing import Hasher
 
+_GLANCE = 0.05  # seconds between two looks whether a pipe has a writer
+
 
 class StreamSource:
-    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory."""
+    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory.
 
-    def __init__(self, artifact: Artifact) -> None:
+    For the writer of a named pipe it waits `limit` seconds at most.
+    """
+
+    def __init__(self, artifact: Artifact, clock: Clock | None = None, limit: float = 60.0) -> None:
         self.size: int | None = None
         self._hasher = Hasher(("sha256", "sha1", "md5"), overlap=False)
         self._base = 0
@@ -24,6 +33,8 @@ class StreamSource:
         self._digests: dict[str, str] = {}
         self._name = artifact.name
         self._file = self._open(artifact)
+        if artifact.location != STREAM:
+            self._await_writer(clock or Clock(time.sleep), limit)
 
     def __enter__(self) -> StreamSource:
         return self
@@ -87,13 +98,27 @@ class StreamSource:
         self._hasher.update(block)
         return block
 
-    def _open(self, artifact: Artifact) -> BinaryIO:
+    def _open(self, artifact: Artifact) -> io.BufferedReader:
+        if artifact.location != STREAM:
+            return io.BufferedReader(artifact.open())
         try:
-            if artifact.location != STREAM:
-                return artifact.path.open("rb")
             return open(os.dup(0), "rb")  # the process's own standard input stays open for whoever else wants it
         except OSError as error:
             raise self._unreadable(error.strerror) from None
+
+    def _await_writer(self, clock: Clock, limit: float) -> None:
+        """Until a process has opened the pipe: before that, a read finds its end; after it, bytes, or none as yet."""
+        descriptor, until = self._file.fileno(), clock.monotonic() + limit
+        pipe = select.poll()
+        pipe.register(descriptor, select.POLLIN)
+        while (first := _first_bytes(descriptor, pipe)) is None:
+            if clock.monotonic() >= until:
+                self._file.close()
+                raise self._unreadable(f"no process opened it for writing within {limit:g} s")
+            clock.sleep(_GLANCE if pipe.poll(_GLANCE * 1000) else 0)  # which also ends when the run does
+        os.set_blocking(descriptor, True)
+        self._hasher.update(first)
+        self._window += first
 
     def _unreadable(self, reason: str | None) -> IntegrityError:
         return IntegrityError(
@@ -101,3 +126,17 @@ class StreamSource:
             cause="The command that writes into it is missing, or failed.",
             cure="Check the command that produces the stream. The incomplete upload was not finished.",
         )
+
+
+def _first_bytes(descriptor: int, pipe: select.poll) -> bytes | None:
+    """What a pipe that does not block has to say; none yet, or for good, from its writer; None while it has no writer.
+
+    A pipe is at its end before its first writer as well as after its last. Linux alone tells the two apart: only a
+    writer that is gone hangs up.
+    """
+    try:
+        if block := os.read(descriptor, BLOCK):
+            return block
+    except BlockingIOError:
+        return b""
+    return b"" if sys.platform == "linux" and pipe.poll(0) else None

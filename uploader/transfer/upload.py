@@ -25,7 +25,10 @@ def upload(
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
     progress = reporter.progress(job.artifact.name, job.artifact.size)
     try:
-        source = StreamSource(job.artifact) if job.artifact.size is None else FileSource(job.artifact)
+        if job.artifact.size is None:
+            source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, settings.stall_timeout)
+        else:
+            source = FileSource(job.artifact)
     except UploaderError as error:
         progress.done(False)
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
@@ -107,7 +110,6 @@ def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileR
         bytes_uploaded=max(counts.stored - (counts.resumed_from or 0), 0),
         bytes_resent=counts.resent,
         retries=transfer.retrier.retries,
-        waited=transfer.retrier.waited,
         seconds=transfer.seconds(),
         resumed_from=counts.resumed_from,
         error="" if error is None else str(error),

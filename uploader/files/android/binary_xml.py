@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from uploader.files.android.manifest_attributes import ResourceReference, Value, name_of
+from uploader.files.android.manifest_attributes import IDS, ResourceReference, Value, name_of
 from uploader.files.android.zip_reader import MalformedFile
 
 _XML, _POOL, _IDS, _ELEMENT = 0x0003, 0x0001, 0x0180, 0x0102
@@ -64,8 +64,10 @@ def _attributes(chunk: bytes, header: int, strings: StringPool, ids: tuple[int, 
     for index in range(count):
         values = _ATTRIBUTE.unpack_from(chunk, header + start + index * size)
         namespace, name, raw, _, _, kind, content = values
-        resource_id = ids[name] if name < len(ids) else 0
-        key = name_of(resource_id, "" if namespace == _NOTHING else strings[namespace], strings[name])
+        if resource_id := ids[name] if name < len(ids) else 0:
+            key = IDS.get(resource_id, "")
+        else:
+            key = name_of("" if namespace == _NOTHING else strings[namespace], strings[name])
         if key:
             found[key] = _value(strings, raw, kind, content)
     return found
@@ -82,19 +84,26 @@ def _value(strings: StringPool, raw: int, kind: int, content: int) -> Value:
 
 
 class StringPool:
-    """A string pool, decoded one string at a time as it is asked for."""
+    """A string pool, decoded one string at a time as it is asked for, and each once.
+
+    Strings may not share their bytes, as they do in no honest file: what is decoded is never more than the pool holds.
+    """
 
     def __init__(self, chunk: bytes, header: int) -> None:
         self._chunk = chunk
         self._header = header
         self._count, _, flags, self._start, _ = struct.unpack_from("<5I", chunk, 8)
         self._utf8 = bool(flags & _UTF8)
+        self._left = len(chunk)  # bytes that may still be decoded
+        self._decoded: dict[int, str] = {}  # by where they begin
 
     def __getitem__(self, index: int) -> str:
         if index >= self._count:
             raise IndexError(index)
-        (offset,) = struct.unpack_from("<I", self._chunk, self._header + 4 * index)
-        return self._utf8_at(self._start + offset) if self._utf8 else self._utf16_at(self._start + offset)
+        at = self._start + struct.unpack_from("<I", self._chunk, self._header + 4 * index)[0]
+        if at not in self._decoded:
+            self._decoded[at] = self._utf8_at(at) if self._utf8 else self._utf16_at(at)
+        return self._decoded[at]
 
     def _utf8_at(self, at: int) -> str:
         at = self._byte_length(at)[1]  # how many UTF-16 units it would be: not needed
@@ -116,6 +125,7 @@ class StringPool:
         return ((length & 0x7F) << 8 | self._chunk[at + 1], at + 2) if length & 0x80 else (length, at + 1)
 
     def _take(self, at: int, length: int) -> bytes:
-        if at + length > len(self._chunk):
+        self._left -= length
+        if at + length > len(self._chunk) or self._left < 0:
             raise IndexError(at)
         return self._chunk[at : at + length]

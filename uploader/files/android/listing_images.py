@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import BinaryIO
 
 from uploader.files.android.localized_folder import LocalizedFolder
 from uploader.files.android.play_limits import IMAGE_RULES, MAX_BYTES
@@ -17,6 +16,7 @@ from uploader.files.artifacts import Artifact
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
+_MOST_SEGMENTS = 4096  # before the frame header, with fill bytes; real images have fewer than 300
 # Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -30,20 +30,14 @@ def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> No
     if (image.size or 0) > MAX_BYTES["image"]:
         folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {MAX_BYTES['image']:,} (15 MiB).")
         return
-    try:
-        with path.open("rb") as file:
-            dimensions = _dimensions(file)
-    except OSError as error:
-        folder.wrong(path, f"can't be read: {error.strerror}.")
-        return
-    except (struct.error, IndexError):
-        dimensions = (0, 0)
-    if dimensions is None:
+    with image.reader() as file:
+        found = dimensions(file.read(image.size or 0))
+    if found is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
-    elif 0 in dimensions:
+    elif 0 in found:
         folder.wrong(path, "is damaged or cut short.", "a whole PNG or JPEG")
     else:
-        _check_dimensions(path, dimensions, kind, folder)
+        _check_dimensions(path, found, kind, folder)
 
 
 def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
@@ -63,34 +57,34 @@ def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder
         folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
 
 
-def _dimensions(file: BinaryIO) -> tuple[int, int] | None:
-    """Width and height in pixels; None for another format, zeros when the image does not end."""
-    head = file.read(24)
-    if head.startswith(_PNG):
-        width, height = struct.unpack_from(">2I", head, 16)
-        return (width, height) if head[12:16] == b"IHDR" and b"IEND" in _tail(file) else (0, 0)
-    if head.startswith(_JPEG):
-        dimensions = _jpeg(file)
-        return dimensions if b"\xff\xd9" in _tail(file) else (0, 0)
-    return None
+def dimensions(data: bytes) -> tuple[int, int] | None:
+    """Width and height in pixels; None for another format, zeros for an image that is damaged or does not end."""
+    if not data.startswith((_PNG, _JPEG)):
+        return None
+    try:
+        return _png(data) if data.startswith(_PNG) else _jpeg(data)
+    except (struct.error, IndexError):
+        return 0, 0
 
 
-def _tail(file: BinaryIO) -> bytes:
-    size = file.seek(0, 2)
-    file.seek(max(0, size - _TAIL))
-    return file.read()
+def _png(data: bytes) -> tuple[int, int]:
+    width, height = struct.unpack_from(">2I", data, 16)
+    return (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
 
 
-def _jpeg(file: BinaryIO) -> tuple[int, int]:
+def _jpeg(data: bytes) -> tuple[int, int]:
     """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height, width."""
-    file.seek(2)
-    while (marker := file.read(2))[:1] == b"\xff":
-        if marker[1] == 0xFF:  # fill bytes may precede a marker
-            file.seek(-1, 1)
+    at = 2 if b"\xff\xd9" in data[-_TAIL:] else len(data)
+    for _ in range(_MOST_SEGMENTS):
+        if data[at] != 0xFF:
+            break
+        marker = data[at + 1]
+        if marker == 0xFF:  # fill bytes may precede a marker
+            at += 1
             continue
-        (length,) = struct.unpack(">H", file.read(2))
-        if marker[1] in _FRAMES:
-            height, width = struct.unpack(">x2H", file.read(5))
+        (length,) = struct.unpack_from(">H", data, at + 2)
+        if marker in _FRAMES:
+            height, width = struct.unpack_from(">2H", data, at + 5)
             return width, height
-        file.seek(max(length - 2, 0), 1)
+        at += 2 + max(length, 2)
     return 0, 0

@@ -7,32 +7,30 @@ document says that no part of Google counts that way.
 
 from __future__ import annotations
 
+import os
 import re
-import stat
 from pathlib import Path
 
 from uploader.files.android.languages import ACCEPTED, LANGUAGES, is_language_name, suggestion
-from uploader.files.artifacts import OUTSIDE, is_within, printable
-from uploader.problems import Problems
+from uploader.files.workspace import Workspace, printable
+from uploader.input_problems import Problems
 
 _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class LocalizedFolder:
-    """The folder that one input names. What is wrong with its entries is added to `problems` under that input.
+    """The folder that one input names. What is wrong with its entries is added to `problems` under that input."""
 
-    `name` is how people call the folder; real paths may not leave the folder `within` (None: any place is allowed).
-    """
-
-    def __init__(self, input_name: str, path: Path, name: str, within: Path | None, accepted: str) -> None:
-        self.path = path
-        self.input_name = input_name
-        self.within = within
+    def __init__(self, input_name: str, name: str, workspace: Workspace, accepted: str) -> None:
+        self.path = workspace.root / name
+        self.access = workspace.access(input_name, name)
         self.problems = Problems()
-        self._name = printable(name or path.name).rstrip("/")
-        if not path.is_dir():
-            self.wrong(path, "is not a folder.", accepted)
+        self._name = printable(name).rstrip("/")
+        if not self.path.is_dir():
+            self.wrong(self.path, "is not a folder.", accepted)
+        elif objection := self.access.objection(self.path):
+            self.wrong(self.path, f"{objection}.")
 
     def name_of(self, path: Path) -> str:
         """How an entry, or the folder itself, is called in messages."""
@@ -40,18 +38,23 @@ class LocalizedFolder:
 
     def wrong(self, path: Path, what: str, accepted: str = "") -> None:
         """Play would refuse this, or it can't be what was meant; `what` continues a sentence that begins with it."""
-        self.problems.add(self.input_name, f"{self.name_of(path)} {what}", accepted)
+        self.problems.add(self.access.input_name, f"{self.name_of(path)} {what}", accepted)
 
     def warn(self, path: Path, what: str) -> None:
         """Worth a look, but Play may take it."""
-        self.problems.warn(f"{self.input_name}: {self.name_of(path)} {what}")
+        self.problems.warn(f"{self.access.input_name}: {self.name_of(path)} {what}")
 
     def entries(self, below: Path | None = None) -> list[Path]:
         """What is in the folder, or in one below it, by name, without hidden entries; empty when it is no folder."""
+        folder = below or self.path
         try:
-            return sorted(entry for entry in (below or self.path).iterdir() if not entry.name.startswith("."))
+            found = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
         except OSError:
             return []
+        if objection := self.access.objection(folder):
+            self.wrong(folder, f"{objection}.")
+            return []
+        return found
 
     def is_language(self, name: str, path: Path) -> bool:
         """Whether the language that an entry is named for can be one of Play's; otherwise suggests what to write."""
@@ -77,19 +80,15 @@ class LocalizedFolder:
         return text
 
     def _bytes(self, path: Path) -> bytes | None:
-        try:
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):
-                self.wrong(path, "is not a regular file.")
-            elif self.within is not None and not is_within(path, self.within):
-                self.wrong(path, f"{OUTSIDE}.")
-            elif status.st_size > _MAX_BYTES:
-                self.wrong(path, f"has {status.st_size:,} bytes; no text that Play takes is that long.")
-            else:
-                return path.read_bytes()
-        except OSError as error:
-            self.wrong(path, f"can't be read: {error.strerror}.")
-        return None
+        file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
+        if file is None:
+            return None
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _MAX_BYTES:
+                self.wrong(path, f"has {size:,} bytes; no text that Play takes is that long.")
+                return None
+            return file.read(size)
 
     def _decoded(self, data: bytes, path: Path) -> str | None:
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import struct
-from pathlib import Path
-from typing import Literal, NamedTuple
+from pathlib import PurePath
+from typing import BinaryIO, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import binary_xml, proto_xml
 from uploader.files.android.manifest_attributes import Value, number
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
+from uploader.files.workspace import reason
 
 Kind = Literal["bundle", "apk"]
 
@@ -45,17 +46,15 @@ class Manifest(NamedTuple):
     kind: Kind = "bundle"
 
 
-def read(path: Path, name: str = "") -> Manifest:
-    """The manifest of the file at `path`, called `name` in messages. Raises InputError (problem `files`)."""
-    name = name or path.name
+def read(file: BinaryIO, name: str) -> Manifest:
+    """The manifest of an open file, called `name` in messages. Raises InputError (problem `files`)."""
     try:
-        manifest = _read(path)
+        manifest = _read(file)
     except MalformedFile as error:
         raise InputError(Problem("files", f"{name} {error.what} {error.cure}".rstrip())) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its path is not usable"
-        raise InputError(Problem("files", f"{name} can't be read: {reason}.")) from None
-    claimed = _SUFFIXES.get(path.suffix.lower())
+    except OSError as error:
+        raise InputError(Problem("files", f"{name} can't be read: {reason(error)}.")) from None
+    claimed = _SUFFIXES.get(PurePath(name).suffix.lower())
     if claimed not in (None, manifest.kind):
         what = f"{name} is named like {_NAMES[claimed]} but is {_NAMES[manifest.kind]}."
         raise InputError(Problem("files", f"{what} Rename it, or point `files` at the other build output."))
@@ -66,16 +65,15 @@ def _wanted(entry: str) -> bool:
     return entry in (_BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or _JAR_SIGNATURE.fullmatch(entry) is not None
 
 
-def _read(path: Path) -> Manifest:
-    with path.open("rb") as file:
-        archive = ZipReader(file, file.seek(0, 2), _wanted)
-        kind = _kind(archive)
-        attributes = (
-            proto_xml.root(archive.read(_BUNDLE_MANIFEST))
-            if kind == "bundle"
-            else binary_xml.root(archive.read(_APK_MANIFEST))
-        )
-        return _manifest(kind, attributes, _signed(archive, kind))
+def _read(file: BinaryIO) -> Manifest:
+    archive = ZipReader(file, file.seek(0, 2), _wanted)
+    kind = _kind(archive)
+    attributes = (
+        proto_xml.root(archive.read(_BUNDLE_MANIFEST))
+        if kind == "bundle"
+        else binary_xml.root(archive.read(_APK_MANIFEST))
+    )
+    return _manifest(kind, attributes, _signed(archive, kind))
 
 
 def _kind(archive: ZipReader) -> Kind:

@@ -20,10 +20,11 @@ class ResourceReference(NamedTuple):
 Value = int | str | ResourceReference
 
 
-def name_of(resource_id: int, namespace: str, name: str) -> str:
-    """The attribute's name as far as it matters here, else "". Like Android, the resource id counts before the name."""
-    if resource_id:
-        return IDS.get(resource_id, "")
+def name_of(namespace: str, name: str) -> str:
+    """What the name of an attribute without a resource id means, "" for one that does not matter here.
+
+    Like Android, readers ask for a resource id first and look it up in IDS.
+    """
     if namespace == "":
         return name if name == "package" else ""
     return name if namespace == ANDROID and name in IDS.values() else ""

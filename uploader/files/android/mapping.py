@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from uploader.files.android.play_limits import check_size
 from uploader.files.artifacts import Artifact, from_path
-from uploader.problems import Problems
+from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 
 _INPUT = "mapping-file"
 _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"
@@ -15,10 +15,10 @@ _CLASS = re.compile(rb"[^\s:]+ -> [^\s:]+:\s*")
 _HEADER = 1 << 20  # bytes in which the first class has to come; before it there are only comments
 
 
-def mapping_file(path: Path, *, name: str = "", within: Path | None = None) -> Artifact:
+def mapping_file(name: str, workspace: Workspace) -> Artifact:
     """The mapping, known by its first class line (`a.b.C -> x.y:`). Raises InputError (`mapping-file`)."""
     problems = Problems()
-    artifact = from_path(path, name or path.name, input_name=_INPUT, within=within)
+    artifact = from_path(workspace.root / name, name, workspace.access(_INPUT))
     check_size(artifact, "mapping", problems, _INPUT)
     if not problems:
         _check_first_class(artifact, problems)
@@ -27,12 +27,8 @@ def mapping_file(path: Path, *, name: str = "", within: Path | None = None) -> A
 
 
 def _check_first_class(artifact: Artifact, problems: Problems) -> None:
-    try:
-        with artifact.path.open("rb") as file:
-            lines = file.read(_HEADER).splitlines()
-    except OSError as error:
-        problems.add(_INPUT, f"{artifact.name} can't be read: {error.strerror}.", _ACCEPTED)
-        return
+    with artifact.reader() as file:
+        lines = file.read(_HEADER).splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None)
     if first is None:
         problems.add(_INPUT, f"{artifact.name} has no class in it. Was the build minified?", _ACCEPTED)

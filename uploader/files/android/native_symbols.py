@@ -7,19 +7,23 @@ What is written is the same for the same files: names sorted, dates and modes fi
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.play_limits import check_size
-from uploader.files.artifacts import Artifact, from_path, is_within, printable
-from uploader.problems import Problems
+from uploader.files.artifacts import Artifact, from_path
+from uploader.files.workspace import Access, Workspace, printable
+from uploader.input_problems import Problems
 
 _INPUT = "debug-symbols"
 _ABIS = frozenset({"arm64-v8a", "armeabi-v7a", "armeabi", "x86", "x86_64", "riscv64", "mips", "mips64"})
@@ -28,6 +32,10 @@ _ACCEPTED = (
     "a folder or zip with <abi>/*.so, *.so.sym or *.so.dbg, such as merged_native_libs or native-debug-symbols.zip"
 )
 _MAX_UNPACKED = 32 << 30  # bytes: what a zip may claim to unpack to before it is taken for a bomb
+_MAX_RATIO = 100  # times; what compilers write shrinks to a third, and what is all zeros to a thousandth
+_SMALL = 64 << 20  # bytes: so much costs nothing to unpack
+_MAX_FILES = 100_000
+_MAX_DIRECTORY = 16 << 20  # bytes: as many files with names of a hundred characters
 # All that zipfile is known to raise for a damaged, encrypted or hostile archive.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -43,40 +51,59 @@ _ZIP_ERRORS = (
 Opener = Callable[[], IO[bytes]]
 
 
-def debug_symbols(
-    path: Path, temp: Path, *, name: str = "", within: Path | None = None
-) -> tuple[Artifact, tuple[str, ...]]:
+def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact, tuple[str, ...]]:
     """The zip to send, and warnings: the one given when it is right, else one made in the folder `temp`.
 
     Raises InputError (`debug-symbols`).
     """
-    problems, name = Problems(), printable(name or path.name)
+    path, problems = workspace.root / name, Problems()
     if path.is_dir():
-        return _from_folder(path, temp, name, within, problems)
-    artifact = from_path(path, name, input_name=_INPUT, within=within)
-    try:
-        archive = zipfile.ZipFile(path)
-    except _ZIP_ERRORS:
-        raise InputError(Problem(_INPUT, f"{name} is not a whole zip.", _ACCEPTED)) from None
-    with archive:
-        return _from_zip(archive, artifact, temp, problems)
+        return _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
+    artifact = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
+    with _BoundedReader(artifact.open()) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except _ZIP_ERRORS:
+            raise InputError(Problem(_INPUT, f"{artifact.name} is not a whole zip.", _ACCEPTED)) from None
+        with archive:
+            return _from_zip(archive, artifact, temp, problems)
+
+
+class _BoundedReader(io.BufferedReader):
+    """A zip's file, of which no more is read at once than a plausible directory is long."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > _MAX_DIRECTORY:
+            raise zipfile.BadZipFile
+        return super().read(size)
 
 
 def _from_folder(
-    path: Path, temp: Path, name: str, within: Path | None, problems: Problems
+    path: Path, temp: Path, name: str, access: Access, problems: Problems
 ) -> tuple[Artifact, tuple[str, ...]]:
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    if within is not None:
-        for file in files:
-            if not is_within(file, within):
-                problems.add(_INPUT, f"{name}/{printable(file.relative_to(path).as_posix())} is outside the workspace.")
-    sources = {file.relative_to(path).as_posix(): file for file in files}
+    if objection := access.objection(path):
+        problems.add(_INPUT, f"{name} {objection}.")
+        problems.raise_if_any()
+    sources = {file.relative_to(path).as_posix(): file for file in _walk(path, name, problems)}
     chosen = _layout(sources, name, problems)
-    return _written({target: _opener(sources[source]) for target, source in chosen.items()}, temp, name, problems)
+    files = {
+        target: problems.collect(partial(from_path, sources[source], f"{name}/{source}", access))
+        for target, source in chosen.items()
+    }
+    found = {target: file for target, file in files.items() if file}
+    _check_unpacked(sum(file.size or 0 for file in found.values()), name, problems)
+    return _written({target: file.reader for target, file in found.items()}, temp, name, problems)
 
 
-def _opener(file: Path) -> Opener:
-    return lambda: file.open("rb")
+def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
+    """Every file below the folder, in order; links to folders are not followed."""
+    found: list[Path] = []
+    for folder, _, files in os.walk(path):
+        found += (Path(folder, file) for file in files)
+        if len(found) > _MAX_FILES:
+            problems.add(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED)
+            problems.raise_if_any()
+    return sorted(found)
 
 
 def _from_zip(
@@ -84,9 +111,7 @@ def _from_zip(
 ) -> tuple[Artifact, tuple[str, ...]]:
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
-    if sum(entry.file_size for entry in entries) > _MAX_UNPACKED:
-        problems.add(_INPUT, f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB.")
-        problems.raise_if_any()
+    _check_unpacked(sum(entry.file_size for entry in entries), artifact.name, problems, packed=artifact.size)
     names = [entry.filename for entry in entries]
     chosen = _layout(names, artifact.name, problems)
     if list(chosen.items()) == sorted((name, name) for name in names):
@@ -96,6 +121,15 @@ def _from_zip(
     by_name = {entry.filename: entry for entry in entries}
     openers = {target: _member(archive, by_name[source]) for target, source in chosen.items()}
     return _written(openers, temp, artifact.name, problems)
+
+
+def _check_unpacked(size: int, name: str, problems: Problems, *, packed: int | None = None) -> None:
+    """Refuses what is more work than any app's symbols: too much in all, or too much for the bytes that were given."""
+    if size > _MAX_UNPACKED:
+        problems.add(_INPUT, f"{name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB.")
+    elif packed is not None and size > max(_MAX_RATIO * packed, _SMALL):
+        problems.add(_INPUT, f"{name} claims to unpack to more than {_MAX_RATIO} times its size.")
+    problems.raise_if_any()
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Opener:
@@ -153,7 +187,7 @@ def _written(
         reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
         problems.add(_INPUT, f"{name} can't be packed: {reason}.")
         problems.raise_if_any()
-    artifact = from_path(target, f"{name} (as {target.name})", input_name=_INPUT)
+    artifact = from_path(target, f"{name} (as {target.name})")
     check_size(artifact, "symbols", problems, _INPUT)
     problems.raise_if_any()
     return artifact, tuple(problems.warnings)

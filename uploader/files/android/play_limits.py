@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from uploader.files.artifacts import Artifact
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 
 MAX_BYTES: Mapping[str, int] = {
     "bundle": 53_687_091_200,  # discovery, edits.bundles.upload: 50 GiB

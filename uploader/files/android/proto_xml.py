@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from uploader.files.android.manifest_attributes import ResourceReference, Value, name_of
+from uploader.files.android.manifest_attributes import IDS, ResourceReference, Value, name_of
 from uploader.files.android.zip_reader import MalformedFile
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -50,11 +50,10 @@ def _root(data: bytes) -> dict[str, Value]:
 def _attribute(data: bytes) -> tuple[str, Value]:
     fields = _pick(data, _ATTRIBUTE_NAMESPACE, _ATTRIBUTE_NAME, _ATTRIBUTE_VALUE, _ATTRIBUTE_ID, _ATTRIBUTE_ITEM)
     resource_id = fields.get(_ATTRIBUTE_ID, 0)
-    key = name_of(
-        resource_id if isinstance(resource_id, int) else 0,
-        _text(fields.get(_ATTRIBUTE_NAMESPACE, b"")),
-        _text(fields.get(_ATTRIBUTE_NAME, b"")),
-    )
+    if isinstance(resource_id, int) and resource_id:
+        key = IDS.get(resource_id, "")
+    else:
+        key = name_of(_text(fields.get(_ATTRIBUTE_NAMESPACE, b"")), _text(fields.get(_ATTRIBUTE_NAME, b"")))
     item = fields.get(_ATTRIBUTE_ITEM)
     value = _item(item) if isinstance(item, bytes) else None
     return key, _text(fields.get(_ATTRIBUTE_VALUE, b"")) if value is None else value

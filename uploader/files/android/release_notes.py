@@ -12,6 +12,7 @@ from pathlib import Path
 
 from uploader.files.android.localized_folder import LocalizedFolder
 from uploader.files.android.play_limits import MAX_RELEASE_NOTES
+from uploader.files.workspace import Workspace
 
 _ACCEPTED = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
@@ -24,14 +25,14 @@ Notes = dict[str | None, Texts]
 
 
 def notes(
-    directory: Path, version_codes: Sequence[int], tracks: Sequence[str], *, name: str = "", within: Path | None = None
+    directory: str, workspace: Workspace, version_codes: Sequence[int], tracks: Sequence[str]
 ) -> tuple[Notes, tuple[str, ...]]:
     """Notes by track and language, and warnings. Raises InputError (`whats-new-directory`).
 
     Key None holds the notes of every track that has none of its own; a track's own entry is complete: languages that it
     does not have are filled from the default. With several version codes the highest one that has a file counts.
     """
-    folder = LocalizedFolder("whats-new-directory", directory, name, within, _ACCEPTED)
+    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED)
     folder.problems.raise_if_any()
     codes = sorted(version_codes, reverse=True)
     layouts: Mapping[str, Callable[[], Notes]] = {
@@ -41,9 +42,9 @@ def notes(
     }
     found = [(layout, result) for layout, read in layouts.items() if (result := read())]
     if len(found) > 1:
-        folder.wrong(directory, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
+        folder.wrong(folder.path, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
     elif not found and not folder.problems:
-        folder.wrong(directory, "has no release notes for this release.", _ACCEPTED)
+        folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED)
     folder.problems.raise_if_any()
     return found[0][1], tuple(folder.problems.warnings)
 

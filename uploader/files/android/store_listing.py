@@ -14,6 +14,7 @@ from uploader.files.android import listing_images
 from uploader.files.android.localized_folder import LocalizedFolder
 from uploader.files.android.play_limits import MAX_LISTING_TEXT, MAX_SCREENSHOTS
 from uploader.files.artifacts import Artifact, from_path
+from uploader.files.workspace import Workspace
 
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _ENDINGS = (".png", ".jpg", ".jpeg")
@@ -38,9 +39,9 @@ class StoreFiles:
     images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
 
 
-def listing(directory: Path, *, name: str = "", within: Path | None = None) -> tuple[StoreFiles, tuple[str, ...]]:
+def listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tuple[str, ...]]:
     """The listing files, and warnings. Raises InputError (`images-directory`)."""
-    folder = LocalizedFolder("images-directory", directory, name, within, _ACCEPTED)
+    folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED)
     folder.problems.raise_if_any()
     texts: dict[str, Mapping[str, str]] = {}
     images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
@@ -52,7 +53,7 @@ def listing(directory: Path, *, name: str = "", within: Path | None = None) -> t
                 texts[entry.name] = found
             images.update({(entry.name, kind): files for kind, files in _images(folder, entry).items()})
     if not (folder.problems or texts or images):
-        folder.wrong(directory, "has no listing texts or images.", _ACCEPTED)
+        folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
     folder.problems.raise_if_any()
     return StoreFiles(texts, images), tuple(folder.problems.warnings)
 
@@ -100,9 +101,7 @@ def _screenshots(folder: LocalizedFolder, where: Path) -> tuple[Artifact, ...]:
 
 def _checked(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ...]:
     """The image, if it is a file at all; what is wrong with what it shows is added to the problems."""
-    image = folder.problems.collect(
-        lambda: from_path(path, folder.name_of(path), input_name=folder.input_name, within=folder.within)
-    )
+    image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
     if image is None:
         return ()
     listing_images.check(path, image, kind, folder)

@@ -6,14 +6,16 @@ one. Layout: PKWARE APPNOTE.TXT 6.3.10, sections 4.3.6 to 4.3.16 and 4.5.3 (zip6
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
-MAX_ENTRY = 16 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold
+MAX_ENTRY = 4 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold and to walk through
 
+_END_MAGIC = re.compile(rb"PK\x05\x06")
 _END = struct.Struct("<4s4H2IH")
 _END64_LOCATOR = struct.Struct("<4sIQI")
 _END64 = struct.Struct("<4sQ2H2I4Q")
@@ -131,11 +133,10 @@ class ZipReader:
 
 def end_record(tail: bytes) -> int:
     """Where the end record is: the last one whose comment ends exactly with the file; -1 when there is none."""
-    at = tail.rfind(b"PK\5\6")
-    while at >= 0:
+    for found in reversed([*_END_MAGIC.finditer(tail)]):
+        at = found.start()
         if at + _END.size <= len(tail) and at + _END.size + _END.unpack_from(tail, at)[-1] == len(tail):
             return at
-        at = tail.rfind(b"PK\5\6", 0, at + 3)
     return -1
 
 

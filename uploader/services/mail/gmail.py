@@ -1,7 +1,7 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
-A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that went
-on after a lost answer composes the same bytes again, by which the engine finds the unfinished session.
+A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that goes
+on where an earlier one died composes the same bytes again, by which the engine finds the unfinished session.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from uploader.errors import InputError, Refused
+from uploader.errors import AnswerLost, InputError, ProtocolError, Refused
 from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.results import FileResult
 from uploader.services import batch_upload, uri_template
 from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload
@@ -24,6 +24,7 @@ from uploader.text import format_size, plural
 _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
+_LOOK = "Check the sent mail of the mailbox before you run again."
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
 
@@ -89,7 +90,7 @@ def prepare(
     def flow() -> Flow:
         return _send(inputs, action, mail, identity, upload)
 
-    return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}")
+    return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
 
 
 def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
@@ -99,8 +100,10 @@ def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
     return f"{mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
 
 
-def _prepared(inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str) -> Prepared:
-    return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow)
+def _prepared(
+    inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str, warnings: tuple[str, ...] = ()
+) -> Prepared:
+    return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow, warnings)
 
 
 def _rehearse(line: str) -> Flow:
@@ -111,10 +114,6 @@ def _rehearse(line: str) -> Flow:
 def _check_ids(inputs: Inputs, action: _MailAction, problems: Problems) -> None:
     if action.needs_draft and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
-        return
-    for name, value in (("user-id", inputs.user_id), ("draft-id", inputs.draft_id or "-")):
-        if objection := uri_template.objection("/{id}", "id", value):
-            problems.add(name, objection)
 
 
 def _scope(action: _MailAction) -> str:
@@ -137,6 +136,7 @@ def _upload(inputs: Inputs, action: _MailAction, name: str, data: bytes) -> Uplo
         http_method=action.http_method,
         max_size=action.limit,
         once=True,
+        id_promised=True,
     )
     metadata = {"id": inputs.draft_id} if action.method == "drafts.send" else None
     return Upload(endpoint, Artifact(name, name, len(data), data=data), _MEDIA, metadata)
@@ -154,8 +154,8 @@ def _send(
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
-    except Refused as error:
-        yield Remember(key, None)
+    except (AnswerLost, Refused) as error:
+        yield Remember(key, None)  # a mail that is sent anew after this is another one
         _explain(error, inputs)
         raise
     outcome = yield from _outcome(action, dict(result.resource))
@@ -173,7 +173,9 @@ def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
         _explain(error, inputs)
         raise
     named = answer.get("id")
-    yield Publish({}, ids=(named,) if isinstance(named, str) else ())  # no upload tells it
+    if not isinstance(named, str) or not named:
+        raise ProtocolError("Gmail answered without the id of the mail that it sent.", cure=_LOOK)
+    yield Publish({}, ids=(named,))  # no upload tells it
     return (yield from _outcome(action, answer))
 
 
@@ -187,13 +189,14 @@ def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
         "message-id": message.get("id"),
         "thread-id": message.get("threadId"),
     }
-    outputs = {name: value for name, value in known.items() if isinstance(value, str) and value}
-    yield Publish(outputs)
-    return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.", outputs)
+    yield Publish({name: value for name, value in known.items() if isinstance(value, str) and value})
+    return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.")
 
 
-def _explain(error: Refused, inputs: Inputs) -> None:
+def _explain(error: AnswerLost | Refused, inputs: Inputs) -> None:
     """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
+    if not isinstance(error, Refused):
+        return
     if error.reason == "failedPrecondition" and not inputs.impersonate_user:
         error.cause = "A service account has no mailbox of its own."
         error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."

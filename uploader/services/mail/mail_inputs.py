@@ -10,14 +10,18 @@ from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
+from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.services import media_types
 from uploader.services.mail import mime
 
 _FILE = "file:"
 _ADDRESS_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
-_CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", "mail_body", "mail_html")
+_BODY_INPUTS = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
+_CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", *_BODY_INPUTS)
+# The input to look at when a finished message does not say what was asked.
+_INPUT_OF = {"from": "mail-from", "to": "mail-to", "cc": "mail-cc", "bcc": "mail-bcc", "subject": "mail-subject"}
 
 
 class Mail(NamedTuple):
@@ -31,6 +35,7 @@ class Mail(NamedTuple):
     attachments: int
     digest: str
     data: Callable[[mime.MessageIdentity], bytes]
+    warnings: tuple[str, ...] = ()
 
 
 def given(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
@@ -77,10 +82,9 @@ def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
 
 
 def _in_workspace(inputs: Inputs, name: str, given: str) -> Artifact:
-    """The regular file that an input names; its real path stays in the workspace unless that is allowed."""
-    workspace = inputs.platform.workspace
-    within = None if inputs.allow_outside_workspace else workspace
-    return from_path(workspace / given, given, input_name=name, within=within)
+    """The regular file that an input names; a link may not lead out of its folder, unless that is allowed."""
+    workspace = Workspace.of(inputs)
+    return from_path(workspace.root / given, given, workspace.access(name, str(PurePosixPath(given).parent)))
 
 
 class _MailReader:
@@ -97,15 +101,16 @@ class _MailReader:
         content = mime.MailContent(
             *(sender, to, cc, bcc),
             subject=self._subject(),
-            text=self._text("mail-body", inputs.mail_body),
-            html=self._text("mail-html", inputs.mail_html),
+            text=self._text("mail-body", inputs.mail_body, inputs.mail_body_file),
+            html=self._text("mail-html", inputs.mail_html, inputs.mail_html_file),
             attachments=self._attachments(files),
         )
         self._check_required(content, to_send=to_send)
         self._problems.raise_if_any()
         name = f'mail "{content.subject}"' if content.subject else "mail"
         recipients = len((*to, *cc, *bcc))
-        return Mail(name, recipients, len(files), content.digest(), lambda identity: mime.compose(content, identity))
+        warnings = tuple(self._problems.warnings)
+        return Mail(name, recipients, len(files), content.digest(), lambda identity: _data(content, identity), warnings)
 
     def _check_required(self, content: mime.MailContent, *, to_send: bool) -> None:
         inputs = self._inputs
@@ -115,7 +120,7 @@ class _MailReader:
             self._problems.add("mail-to", "is missing: the mail has no recipient.")
         if inputs.gmail_action in {"insert", "import"} and not inputs.mail_from:
             self._problems.add("mail-from", "is missing: a mail that is inserted needs a sender.")
-        if not (inputs.mail_subject or inputs.mail_body or inputs.mail_html or inputs.files):
+        if not (inputs.mail_subject or inputs.files or any(getattr(inputs, name) for name in _BODY_INPUTS)):
             self._problems.add(
                 "mail-body", "is missing, and so are the subject, HTML and files: the mail would be empty."
             )
@@ -128,16 +133,25 @@ class _MailReader:
             return ()
 
     def _subject(self) -> str:
-        if len(self._inputs.mail_subject.splitlines()) > 1:
-            self._problems.add("mail-subject", "contains a line break.")
+        if mime.has_control(self._inputs.mail_subject):
+            self._problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
             return ""
         return self._inputs.mail_subject
 
-    def _text(self, name: str, value: str) -> str:
-        """The text itself, or that of the file which `file:PATH` names."""
-        if not value.startswith(_FILE):
+    def _text(self, name: str, value: str, path: str) -> str:
+        """The text itself, or that of the file which `NAME-file`, or `file:PATH` in its place, names."""
+        if value and path:
+            self._problems.add(f"{name}-file", f"is given together with `{name}`.", "one of the two")
+            return ""
+        if path:
+            name = f"{name}-file"
+        elif value.startswith(_FILE):
+            path = value.removeprefix(_FILE).strip()
+            self._problems.warn(
+                f"`{name}: file:PATH` will not be read as a path any longer: use `{name}-file: {path}`."
+            )
+        else:
             return value
-        path = value.removeprefix(_FILE).strip()
         return self._problems.collect(lambda: _text_of(self._inputs, name, path, self._limit)) or ""
 
     def _attachments(self, files: tuple[Artifact, ...]) -> tuple[mime.Attachment, ...]:
@@ -148,9 +162,20 @@ class _MailReader:
         for file in files:
             if file.size is None:
                 self._problems.add("files", f"{file.name} is a stream; an attachment has to be a file.")
-            if not PurePosixPath(file.name).name.isprintable():
+            name = PurePosixPath(file.name).name
+            if not name.isprintable() or mime.has_control(name):
                 self._problems.add("files", f"{file.name!r} contains a control character in its name.")
         return () if len(self._problems) > before else tuple(_attachment(file) for file in files)
+
+
+def _data(content: mime.MailContent, identity: mime.MessageIdentity) -> bytes:
+    """The finished message. Raises InputError when it would not say what was asked."""
+    try:
+        return mime.compose(content, identity)
+    except mime.MessageDiffers as error:
+        name = _INPUT_OF.get(error.header, "files")
+        what = "can't be written into a message that says the same."
+        raise InputError(Problem(name, what, "plain text")) from None
 
 
 def _text_of(inputs: Inputs, name: str, path: str, limit: int) -> str:

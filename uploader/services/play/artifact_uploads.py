@@ -8,8 +8,8 @@ from typing import Any
 from uploader.errors import AnswerLost, IntegrityError, Refused, ServiceError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Digest, Endpoint, Note, Reused, Steps, Upload
-from uploader.services.play.edit_api import APK, OCTETS, ExpansionKind, entries
+from uploader.services.base import Digest, Note, Reused, Steps, Upload
+from uploader.services.play.edit_api import OCTETS, CompanionKind, entries
 from uploader.services.play.known_errors import VERSION_TAKEN, conflict, find
 from uploader.services.play.release_edit import ReleaseEdit
 
@@ -19,8 +19,8 @@ ListedArtifacts = Mapping[int, Mapping[str, Any]]
 
 def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
     """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
-    bundles = yield edit.api.bundles()
-    apks = yield edit.api.apks()
+    bundles = yield edit.api.listed("bundles")
+    apks = yield edit.api.listed("apks")
     found = [*entries(bundles, "bundles"), *entries(apks, "apks")]
     return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
 
@@ -47,12 +47,11 @@ def _artifact(edit: ReleaseEdit, artifact: Artifact, known: ListedArtifacts) -> 
     if _code(artifact) in known:
         yield from _reuse(edit, artifact, known[_code(artifact)])
         return
-    bundle = artifact.manifest is not None and artifact.manifest.kind == "bundle"
-    endpoint = edit.api.upload_bundle() if bundle else edit.api.upload_apk()
     purpose = f"artifact:{_code(artifact)}"
+    endpoint = edit.api.upload_artifact(bundle=_is_bundle(artifact))
     yield from edit.changing(purpose)
     try:
-        result = yield Upload(endpoint, artifact, OCTETS if bundle else APK, retry_on=conflict)
+        result = yield Upload(endpoint, artifact, endpoint.media_types[0], retry_on=conflict)
     except (Refused, AnswerLost) as error:
         if isinstance(error, Refused) and find(error) is not VERSION_TAKEN:
             raise
@@ -87,33 +86,29 @@ def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> S
 
 
 def _companions(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
-    companions, code, api = edit.job.companions, _code(artifact), edit.api
-    if companions.mapping:
-        yield from _companion(edit, f"mapping:{code}", api.upload_symbols(code, "proguard"), companions.mapping)
-    if companions.symbols:
-        yield from _companion(edit, f"symbols:{code}", api.upload_symbols(code, "nativeCode"), companions.symbols)
-    if artifact.manifest is None or artifact.manifest.kind == "bundle":
-        return
-    for kind, expansion in companions.expansions:
-        if isinstance(expansion, int):
-            yield from _reference(edit, kind, code, expansion)
+    for kind, file in edit.job.companions:
+        if kind in ("main", "patch") and _is_bundle(artifact):
+            continue
+        if isinstance(file, int):
+            yield from _reference(edit, kind, _code(artifact), file)
         else:
-            yield from _companion(edit, f"{kind}:{code}", api.upload_expansion(code, kind), expansion)
+            yield from _companion(edit, kind, _code(artifact), file)
 
 
-def _companion(edit: ReleaseEdit, purpose: str, endpoint: Endpoint, artifact: Artifact) -> Steps[None]:
+def _companion(edit: ReleaseEdit, kind: CompanionKind, code: int, file: Artifact) -> Steps[None]:
     """Play does not list these files, so what was sent into this edit is remembered by digest."""
+    purpose = f"{kind}:{code}"
     if edit.changes.get(purpose):
-        ours = yield Digest(artifact)
+        ours = yield Digest(file)
         if edit.changes[purpose] == ours:
-            yield Reused(_record(artifact, ours, "", {}))
+            yield Reused(_record(file, ours, "", {}))
             return
     yield from edit.changing(purpose)
-    result = yield Upload(endpoint, artifact, OCTETS, retry_on=conflict)
+    result = yield Upload(edit.api.upload_companion(code, kind), file, OCTETS, retry_on=conflict)
     yield from edit.changed(purpose, result.sha256)
 
 
-def _reference(edit: ReleaseEdit, kind: ExpansionKind, code: int, other: int) -> Steps[None]:
+def _reference(edit: ReleaseEdit, kind: CompanionKind, code: int, other: int) -> Steps[None]:
     purpose, reference = f"{kind}:{code}", f"references:{other}"
     if edit.changes.get(purpose) != reference:
         yield from edit.changing(purpose)
@@ -123,7 +118,7 @@ def _reference(edit: ReleaseEdit, kind: ExpansionKind, code: int, other: int) ->
 
 def _check_version(artifact: Artifact, result: FileResult) -> None:
     answered = result.resource.get("versionCode")
-    if _number(answered) != _code(artifact):
+    if str(answered) != str(_code(artifact)):  # the documents call it an integer, and JSON may carry it as text
         raise IntegrityError(
             f"{artifact.name} says version code {_code(artifact)}, Google Play answered {answered!r}.",
             cause="What arrived is not what was sent.",
@@ -139,9 +134,8 @@ def _code(artifact: Artifact) -> int:
     return artifact.manifest.version_code if artifact.manifest else 0
 
 
-def _number(value: object) -> int:
-    """A version code, which the documents call an integer and JSON may carry as text; 0 for anything else."""
-    return int(value) if isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 20 else 0
+def _is_bundle(artifact: Artifact) -> bool:
+    return artifact.manifest is not None and artifact.manifest.kind == "bundle"
 
 
 def _sha256(entry: Mapping[str, Any]) -> str:

@@ -45,11 +45,8 @@ def _attempt(edit: ReleaseEdit, by_hand: bool) -> Steps[UploaderError | None]:
     except (AnswerLost, ProtocolError) as error:
         edit.apply(Event.ANSWER_LOST)
         return error
-    except Refused as refused:
-        yield from _answered_no(edit, gone=find(refused) is EDIT_GONE)
-        return refused
-    except CredentialsError as error:
-        yield from _answered_no(edit, gone=False)
+    except (Refused, CredentialsError) as error:
+        yield from _answered_no(edit, gone=isinstance(error, Refused) and find(error) is EDIT_GONE)
         return error
     edit.apply(Event.COMMIT_ACCEPTED)
     return None

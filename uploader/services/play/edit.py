@@ -22,7 +22,7 @@ def opened(job: ReleaseJob) -> Steps[ReleaseEdit]:
     if kept is None:
         return (yield from _inserted(job, EditState()))
     if kept.state.open:
-        yield from _publish(kept)  # before anything can go wrong: it is ours, and it may be open
+        yield _open_edit(kept)  # before anything can go wrong: it is ours, and it may be open
         yield from look(kept)
     serves = kept.changes.keys() <= job.purposes
     if kept.state.open and serves:
@@ -46,12 +46,12 @@ def _shared(job: ReleaseJob) -> Steps[ReleaseEdit]:
         if find(refused) in (EDIT_GONE, OTHER):
             _blame_the_input(refused)
         raise
-    yield from _announce(edit, f"Working in edit {edit.id}.")
+    yield Note(f"Working in edit {edit.id}.")
+    yield _open_edit(edit)
     return edit
 
 
 def _blame_the_input(refused: Refused) -> None:
-    """Explains a refusal that means an edit of others, which this program can't open again."""
     refused.cause = (
         "`existing-edit-id` names no open edit: it is misspelt, or the edit is committed, deleted or expired."
     )
@@ -71,17 +71,13 @@ def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None 
         raise ProtocolError("Google Play opened an edit without saying its id.")
     edit = ReleaseEdit(job, edit_api.Edit(job.package, name), state, dict(changes or {}))
     yield from edit.remember()
-    yield from _announce(edit, f"Opened edit {name} of {job.package}.")
+    yield Note(f"Opened edit {name} of {job.package}.")
+    yield _open_edit(edit)
     return edit
 
 
-def _announce(edit: ReleaseEdit, text: str) -> Steps[None]:
-    yield Note(text)
-    yield from _publish(edit)
-
-
-def _publish(edit: ReleaseEdit) -> Steps[None]:
-    yield Publish({"edit-id": edit.id, "committed": "false"})
+def _open_edit(edit: ReleaseEdit) -> Publish:
+    return Publish({"edit-id": edit.id, "committed": "false"})
 
 
 def look(edit: ReleaseEdit) -> Steps[None]:
@@ -103,8 +99,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
     name, state = f"Edit {edit.id}", edit.state
     if isinstance(error, (TemporaryError, Interrupted)):
-        stand_in = state.ownership is Ownership.STAND_IN
-        yield Note(f"{name} holds no changes." if stand_in else f"{name} is kept: the next run continues in it.")
+        yield Note((yield from _why_kept(edit)))
     elif not state.open:
         yield from _closed(edit, error)
     elif state.ownership is Ownership.SHARED:
@@ -139,6 +134,15 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
         yield Note(f"Edit {edit.id} is deleted.")
         yield Publish({"edit-id": ""})
     yield from _put_away(edit)
+
+
+def _why_kept(edit: ReleaseEdit) -> Steps[str]:
+    """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
+    if edit.state.ownership is Ownership.STAND_IN:
+        return f"Edit {edit.id} holds no changes."
+    recorded = yield Recall(edit.job.memory)
+    how = "the next run continues in it" if recorded else f"`existing-edit-id: {edit.id}` continues in it"
+    return f"Edit {edit.id} is kept: {how}."
 
 
 def _put_away(edit: ReleaseEdit) -> Steps[None]:

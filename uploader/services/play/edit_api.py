@@ -20,20 +20,22 @@ OCTETS = "application/octet-stream"
 APK = "application/vnd.android.package-archive"
 
 ExpansionKind = Literal["main", "patch"]
-SymbolKind = Literal["proguard", "nativeCode"]
+CompanionKind = Literal["mapping", "symbols", "main", "patch"]
+
 _EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
+# What belongs to a version: its collection, the type in it, and the most bytes.
+_COMPANIONS: Mapping[CompanionKind, tuple[str, str, int]] = {
+    "mapping": ("deobfuscationFiles", "proguard", MAX_BYTES["symbols"]),
+    "symbols": ("deobfuscationFiles", "nativeCode", MAX_BYTES["symbols"]),
+    "main": ("expansionFiles", "main", MAX_BYTES["expansion"]),
+    "patch": ("expansionFiles", "patch", MAX_BYTES["expansion"]),
+}
 
 
 def insert(package: str) -> Call:
     """Opens an edit. Repeatable: a second one only invalidates the first, of which nobody has heard."""
-    return Call(
-        "POST",
-        ROOT,
-        expand(_EDITS, {"packageName": package}),
-        json={},
-        what=f"a new edit of {package}",
-        retry_on=conflict,
-    )
+    path = expand(_EDITS, {"packageName": package})
+    return Call("POST", ROOT, path, json={}, what=f"a new edit of {package}", retry_on=conflict)
 
 
 class Edit(NamedTuple):
@@ -56,19 +58,13 @@ class Edit(NamedTuple):
 
     def commit(self, query: tuple[tuple[str, str], ...]) -> Call:
         """Not repeatable: whether a commit whose answer is lost has happened is looked up, not tried out."""
-        return self._call("POST", ":commit", query=query, repeatable=False, what=f"the commit of edit {self.id}")
+        call = self._call("POST", ":commit", what=f"the commit of edit {self.id}")
+        return call._replace(query=query, repeatable=False)
 
-    def bundles(self) -> Call:
-        """All bundles that the edit knows, with their digests."""
-        return self._call("GET", "/bundles", what="the list of bundles")
-
-    def apks(self) -> Call:
-        """All APKs that the edit knows, with their digests."""
-        return self._call("GET", "/apks", what="the list of APKs")
-
-    def tracks(self) -> Call:
-        """All tracks of the app with their releases."""
-        return self._call("GET", "/tracks", what="the list of tracks")
+    def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Call:
+        """All of one kind: artifacts with their digests, tracks with their releases, store texts by language."""
+        what = {"apks": "APKs", "listings": "store listings"}.get(resource, resource)
+        return self._call("GET", f"/{resource}", what=f"the list of {what}")
 
     def track(self, name: str) -> Call:
         """One track with its releases."""
@@ -78,10 +74,6 @@ class Edit(NamedTuple):
         """Replaces the track's releases as a whole."""
         body = {"track": name, "releases": list(releases)}
         return self._call("PUT", f"/tracks/{_segment(name)}", json=body, what=f"the update of track {name}")
-
-    def listings(self) -> Call:
-        """The store texts in all languages."""
-        return self._call("GET", "/listings", what="the list of store listings")
 
     def update_listing(self, language: str, listing: Json) -> Call:
         """Replaces the store texts of one language."""
@@ -97,29 +89,23 @@ class Edit(NamedTuple):
         path = f"{self._images(language, kind)}/{_segment(image)}"
         return self._call("DELETE", path, what=f"the deletion of an image of {language} {kind}")
 
-    def refer_expansion(self, code: int, kind: ExpansionKind, other: int) -> Call:
+    def refer_expansion(self, code: int, kind: CompanionKind, other: int) -> Call:
         """Lets an APK use the expansion file of another version."""
         path = f"/apks/{code}/expansionFiles/{kind}"
         what = f"the {kind} expansion file of {other} for version {code}"
         return self._call("PATCH", path, json={"referencesVersion": other}, what=what)
 
-    def upload_bundle(self) -> Endpoint:
-        """Where a bundle goes."""
-        return self._endpoint("bundles", "/bundles", (OCTETS,), MAX_BYTES["bundle"])
-
-    def upload_apk(self) -> Endpoint:
-        """Where an APK goes."""
+    def upload_artifact(self, *, bundle: bool) -> Endpoint:
+        """Where a bundle or an APK goes; the first media type is the one to send."""
+        if bundle:
+            return self._endpoint("bundles", "/bundles", (OCTETS,), MAX_BYTES["bundle"])
         return self._endpoint("apks", "/apks", (APK, OCTETS), MAX_BYTES["apk"])
 
-    def upload_symbols(self, code: int, kind: SymbolKind) -> Endpoint:
-        """Where a mapping or native symbols of a version go; a second upload replaces the first."""
-        path = f"/apks/{code}/deobfuscationFiles/{kind}"
-        return self._endpoint("deobfuscationfiles", path, (OCTETS,), MAX_BYTES["symbols"], repeatable=True)
-
-    def upload_expansion(self, code: int, kind: ExpansionKind) -> Endpoint:
-        """Where an expansion file of an APK goes; a second upload replaces the first."""
-        path = f"/apks/{code}/expansionFiles/{kind}"
-        return self._endpoint("expansionfiles", path, (OCTETS,), MAX_BYTES["expansion"], repeatable=True)
+    def upload_companion(self, code: int, kind: CompanionKind) -> Endpoint:
+        """Where a file that belongs to a version goes; a second upload replaces the first."""
+        collection, type_, max_size = _COMPANIONS[kind]
+        path = f"/apks/{code}/{collection}/{type_}"
+        return self._endpoint(collection.lower(), path, (OCTETS,), max_size)._replace(repeatable=True)
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
@@ -134,21 +120,10 @@ class Edit(NamedTuple):
     def _images(language: str, kind: str) -> str:
         return f"/listings/{_segment(language)}/{kind}"
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        what: str,
-        query: tuple[tuple[str, str], ...] = (),
-        json: Json | None = None,
-        repeatable: bool = True,
-    ) -> Call:
-        return Call(method, ROOT, self._path + path, query, json, repeatable, what, retry_on=conflict)
+    def _call(self, method: str, path: str, *, what: str, json: Json | None = None) -> Call:
+        return Call(method, ROOT, self._path + path, json=json, what=what, retry_on=conflict)
 
-    def _endpoint(
-        self, resource: str, path: str, media_types: tuple[str, ...], max_size: int, *, repeatable: bool = False
-    ) -> Endpoint:
+    def _endpoint(self, resource: str, path: str, media_types: tuple[str, ...], max_size: int) -> Endpoint:
         return Endpoint(
             id=f"androidpublisher.edits.{resource}.upload",
             root=ROOT,
@@ -157,7 +132,6 @@ class Edit(NamedTuple):
             media_types=media_types,
             scopes=(SCOPE,),
             max_size=max_size,
-            repeatable=repeatable,
         )
 
 

@@ -27,8 +27,7 @@ What the journal keeps. It keeps the stage and the knowledge of an edit of our o
 purpose (and the digest of what Google Play accepted), and the tracks as they were before. A change and a commit are
 written down before they are sent. A killed run thus leaves a record that may claim too much, never too little, and a
 record with a commit under way is recalled as one whose answer was lost. A later run continues in a recorded edit only
-if it asks for all that the record says was changed; otherwise the edit is deleted, once it is known to be open. A
-record that can't be read, or in another form, is no record.
+if it asks for all that the record says was changed; otherwise the edit is deleted, once it is known to be open.
 
 What follows from the table. From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes
 in it can be deleted: the pairs are not in the table. An edit in stage CLEAN needs no commit, so a run that is killed

@@ -28,19 +28,21 @@ ALREADY = "Google Play had all of it already; nothing was committed"
 
 def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate]) -> Flow:
     """The last steps of a run in which everything is in place."""
-    what, changes = f"{edit.job.package} {'+'.join(codes)}".strip(), _changes(edit.job, updates)
+    what = f"{edit.job.package} {'+'.join(codes)}".strip()
+    rows = tuple((one.track, describe_all(one.before), describe_all(one.after)) for one in updates)
+    changes = Section("Tracks", ("Track", "Before", edit.job.tense.capitalize()), rows)
     if edit.job.dry_run:
         yield from _rehearsed(edit)
-        headline = f"{what} passed Google Play's validation; nothing was published."
-        return _outcome(edit, headline, REHEARSED, changes, committed=False)
+        return _outcome(edit, f"{what} passed Google Play's validation; nothing was published.", REHEARSED, changes)
     if not edit.job.commit:
         edit.apply(Event.LEAVE_OPEN)
         yield from edit.forget()
-        return _outcome(edit, f"{what} is in edit {edit.id}, which is left open.", OPEN, changes, committed=False)
+        return _outcome(edit, f"{what} is in edit {edit.id}, which is left open.", OPEN, changes)
     if edit.state.stage is Stage.CLEAN:
         yield Note(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
         yield from _not_needed(edit)
-        return _outcome(edit, f"{what} is on Google Play already.", ALREADY, changes, committed=True)
+        yield Publish({"committed": "true"})
+        return _outcome(edit, f"{what} is on Google Play already.", ALREADY, changes)
     if not (edit.state.own or updates):
         changes = yield from _others(edit)
     by_hand = yield from commit(edit)
@@ -49,12 +51,7 @@ def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpd
     if by_hand:
         yield Note(f"{edit.job.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT
-    return _outcome(edit, _headline(edit, what, updates), review, changes, committed=True)
-
-
-def _changes(job: ReleaseJob, updates: Sequence[TrackUpdate]) -> Section:
-    rows = ((one.track, describe_all(one.before), describe_all(one.after)) for one in updates)
-    return Section("Tracks", ("Track", "Before", job.tense.capitalize()), tuple(rows))
+    return _outcome(edit, _headline(edit, what, updates), review, changes)
 
 
 def _others(edit: ReleaseEdit) -> Steps[Section]:
@@ -109,11 +106,7 @@ def _not_needed(edit: ReleaseEdit) -> Steps[None]:
     yield from edit.forget()
 
 
-def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Section, *, committed: bool) -> Outcome:
+def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Section) -> Outcome:
     state = Section("Review", ("Changes", "State"), ((edit.job.package, review),))
-    return Outcome(
-        headline,
-        outputs={"committed": "true" if committed else "false"},
-        links=(("Play Console", CONSOLE), ("Store page", STORE + edit.job.package)),
-        sections=(changes, state) if changes.rows else (state,),
-    )
+    links = (("Play Console", CONSOLE), ("Store page", STORE + edit.job.package))
+    return Outcome(headline, links, (changes, state) if changes.rows else (state,))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from uploader.files.artifacts import Artifact
-from uploader.services.play.edit_api import ExpansionKind
+from uploader.services.play.edit_api import CompanionKind
 from uploader.services.play.tracks import Notes, ReleaseOptions
+from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
     from uploader.files.android.store_listing import StoreFiles
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
 Review = Literal["auto", "true", "false"]
 
 
-class CompanionFiles(NamedTuple):
-    """What goes with every artifact of the run. An expansion file is a file, or the version whose file is used."""
+class Companion(NamedTuple):
+    """What goes with every artifact of the run: a file, or for an expansion the version whose file is used."""
 
-    mapping: Artifact | None = None
-    symbols: Artifact | None = None
-    expansions: tuple[tuple[ExpansionKind, Artifact | int], ...] = ()
+    kind: CompanionKind
+    file: Artifact | int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ReleaseJob:
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
-    companions: CompanionFiles = field(default_factory=CompanionFiles)
+    companions: tuple[Companion, ...] = ()
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
@@ -61,9 +61,7 @@ class ReleaseJob:
     @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
-        companions = self.companions
-        kinds = ["artifact", *(kind for kind, _ in companions.expansions)]
-        kinds += [kind for kind, file in (("mapping", companions.mapping), ("symbols", companions.symbols)) if file]
+        kinds = ["artifact", *(kind for kind, _ in self.companions)]
         places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
         listing = ["listing"] if self.listing else []
         return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
@@ -77,3 +75,32 @@ class ReleaseJob:
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         return f"{'rehearsal' if self.dry_run else 'edit'}:{self.package}"
+
+    def steps(self) -> Iterator[str]:
+        """The job as people read it before it begins: one line for each step, in their order."""
+        shared = self.existing_edit and not self.dry_run
+        yield f"work in edit {self.existing_edit}" if shared else f"open an edit of {self.package}"
+        for artifact in self.artifacts:
+            if artifact.manifest:
+                version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
+                what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
+                yield f"upload {what}, unless Google Play has it already"
+        for kind, file in self.companions:
+            name = f"of version {file}" if isinstance(file, int) else file.name
+            steps = {"mapping": f"upload mapping {name}", "symbols": f"upload native symbols {name}"}
+            yield steps.get(kind, f"give each APK the {kind} expansion file {name}")
+        if self.listing:
+            images, languages = sum(map(len, self.listing.images.values())), len(self.listing.texts)
+            yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
+        for track in self.tracks:
+            yield f"put {self._release()} on track {track}"
+        end = "commit the edit" if self.commit else "leave the edit open"
+        yield "validate the edit and delete it: nothing is published" if self.dry_run else end
+
+    def _release(self) -> str:
+        options = self.options
+        share = f" for {options.fraction * 100:g} % of users" if options.fraction is not None else ""
+        codes = "+".join(dict.fromkeys((*self.codes, *self.retained)))
+        source = f"the release of {self.promote_from}" if self.promote_from else codes or "the release that is there"
+        stated = codes or self.promote_from or options.status
+        return f"{source} as {options.status or 'completed'}{share}" if stated else source

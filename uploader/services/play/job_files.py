@@ -11,10 +11,11 @@ from uploader.files.android import release_notes, store_listing
 from uploader.files.android.expansion import expansion_file
 from uploader.files.android.mapping import mapping_file
 from uploader.files.artifacts import Artifact
+from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
-from uploader.services.play.edit_api import ExpansionKind
-from uploader.services.play.job import CompanionFiles
+from uploader.services.play.edit_api import CompanionKind, ExpansionKind
+from uploader.services.play.job import Companion
 from uploader.services.play.tracks import Notes
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ LAST_RELEASE = "last-release"  # instead of a folder: the notes of the release t
 class JobFiles:
     """Everything beside the artifacts. `notes` are release notes by track, under None those of every other track."""
 
-    companions: CompanionFiles = field(default_factory=CompanionFiles)
+    companions: tuple[Companion, ...] = ()
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     listing: store_listing.StoreFiles | None = None
 
@@ -41,14 +42,15 @@ class _Reader:
 
     def __init__(self, inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> None:
         self._inputs = inputs
-        self._workspace = inputs.platform.workspace
-        self._within = None if inputs.allow_outside_workspace else self._workspace
+        self._workspace = Workspace.of(inputs)
         own = [artifact.manifest.version_code for artifact in artifacts if artifact.manifest]
         self._codes = own or [int(code) for code in inputs.version_codes_to_retain]
         self._problems = problems
 
     def read(self) -> JobFiles:
-        companions = CompanionFiles(self._mapping(), self._symbols(), tuple(self._expansions()))
+        found: list[tuple[CompanionKind, Artifact | int | None]]
+        found = [("mapping", self._mapping()), ("symbols", self._symbols()), *self._expansions()]
+        companions = tuple(Companion(kind, file) for kind, file in found if file is not None)
         return JobFiles(companions, self._notes(), self._listing())
 
     def _warned(self, read: Callable[[], tuple[T, tuple[str, ...]]]) -> T | None:
@@ -60,7 +62,7 @@ class _Reader:
         name = self._inputs.mapping_file
         if not name:
             return None
-        return self._problems.collect(lambda: mapping_file(self._workspace / name, name=name, within=self._within))
+        return self._problems.collect(lambda: mapping_file(name, self._workspace))
 
     def _symbols(self) -> Artifact | None:
         name = self._inputs.debug_symbols
@@ -69,8 +71,7 @@ class _Reader:
         from uploader.files.android import native_symbols  # few releases bring any, and zipfile is slow to import
 
         temp = _temporary(self._inputs.platform.temp)
-        path = self._workspace / name
-        return self._warned(lambda: native_symbols.debug_symbols(path, temp, name=name, within=self._within))
+        return self._warned(lambda: native_symbols.debug_symbols(name, self._workspace, temp))
 
     def _expansions(self) -> list[tuple[ExpansionKind, Artifact | int]]:
         given: tuple[tuple[ExpansionKind, str], ...] = (
@@ -82,21 +83,20 @@ class _Reader:
 
     def _expansion(self, kind: ExpansionKind, value: str) -> Artifact | int | None:
         name = f"expansion-file-{kind}"
-        return self._problems.collect(lambda: expansion_file(value, self._workspace, name, within=self._within))
+        return self._problems.collect(lambda: expansion_file(value, self._workspace, name))
 
     def _notes(self) -> Mapping[str | None, Notes]:
         name, tracks = self._inputs.whats_new_directory, self._inputs.tracks
         if name in ("", LAST_RELEASE):
             return {}
-        path = self._workspace / name
-        read = self._warned(lambda: release_notes.notes(path, self._codes, tracks, name=name, within=self._within))
+        read = self._warned(lambda: release_notes.notes(name, self._workspace, self._codes, tracks))
         return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
 
     def _listing(self) -> store_listing.StoreFiles | None:
         name = self._inputs.images_directory
         if not name:
             return None
-        return self._warned(lambda: store_listing.listing(self._workspace / name, name=name, within=self._within))
+        return self._warned(lambda: store_listing.listing(name, self._workspace))
 
 
 def _temporary(folder: Path | None) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from uploader.errors import CredentialsError, Refused, ServiceError
+from uploader.errors import CredentialsError, Refused
 
 
 class KnownError(NamedTuple):
@@ -59,13 +59,6 @@ REVIEW_AUTOMATIC = KnownError(
     "This app's changes always go to review by themselves.",
     "Leave `changes-not-sent-for-review` at `auto`, or set `false`.",
 )
-IN_REVIEW = KnownError(
-    "Changes are already in review.",
-    r"changes (are )?(already|currently) in review",
-    "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
-    "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
-    ("CHANGES_ALREADY_IN_REVIEW",),
-)
 TRACK_MISSING = KnownError(
     "Track not found: testers.",
     r"track\b.*(not found|could not be found|does not exist)",
@@ -80,7 +73,13 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     EDIT_GONE,
     REVIEW_BY_HAND,
     REVIEW_AUTOMATIC,
-    IN_REVIEW,
+    KnownError(
+        "Changes are already in review.",
+        r"changes (are )?(already|currently) in review",
+        "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
+        "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
+        ("CHANGES_ALREADY_IN_REVIEW",),
+    ),
     KnownError(
         "Package not found: com.example.app.",
         r"package not found|no application was found for the given package name",
@@ -244,8 +243,6 @@ OTHER = KnownError(
     "Google's words above say why; the same release made by hand in the Play Console often explains more.",
 )
 
-_COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
-
 
 def find(error: Refused) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
@@ -254,22 +251,12 @@ def find(error: Refused) -> KnownError:
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
-def explained(error: Refused) -> ServiceError | CredentialsError:
+def explained(error: Refused) -> Refused | CredentialsError:
     """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
     known = find(error)
-    what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    cause, cure = error.cause or known.cause, error.cure or known.cure
-    if known.permission:
-        return CredentialsError(what, cause=cause, cure=cure)
-    return Refused(
-        what,
-        status=error.status,
-        reason=error.reason,
-        message=error.message,
-        body=error.body,
-        cause=cause,
-        cure=cure,
-    )
+    error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
+    error.cause, error.cure = error.cause or known.cause, error.cure or known.cure
+    return CredentialsError(error.what, cause=error.cause, cure=error.cure) if known.permission else error
 
 
 def conflict(error: Refused) -> str:
@@ -284,4 +271,5 @@ def conflict(error: Refused) -> str:
 
 def already_committed(error: Refused) -> bool:
     """Whether Google says that this very edit has been committed."""
-    return error.reason == "editAlreadyCommitted" or bool(_COMMITTED.search(error.message))
+    words = r"edit has already been (successfully )?committed"
+    return error.reason == "editAlreadyCommitted" or re.search(words, error.message, re.IGNORECASE) is not None

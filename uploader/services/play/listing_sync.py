@@ -23,7 +23,8 @@ Spots: TypeAlias = list[int | None]  # where each image of the directory stands 
 
 def synchronise(edit: ReleaseEdit, listing: StoreFiles) -> Steps[None]:
     """Texts first, since an image needs the listing of its language; then the images."""
-    listed = yield from _listed(edit)
+    answer = yield edit.api.listed("listings")
+    listed = {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
     yield from _texts(edit, listing, listed)
     places = _places(listing, listed) if edit.job.prune_images else list(listing.images)
     missing: dict[Place, list[Upload]] = {}
@@ -32,11 +33,6 @@ def synchronise(edit: ReleaseEdit, listing: StoreFiles) -> Steps[None]:
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*missing.values()):
         yield from _send(edit, [upload for upload in wave if upload])
-
-
-def _listed(edit: ReleaseEdit) -> Steps[dict[str, Mapping[str, Any]]]:
-    answer = yield edit.api.listings()
-    return {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
 
 
 def _texts(edit: ReleaseEdit, listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
@@ -123,7 +119,6 @@ def _prune(edit: ReleaseEdit, place: Place, ids: list[str]) -> Steps[None]:
 
 
 def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:
-    """Uploads that may run side by side."""
     yield from edit.changing("listing")
     results = yield Batch(tuple(uploads))
     for result in results:

@@ -8,13 +8,12 @@ from functools import partial
 
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.problems import Problems
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
-from uploader.services.play.job_plan import steps_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
 
@@ -33,7 +32,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     job = _job(inputs, package, artifacts, job_files)
     return Prepared(
-        lines=tuple(steps_of(job)),
+        lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(job),
         warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *problems.warnings),
@@ -111,7 +110,7 @@ def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problem
         problems.add("user-fraction", f"a release with status {status} has none.", "only with `inProgress` or `halted`")
     if new and status == "inProgress" and fraction is None:
         problems.add("user-fraction", "a release with status inProgress needs one.", "a decimal between 0 and 1")
-    if _brings_versions(inputs, files) and status == "halted" and fraction is None:
+    if (files or inputs.promote_from) and status == "halted" and fraction is None:
         what = "only a release that is on the track can be halted; a new one can't be released as halted."
         problems.add("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
     if not new and status == "draft":
@@ -127,22 +126,15 @@ def _check_companions(
             problems.add(name, "there is no artifact that it belongs to.", "together with `files`")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
-    expansions = (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch))
-    for kind, value in expansions:
+    for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):
         if value and not apks:
-            problems.add(
-                f"expansion-file-{kind}", "only an APK has expansion files.", "together with an APK in `files`"
-            )
+            name = f"expansion-file-{kind}"
+            problems.add(name, "only an APK has expansion files.", "together with an APK in `files`")
 
 
 def _makes_release(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether a release comes to the track, rather than a change to the one that is there."""
-    return _brings_versions(inputs, files) or bool(inputs.version_codes_to_retain)
-
-
-def _brings_versions(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
-    """Whether versions come that need not be on the track yet."""
-    return bool(files or inputs.promote_from)
+    return bool(files or inputs.promote_from or inputs.version_codes_to_retain)
 
 
 def _changes_release(inputs: Inputs) -> bool:
@@ -200,5 +192,5 @@ def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterat
         yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {MAX_RELEASE_NAME}."
     elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > MAX_RELEASE_NAME:
         yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
-    if _brings_versions(inputs, artifacts) and inputs.status == "halted":
+    if (artifacts or inputs.promote_from) and inputs.status == "halted":
         yield "`status: halted`: Google Play halts only a release that is on the track already."

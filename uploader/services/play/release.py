@@ -25,7 +25,7 @@ def flow(job: ReleaseJob) -> Flow:
     try:
         return (yield from _story(job))
     except Refused as refused:
-        raise explained(refused) from refused
+        raise explained(refused) from None
 
 
 def _story(job: ReleaseJob) -> Flow:

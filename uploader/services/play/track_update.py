@@ -77,14 +77,12 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     """
     if edit.state.own and track in edit.seen:
         return edit.seen[track]
-    found: Releases = ()
-    missing = False
     try:
-        found = tracks.releases((yield edit.api.track(track)))
+        found, missing = tracks.releases((yield edit.api.track(track))), False
     except Refused as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
-        missing = True
+        found, missing = (), True
     if not found and track not in edit.seen:
         yield from _unused(edit, track, missing=missing)
     edit.seen[track] = found
@@ -94,7 +92,7 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
 def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
     """All tracks of the edit with their releases; None where the list is not to be had, which ends no run."""
     try:
-        answer = yield edit.api.tracks()
+        answer = yield edit.api.listed("tracks")
         return {str(entry.get("track", "")): tracks.releases(entry) for entry in entries(answer, "tracks")}
     except Refused as refused:
         if find(refused) is EDIT_GONE:

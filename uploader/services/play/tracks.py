@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from uploader.errors import ProtocolError, ServiceError
+from uploader.errors import ServiceError
+from uploader.services.play.edit_api import entries
 
 Release: TypeAlias = Mapping[str, Any]
 Releases: TypeAlias = tuple[Release, ...]
@@ -37,10 +38,7 @@ class ReleaseOptions(NamedTuple):
 
 def releases(answer: object) -> Releases:
     """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer."""
-    found = answer.get("releases", []) if isinstance(answer, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(release, Mapping) for release in found):
-        raise ProtocolError("Google Play described a track in a form that is not documented.")
-    return tuple(found)
+    return tuple(entries(answer, "releases"))
 
 
 def codes(release: Release) -> tuple[str, ...]:
@@ -57,7 +55,7 @@ def new(options: ReleaseOptions, version_codes: Iterable[str]) -> Release:
 def promoted(options: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
     """The release of another track: its codes, and its name, notes and priority unless the options have them."""
     taken = {field: source[field] for field in _TAKEN_ALONG if field in source}
-    return _with_options(taken, options, _unique((*codes(source), *retained)))
+    return _with_options(taken, options, tuple(dict.fromkeys((*codes(source), *retained))))
 
 
 def changed(options: ReleaseOptions, release: Release) -> Release:
@@ -98,7 +96,7 @@ def newest(found: Sequence[Release]) -> Release:
 
 def highest(release: Release) -> int:
     """The highest version code of a release, -1 when it has none."""
-    return max((_number(code) for code in codes(release)), default=-1)
+    return max((int(code) for code in codes(release) if code.isascii() and code.isdigit()), default=-1)
 
 
 def notes_of(release: Release) -> Notes:
@@ -163,13 +161,9 @@ def _with_options(base: Release, options: ReleaseOptions, version_codes: tuple[s
     if options.priority is not None:
         release["inAppUpdatePriority"] = options.priority
     if options.countries:
-        release["countryTargeting"] = _targeting(options.countries)
+        named = [country for country in options.countries if country != REST_OF_WORLD]
+        release["countryTargeting"] = {"countries": named, "includeRestOfWorld": REST_OF_WORLD in options.countries}
     return release
-
-
-def _targeting(countries: tuple[str, ...]) -> dict[str, Any]:
-    named = [country for country in countries if country != REST_OF_WORLD]
-    return {"countries": named, "includeRestOfWorld": REST_OF_WORLD in countries}
 
 
 def _displaces(release: Release, other: Release) -> bool:
@@ -195,10 +189,6 @@ def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
     return newest(found)
 
 
-def _number(code: str) -> int:
-    return int(code) if code.isascii() and code.isdigit() else -1
-
-
 def _holds(release: Release, wanted: Release) -> bool:
     return all(_plain(field, release.get(field)) == _plain(field, value) for field, value in wanted.items())
 
@@ -210,7 +200,3 @@ def _plain(field: str, value: Any) -> Any:
     if field == "releaseNotes" and isinstance(value, list):
         return set(notes_of({field: value}))
     return _DEFAULTS.get(field) if value is None else value
-
-
-def _unique(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(values))

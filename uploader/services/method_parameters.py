@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from uploader.errors import InputError, Problem
-from uploader.problems import Problems
+from uploader.input_problems import Problems
 from uploader.services import uri_template
-from uploader.services.catalogue import Method, Parameter
+from uploader.services.method_catalogue import Method, Parameter
 
 # Parameters that every method takes. The others of that kind carry secrets or change the form of the answer.
 STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
@@ -22,10 +22,8 @@ Values = dict[str, tuple[str, ...]]
 
 def read_params(text: str) -> dict[str, Any]:
     """The map in `params`, JSON or YAML, whose scalars stay as they are written. Raises InputError."""
-    if not text:
-        return {}
     try:
-        value = json.loads(text)
+        value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         value = _yaml(text)
     return _map("params", value, "a YAML or JSON map")
@@ -33,10 +31,8 @@ def read_params(text: str) -> dict[str, Any]:
 
 def read_metadata(text: str) -> dict[str, Any]:
     """The JSON object in `metadata`. Raises InputError."""
-    if not text:
-        return {}
     try:
-        value = json.loads(text)
+        value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         raise InputError(Problem("metadata", "is not JSON.", "a JSON object")) from None
     return _map("metadata", value, "a JSON object")
@@ -51,7 +47,7 @@ def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Value
         if objection:
             problems.add("params", f"`{name}` {objection}", _accepted(known, name))
         else:
-            values[name] = _texts(value)
+            values[name] = tuple(map(_text, _items(value)))
     for name, parameter in method.parameters.items():
         if parameter.required and given.get(name, []) == []:
             problems.add("params", f"`{name}` is missing.", f"`{name}: …`, {_accepted(known, name)}")
@@ -84,14 +80,14 @@ def _objection(parameter: Parameter | None, value: object) -> str:
         return "is not a parameter of this method."
     if isinstance(value, list) and not parameter.repeated:
         return "takes one value, not a list."
-    items = value if isinstance(value, list) else [value]
+    items = _items(value)
     if not all(isinstance(item, (str, int)) for item in items):
         return "is not text, a whole number or a boolean."
     return next(filter(None, (_wrong(parameter, _text(item)) for item in items)), "")
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(_text(item) for item in value) if isinstance(value, list) else (_text(value),)
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _text(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ class Parameter(NamedTuple):
     required: bool = False
     repeated: bool = False
     pattern: str = ""
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
 
 
 class Method(NamedTuple):
@@ -28,12 +28,11 @@ class Method(NamedTuple):
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
     something that is there already. `name_field` is the metadata field for a file's name, empty where there is none;
     `id_fields` are the dotted paths under which the answer may hold the identifier, the best first. `empty_answer` says
-    that success has no body.
+    that success has no body, `id_promised` that it names what was made, by a name that the request did not have.
     """
 
     target: str
     id: str
-    api: str
     root: str
     http_method: str
     path: str
@@ -47,6 +46,7 @@ class Method(NamedTuple):
     takes_metadata: bool
     name_field: str
     id_fields: tuple[str, ...]
+    id_promised: bool
     empty_answer: bool
     parameters: Mapping[str, Parameter]
 
@@ -61,7 +61,7 @@ def find(target: str) -> Method | None:
     data = _data()
     facts = data["methods"].get(target)
     if facts is None and ":" in target:
-        facts = next((one for one in data["methods"].values() if _qualified(one) == target), None)
+        facts = next((one for one in data["methods"].values() if one["qualified"] == target), None)
     return None if facts is None else _method(target, facts, data["apis"][facts["api"]])
 
 
@@ -78,44 +78,19 @@ def _data() -> dict[str, Any]:
     return data
 
 
-def _qualified(facts: Mapping[str, Any]) -> str:
-    api, method = str(facts["api"]), str(facts["id"])
-    return api + method[api.index(":") :]
-
-
 def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Method:
-    return Method(
-        target=target,
-        id=facts["id"],
-        api=facts["api"],
-        root=api["root"],
-        http_method=facts["http"],
-        path=facts["path"],
-        upload_path=facts["upload"],
-        accept=tuple(facts["accept"]),
-        max_size=facts["max"],
-        resumable=facts["resumable"],
-        multipart=facts["multipart"],
-        scope=_scope(facts["scope"]),
-        scope_existing=_scope(facts["scope_existing"]),
-        takes_metadata=facts["body"],
-        name_field=facts["name_field"],
-        id_fields=tuple(field for field in (facts["id_field"], *_USUAL_IDS) if field),
-        empty_answer=facts["empty"],
-        parameters={name: _parameter(name, one) for name, one in facts["params"].items()},
-    )
+    made: dict[str, Any] = {
+        "target": target,
+        "root": api["root"],
+        "accept": tuple(facts["accept"]),
+        "scope": _scope(facts["scope"]),
+        "scope_existing": _scope(facts["scope_existing"]),
+        "id_fields": tuple(filter(None, (facts["id_field"], *_USUAL_IDS))),
+        "id_promised": bool(facts["id_field"]) and facts["id_field"] not in facts["parameters"],
+        "parameters": {name: Parameter(name, **one) for name, one in facts["parameters"].items()},
+    }
+    return Method(**made, **{name: facts[name] for name in Method._fields if name not in made})
 
 
 def _scope(name: str) -> str:
     return name if name.startswith("https:") else _AUTH + name
-
-
-def _parameter(name: str, facts: Mapping[str, Any]) -> Parameter:
-    return Parameter(
-        name,
-        kind=facts["type"],
-        required=facts.get("required", False),
-        repeated=facts.get("repeated", False),
-        pattern=facts.get("pattern", ""),
-        choices=tuple(facts.get("enum", ())),
-    )

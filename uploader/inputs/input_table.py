@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from uploader.inputs import parse
-from uploader.inputs.platform import Platform
+from uploader.inputs.ci_platform import Platform
 
 T = TypeVar("T")
 Show = Literal["", "help", "version"]
@@ -71,8 +71,9 @@ class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and filled in where they are used. `warnings` are sentences
-    about what was given and does not count. There is no repr, since it would hold the credentials.
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `credential_files` hold
+    secrets beside those that inputs name; `warnings` are sentences about what was given and does not count, `texts`
+    whatever was given: a key may stand where none belongs. There is no repr, since it would hold the credentials.
     """
 
     target: str = _text(
@@ -113,7 +114,10 @@ class Inputs:
         TRANSFER, None, parse.folder, "Where unfinished uploads are kept, sealed, for the next run."
     )
     state_key: str = _text(
-        TRANSFER, parse.text, "The secret that seals them where the credential holds none.", secret=True
+        TRANSFER,
+        parse.state_key,
+        "The secret that seals them where the credential holds none, at least 16 characters.",
+        secret=True,
     )
     api_endpoint: str = _text(TRANSFER, parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
     job_summary: bool = _default(TRANSFER, "true", parse.boolean, "Write the job summary.")
@@ -126,6 +130,10 @@ class Inputs:
         FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
     )
 
+    allow_symlinks: bool = _default(
+        FILES, "false", parse.boolean, "Follow links beyond the folder that their input names."
+    )
+
     package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
     tracks: tuple[str, ...] = _optional(
         PLAY, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
@@ -135,13 +143,13 @@ class Inputs:
         PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
     )
     release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
-    whats_new_directory: str = _text(PLAY, parse.line, "The folder of release notes, or `last-release`.")
+    whats_new_directory: str = _text(PLAY, parse.path, "The folder of release notes, or `last-release`.")
     in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "From 0 to 5.")
-    mapping_file: str = _text(PLAY, parse.line, "The R8 or ProGuard mapping.")
-    debug_symbols: str = _text(PLAY, parse.line, "Native symbols, a zip or a folder.")
+    mapping_file: str = _text(PLAY, parse.path, "The R8 or ProGuard mapping.")
+    debug_symbols: str = _text(PLAY, parse.path, "Native symbols, a zip or a folder.")
     expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
     expansion_file_patch: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    images_directory: str = _text(PLAY, parse.line, "Listing images and texts in fastlane's layout.")
+    images_directory: str = _text(PLAY, parse.path, "Listing images and texts in fastlane's layout.")
     images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
     version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track as well.")
     countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
@@ -162,14 +170,16 @@ class Inputs:
     gmail_action: GmailAction = _default(
         GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
     )
-    message_file: str = _text(GMAIL, parse.line, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
+    message_file: str = _text(GMAIL, parse.path, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
     mail_from: str = _text(GMAIL, parse.line, "The sender.")
     mail_to: str = _text(GMAIL, parse.line, "Recipients, separated by commas.")
     mail_cc: str = _text(GMAIL, parse.line, "Recipients of a copy.")
     mail_bcc: str = _text(GMAIL, parse.line, "Recipients of a blind copy.")
     mail_subject: str = _text(GMAIL, parse.line, "The subject.")
-    mail_body: str = _text(GMAIL, parse.text, "Text, or `file:PATH`.")
-    mail_html: str = _text(GMAIL, parse.text, "HTML, or `file:PATH`.")
+    mail_body: str = _text(GMAIL, parse.text, "The text.")
+    mail_body_file: str = _text(GMAIL, parse.line, "A file with the text, instead of `mail-body`.")
+    mail_html: str = _text(GMAIL, parse.text, "The HTML.")
+    mail_html_file: str = _text(GMAIL, parse.line, "A file with the HTML, instead of `mail-html`.")
     draft_id: str = _text(GMAIL, parse.word, "The draft to update or to send.")
     user_id: str = _default(GMAIL, "me", parse.word, "The mailbox.")
 
@@ -183,6 +193,8 @@ class Inputs:
     metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
 
     platform: Platform = Platform()
+    texts: tuple[str, ...] = ()
+    credential_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     show: Show = ""
 

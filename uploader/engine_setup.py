@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 
 from uploader.authentication import Authenticated
@@ -23,7 +24,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitS
     settings = _settings(parts)
     debug = reporter.debug if inputs.platform.debug else None
     client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter, stack), reporter, plan.prepared.limit)
+    return Engine(client, settings, _journal(parts, reporter, stack), reporter)
 
 
 def _settings(parts: Authenticated) -> TransferSettings:
@@ -49,6 +50,9 @@ def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> J
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
     clock = parts.policy.clock
-    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter)
+    platform = inputs.platform
+    # The container's root works for the user whose workspace it is, to whom a restored cache belongs.
+    owners = () if os.geteuid() else (platform.workspace.stat().st_uid,)
+    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)
     stack.callback(journal.close)
     return journal

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
@@ -20,6 +22,22 @@ _JOB_FACTS = {  # GitHub's variable and GitLab's; a retry is an attempt of the s
     "ref": ("GITHUB_REF", "CI_COMMIT_REF_NAME"),
     "commit": ("GITHUB_SHA", "CI_COMMIT_SHA"),
 }
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after each boot; containers share it
+_SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
+
+
+class JobRun(NamedTuple):
+    """Which run of which job this is. A re-run and a retry have its `id` and a higher `attempt`; an unknown one has "".
+
+    In a shell nothing tells a re-run from another run but the time: `rerun_within` is in seconds.
+    """
+
+    id: str
+    attempt: int = 0
+    rerun_within: float = math.inf
+
+
+UNKNOWN_RUN = JobRun("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +49,7 @@ class Platform:
     """
 
     kind: Kind = "console"
+    run: JobRun = UNKNOWN_RUN
     workspace: Path = Path()
     temp: Path | None = None
     state_home: Path | None = None
@@ -57,6 +76,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     workspace = _workspace({"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, ""))
     return Platform(
         kind=kind,
+        run=_run(kind, get),
         workspace=workspace,
         temp=_path(get("RUNNER_TEMP")),
         state_home=_state_home(get("XDG_STATE_HOME"), get("HOME")),
@@ -88,6 +108,25 @@ def _kind(get: Callable[[str], str]) -> Kind:
     if get("GITLAB_CI") == "true":
         return "gitlab"
     return "github" if get("GITHUB_OUTPUT") else "console"
+
+
+def _run(kind: Kind, get: Callable[[str], str]) -> JobRun:
+    """The run as the CI system names it; in a shell whatever runs on this machine until it is booted again."""
+    if kind == "github" and get("GITHUB_RUN_ID"):
+        return JobRun(f"GitHub run {get('GITHUB_RUN_ID')}, job {get('GITHUB_JOB')}", _number(get("GITHUB_RUN_ATTEMPT")))
+    if kind == "gitlab" and get("CI_PIPELINE_ID"):
+        return JobRun(f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}", _number(get("CI_JOB_ID")))
+    if kind == "console" and get("CI") not in ("", "false"):  # a CI system whose names for its runs are not known here
+        return UNKNOWN_RUN
+    try:
+        boot = _BOOT_ID.read_text().strip()
+    except OSError:  # not Linux
+        boot = os.uname().nodename
+    return JobRun(f"a shell on this machine ({boot})", rerun_within=_SHELL_RERUN)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 20 else 0
 
 
 def _path(text: str) -> Path | None:

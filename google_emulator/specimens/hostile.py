@@ -1,0 +1,62 @@
+"""Files that are small and want to be a lot of work: for whoever parses what others made."""
+
+from __future__ import annotations
+
+import struct
+
+from google_emulator.specimens.proto_writer import field
+
+_NONE = 0xFFFFFFFF
+_AA = 0x6161  # UTF-16 units
+_ROOT = "manifest"
+
+
+def crowded_axml(attributes: int, *, overlapping: bool = False) -> bytes:
+    """Binary XML whose root has so many attributes (65,535 at most), every one named by a huge string.
+
+    All of them name the same one, or, overlapping, each its own, which lies within the others.
+    """
+    names = attributes if overlapping else 1
+    # In UTF-16, "aa" is both two letters and the length of a string: one begins wherever one may.
+    root = struct.pack("<H", len(_ROOT)) + _ROOT.encode("utf-16-le") + bytes(2)
+    body = root + b"a" * (2 + 2 * _AA + 2 * names)
+    start = 28 + 4 * (names + 1)
+    offsets = [0, *(len(root) + 2 * index for index in range(names))]
+    pool = struct.pack("<5I", len(offsets), 0, 0, start, 0) + struct.pack(f"<{len(offsets)}I", *offsets) + body
+    element = struct.pack("<2I", 1, _NONE) + struct.pack("<2I6H", _NONE, 0, 20, 20, attributes, 0, 0, 0)
+    element += b"".join(
+        struct.pack("<3IHBBI", _NONE, 1 + index % names, _NONE, 8, 0, 0x10, index) for index in range(attributes)
+    )
+    return _chunk(3, 8, _chunk(1, 28, pool) + _chunk(0x102, 16, element))
+
+
+def fragmented_axml(chunks: int) -> bytes:
+    """Binary XML of so many empty chunks, and no element."""
+    return _chunk(3, 8, _chunk(0x180, 8, b"") * chunks)
+
+
+def crowded_proto(attributes: int, length: int) -> bytes:
+    """Protobuf XML whose root has so many attributes with names and values of so many bytes."""
+    each = field(4, field(1, b"a" * length) + field(2, b"a" * length) + field(3, b"a" * length))
+    return field(1, field(3, b"manifest") + each * attributes)
+
+
+def fill_bytes_jpeg(size: int) -> bytes:
+    """A JPEG of so many bytes that never comes to its frame: nothing but the fill that may precede a marker."""
+    return b"\xff\xd8" + b"\xff" * (size - 4) + b"\xff\xd9"
+
+
+def empty_segments_jpeg(size: int) -> bytes:
+    """A JPEG of so many bytes in segments that are as short as a segment can be."""
+    return b"\xff\xd8" + b"\xff\xe1\x00\x02" * ((size - 4) // 4) + b"\xff\xd9"
+
+
+def directory_bomb(length: int) -> bytes:
+    """A zip's end that claims a directory of so many bytes; in front of it belongs a hole of that length."""
+    end64 = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, length, 0)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, length, 1)
+    return end64 + locator + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+
+
+def _chunk(kind: int, header: int, content: bytes) -> bytes:
+    return struct.pack("<2HI", kind, header, 8 + len(content)) + content

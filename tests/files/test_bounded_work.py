@@ -1,0 +1,188 @@
+"""No file is more work than its bytes: what each parser does is counted on the worst files that can be made for it.
+
+Counted are the calls that are made, and for a method of a text or of bytes (`decode`, `find`, `splitlines`) the length
+of what it works on. That is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import sys
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from google_emulator.specimens import hostile, manifest_axml
+from uploader.errors import InputError
+from uploader.files.android import binary_xml, manifest, native_symbols, proto_xml, store_listing
+from uploader.files.android.mapping import mapping_file
+from uploader.files.android.zip_reader import MalformedFile, ZipReader
+from uploader.files.workspace import Workspace
+from uploader.http.messages import Headers, Response
+from uploader.protocol import google_error
+from uploader.services.mail import mime
+
+MIB = 1 << 20
+
+
+def work(parse: Callable[[], object]) -> int:
+    """How much is done: each call, and each byte or character that a method of bytes or text goes over."""
+    done = 0
+
+    def count(_: FrameType, event: str, argument: Any) -> None:
+        nonlocal done
+        done += event in {"call", "c_call"}
+        if event == "c_call" and argument.__name__ not in {"startswith", "endswith"}:
+            target = argument.__self__
+            done += len(target) if isinstance(target, (bytes, bytearray, str)) else 0
+
+    sys.setprofile(count)
+    try:
+        with suppress(MalformedFile, InputError, ValueError):
+            parse()
+    finally:
+        sys.setprofile(None)
+    return done
+
+
+def test_the_measure_sees_repeated_work() -> None:
+    """Decoding the same bytes ten times counts ten times."""
+    data = b"a" * 1000
+    assert work(lambda: [data.decode() for _ in range(10)]) >= 10 * work(data.decode) - 50
+
+
+def zip_of(entry: str, data: bytes) -> bytes:
+    """A zip with one compressed entry."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(entry, data)
+    return held.getvalue()
+
+
+def zip_with(directory: bytes) -> bytes:
+    """A zip that is nothing but a directory and its end."""
+    return directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), 0, 0)
+
+
+def line(name: bytes = b"", extra: bytes = b"", size: int = 0) -> bytes:
+    """One line of a zip's directory."""
+    numbers = (20, 20, 0, 0, 0, 0, 0, 0, size, len(name), len(extra), 0, 0, 0, 0, 0)
+    return struct.pack("<4s6H3I5H2I", b"PK\1\2", *numbers) + name + extra
+
+
+def archive(data: bytes) -> object:
+    return ZipReader(io.BytesIO(data), len(data), lambda _: True)
+
+
+def refusal(body: bytes) -> object:
+    return google_error.read(Response(400, Headers(()), body))
+
+
+def message(data: bytes) -> object:
+    text = mime.normalised(data)
+    return mime.faults(text, to_send=True), mime.recipients(text)
+
+
+CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))
+WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
+    "axml, an honest one": (binary_xml.root, CROWDED[0]),
+    "axml, one huge name": (binary_xml.root, hostile.crowded_axml(4000)),
+    "axml, 65,535 attributes": (binary_xml.root, CROWDED[1]),
+    "axml, names within names": (binary_xml.root, hostile.crowded_axml(4000, overlapping=True)),
+    "axml, empty chunks": (binary_xml.root, hostile.fragmented_axml(50_000)),
+    "proto, many attributes": (proto_xml.root, hostile.crowded_proto(5000, 100)),
+    "proto, one field again and again": (proto_xml.root, hostile.crowded_proto(0, 0) + b"\x08\x01" * 50_000),
+    "zip, the end again and again": (archive, b"PK\5\6" * 20_000),
+    "zip, empty lines": (archive, zip_with(line() * 5000)),
+    "zip, crowded extra fields": (archive, zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 4)),
+    "error, many reasons": (refusal, json.dumps({"error": {"errors": [{"reason": "a"}] * 20_000}}).encode()),
+    "error, deep": (refusal, b"[" * 100_000),
+    "error, one long word": (refusal, json.dumps({"error": {"message": "a" * 200_000}}).encode()),
+    "mail, parameters": (message, b"To: a@b.c\nContent-Type: multipart/mixed" + b"; a=b" * 50_000 + b"\n\n"),
+    "mail, nested comments": (message, b"To: " + b"(" * 50_000 + b" a@b.c\n\n"),
+    "mail, headers": (message, b"To: a@b.c\n" + b"X: y\n" * 5_000 + b"\n"),
+    "mail, encoded words": (message, b"To: a@b.c\nSubject:" + b" =?utf-8?q?a?=\n" * 5_000 + b"\n"),
+}
+
+
+@pytest.mark.parametrize("name", WORST)
+def test_the_work_is_bounded_by_the_bytes(name: str) -> None:
+    """However it is made: no more than a few steps for each byte that was read."""
+    parse, data = WORST[name]
+    assert work(lambda: parse(data)) < 60 * len(data) + 10_000
+
+
+def test_a_small_apk_is_little_work() -> None:
+    """17 KiB of an APK that unpack to 1.3 MB: what is done is bounded by what was unpacked, which is bounded itself."""
+    data = zip_of("AndroidManifest.xml", CROWDED[1])
+    assert len(data) < 400 * 1024
+    assert work(lambda: manifest.read(io.BytesIO(data), "a.apk")) < 10 * len(CROWDED[1])
+
+
+@pytest.mark.parametrize("make", [hostile.fill_bytes_jpeg, hostile.empty_segments_jpeg])
+def test_an_image_is_looked_at_and_not_searched(tmp_path: Path, make: Callable[[int], bytes]) -> None:
+    """15 MiB without a frame header are given up after as many segments as no real image has."""
+    (tmp_path / "store/en-US/images").mkdir(parents=True)
+    (tmp_path / "store/en-US/images/icon.jpg").write_bytes(make(15 * MIB))
+    assert work(lambda: store_listing.listing("store", Workspace(tmp_path))) < MIB
+
+
+@pytest.mark.parametrize("content", [b"\n" * MIB, b"# x\n" * (MIB // 4), b"a -> " * (MIB // 5), b"a" * 4 * MIB])
+def test_a_mapping_is_known_by_its_head(tmp_path: Path, content: bytes) -> None:
+    """Whatever stands in it, its first mebibyte is gone over a few times at most."""
+    (tmp_path / "mapping.txt").write_bytes(content)
+    assert work(lambda: mapping_file("mapping.txt", Workspace(tmp_path))) < 8 * MIB
+
+
+def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """A sparse zip of 5 GiB, all of it directory as it says: neither symbols nor an artifact is held in memory."""
+    path, length = tmp_path / "symbols.zip", 5 << 30
+    with path.open("wb") as file:
+        file.truncate(length)
+        file.seek(length)
+        file.write(hostile.directory_bomb(length))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="not a whole zip"):
+        native_symbols.debug_symbols(path.name, Workspace(tmp_path), tmp_path / "t")
+    with path.open("rb") as file, pytest.raises(InputError, match="plausible"):
+        manifest.read(file, "a.apk")
+    assert tracemalloc.get_traced_memory()[1] < 8 * MIB
+    tracemalloc.stop()
+
+
+def test_a_symbols_zip_may_not_unpack_to_a_thousand_times_its_size(tmp_path: Path) -> None:
+    """Zeros shrink to a thousandth; what compilers write does not."""
+    with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("lib/x86/liba.so", bytes(65 * MIB))
+    with pytest.raises(InputError, match="more than 100 times its size"):
+        native_symbols.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t")
+
+
+def test_a_symbols_folder_that_is_a_tree_without_end(tmp_path: Path) -> None:
+    """Links are not followed out of it, and more files than any app has are given up early."""
+    folder = tmp_path / "lib/x86"
+    folder.mkdir(parents=True)
+    (folder / "liba.so").write_text("x")
+    (folder / "root").symlink_to("/")
+    (folder / "self").symlink_to(".")
+    listed: list[str] = []
+    counting = True
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if counting and event == "os.scandir":
+            listed.append(os.fspath(str(arguments[0])))
+
+    sys.addaudithook(note)
+    artifact, _ = native_symbols.debug_symbols("lib", Workspace(tmp_path), tmp_path / "t")
+    counting = False
+    assert zipfile.ZipFile(artifact.path).namelist() == ["x86/liba.so"]
+    assert sorted(listed) == [str(tmp_path / "lib"), str(folder)]

@@ -1,0 +1,202 @@
+"""The one door to the files of a run: opened here, checked on the open descriptor, read from that descriptor.
+
+Whoever may commit to the workspace chooses what its links point at, so the rules hold for the real path of what was
+opened, never for the name that led there:
+
+- never, whatever is allowed: a credential that the run knows (by its inode, so under another name or a hard link too),
+  `gha-creds-*.json`, anything in `.git` or `.ssh` or named `.env*`, and the kernel's own files in `/proc`;
+- outside the workspace only with `allow-outside-workspace`;
+- for texts, notes, images, symbols and mails, beyond the folder that their input names only with `allow-symlinks`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from uploader.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from uploader.inputs import Inputs
+
+_LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
+_GCLOUD = "~/.config/gcloud/application_default_credentials.json"
+_CREDENTIALS = "contains this run's credentials and is never uploaded"
+LOGIN_FILE = "contains credentials and is never uploaded"
+_NEVER = "is never uploaded: nothing in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
+_OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe without a writer may not hold the run
+
+
+class NotOpened(Exception):
+    """Why a file is not opened; the text continues a sentence that begins with its name, without a full stop."""
+
+
+class Workspace:
+    """The folder of the run, what may be opened in it and outside it, and the credentials that are never opened.
+
+    `credentials` are paths that may exist; both what is there now and the places themselves are protected.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        allow_outside: bool = False,
+        allow_symlinks: bool = False,
+        credentials: Iterable[Path] = (),
+    ) -> None:
+        self.root = root
+        self._allow_outside = allow_outside
+        self._allow_symlinks = allow_symlinks
+        self._credentials = tuple(credentials)
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> Workspace:
+        """The workspace that the inputs describe, with every credential file that they name."""
+        root = inputs.platform.workspace
+        given = (inputs.credentials, inputs.platform.google_application_credentials, _GCLOUD)
+        return cls(
+            root,
+            allow_outside=inputs.allow_outside_workspace,
+            allow_symlinks=inputs.allow_symlinks,
+            credentials=[*_paths(root, given), *inputs.credential_files],
+        )
+
+    def access(self, input_name: str = "files", folder: str | None = None) -> Access:
+        """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound."""
+        return Access(self, input_name, "" if folder is None else self._lexical(folder))
+
+    def objection(self, real: str, status: os.stat_result, folder: str = "") -> str:
+        """Why the file with this real path may not be opened, as the end of a sentence; empty when it may."""
+        inside = real == self._real or real.startswith(_below(self._real))
+        names = [name.casefold() for name in real[len(self._real) if inside else 0 :].split("/")]
+        if is_login_file(names[-1]):
+            return LOGIN_FILE
+        if real in self._secrets or _inode(status) in self._secrets:
+            return _CREDENTIALS
+        if any(name in {".git", ".ssh"} or name.startswith(".env") for name in names) or real.startswith("/proc/"):
+            return _NEVER
+        if not (inside or self._allow_outside):
+            return _OUTSIDE
+        if folder and not (self._allow_symlinks or real == folder or real.startswith(_below(folder))):
+            return f"leads out of {os.path.relpath(folder, self._real)}, which only `allow-symlinks: true` permits"
+        return ""
+
+    @cached_property
+    def _real(self) -> str:
+        return os.path.realpath(self.root)
+
+    @cached_property
+    def _secrets(self) -> frozenset[object]:
+        """Real paths and inodes; the inode is found wherever a hard link stands."""
+        found: set[object] = set()
+        for path in self._credentials:
+            with suppress(OSError, ValueError):  # what is no path, or is not there, needs no protection
+                found |= {os.path.realpath(path, strict=True), _inode(path.stat())}
+        return frozenset(found)
+
+    def _lexical(self, folder: str) -> str:
+        """The folder's path with no link followed below the workspace: what is named may be a link itself."""
+        root, path = (os.path.normpath(each) for each in (self.root.absolute(), self.root.absolute() / folder))
+        if path == root or path.startswith(_below(root)):
+            return os.path.normpath(_below(self._real) + path[len(root) :].lstrip("/"))
+        return os.path.realpath(path)
+
+
+class Access(NamedTuple):
+    """What one input may open: the workspace's rules, and the real folder beyond which its links may not lead."""
+
+    workspace: Workspace
+    input_name: str = "files"
+    folder: str = ""
+
+    def open(self, path: Path, *, pipe: bool = False) -> io.FileIO:
+        """A regular file (or a named pipe), after every check. Raises NotOpened. The descriptor does not block."""
+        try:
+            _check_kind(path.stat(), pipe=pipe)  # a device may not even be opened
+            file = io.FileIO(os.open(path, _FLAGS))
+        except (OSError, ValueError) as error:
+            raise NotOpened(f"can't be read: {reason(error)}") from None
+        try:
+            self._check(file.fileno(), path, pipe=pipe)
+        except NotOpened:
+            file.close()
+            raise
+        return file
+
+    def open_input(self, path: Path, name: str) -> io.FileIO:
+        """The same for the file that people call `name`. Raises InputError for the input."""
+        try:
+            return self.open(path)
+        except NotOpened as refusal:
+            raise InputError(Problem(self.input_name, f"{printable(name)} {refusal}.")) from None
+
+    def _check(self, descriptor: int, path: Path, *, pipe: bool) -> None:
+        status = os.fstat(descriptor)
+        _check_kind(status, pipe=pipe)
+        if objection := self.workspace.objection(_real_path(descriptor, path, status), status, self.folder):
+            raise NotOpened(objection)
+
+    def objection(self, folder: Path) -> str:
+        """Why a folder may not be listed, as the end of a sentence; empty when it may."""
+        try:
+            return self.workspace.objection(os.path.realpath(folder), folder.stat(), self.folder)
+        except (OSError, ValueError) as error:
+            return f"can't be read: {reason(error)}"
+
+
+ANYWHERE = Access(Workspace(Path("/")))  # for what the program made itself
+
+
+def printable(name: str) -> str:
+    """The name as text that any UTF-8 output takes: bytes that are no UTF-8 (surrogates in Python) become `?`."""
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def reason(error: Exception) -> str:
+    """What the system says in its own words; never the exception's text, which may repeat a whole hostile name."""
+    return (error.strerror or "it can't be read") if isinstance(error, OSError) else "it is not a valid path"
+
+
+def is_login_file(name: str) -> bool:
+    """Whether a file of this name is one that a login action leaves behind."""
+    return fnmatchcase(name, _LOGIN_FILES)
+
+
+def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
+    if not (stat.S_ISREG(status.st_mode) or (pipe and stat.S_ISFIFO(status.st_mode))):
+        raise NotOpened("is not a regular file")
+
+
+def _real_path(descriptor: int, path: Path, status: os.stat_result) -> str:
+    """Where the open file is: the kernel's own answer; where it gives none, a real path that leads to this inode."""
+    try:
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    except OSError:
+        real = os.path.realpath(path)
+        if _inode(Path(real).stat()) != _inode(status):
+            raise NotOpened("was replaced while it was opened") from None
+        return real
+
+
+def _paths(root: Path, given: Iterable[str]) -> Iterable[Path]:
+    """What was given, as paths: text that is no path (a key itself) leads to nothing that exists."""
+    for text in given:
+        with suppress(RuntimeError):  # a container's user may have no home
+            yield root / Path(text).expanduser()
+
+
+def _inode(status: os.stat_result) -> tuple[int, int]:
+    return (status.st_dev, status.st_ino)
+
+
+def _below(folder: str) -> str:
+    return folder.rstrip("/") + "/"
