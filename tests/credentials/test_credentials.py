@@ -926,6 +926,9 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
     assert len({plain, other, own, login(read_inputs(USER)).seal_key}) == 4
 
 
+@pytest.mark.threat(
+    "state", "guesses a weak `state-key` from a cache", rule="at least 16 characters, stretched with scrypt"
+)
 def test_a_state_key_is_stretched(server: TokenServer) -> None:
     """Each guess costs scrypt with 32 MiB, and what was learnt of one account is worth nothing for another."""
     key = "correct horse battery"

@@ -114,6 +114,11 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
 }
 
 
+@pytest.mark.threat(
+    "committer",
+    "a small file is endless work for a parser",
+    rule="what each parser does is bounded by the bytes that it read",
+)
 @pytest.mark.parametrize("name", WORST)
 def test_the_work_is_bounded_by_the_bytes(name: str) -> None:
     """However it is made: no more than a few steps for each byte that was read."""

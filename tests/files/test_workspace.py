@@ -44,6 +44,11 @@ NEVER = (
 )
 
 
+@pytest.mark.threat(
+    "committer",
+    "a link in a listing, notes, a mail or symbols publishes a secret",
+    rule="one door for all files: no link leaves its input's folder, no credential, `.git`, `.ssh`, `.env*` is opened",
+)
 @pytest.mark.parametrize("name", NEVER)
 def test_some_files_are_never_opened(tmp_path: Path, name: str) -> None:
     """By every component of the real path, in any case, since some file systems do not tell cases apart."""
@@ -77,6 +82,7 @@ def test_the_environment_of_the_run_is_no_file(tmp_path: Path) -> None:
     assert "never uploaded" in refusal(workspace, "notes")
 
 
+@pytest.mark.threat("committer", "a link in a listing, notes, a mail or symbols publishes a secret")
 @pytest.mark.parametrize("given", ["key.json", "{}/key.json"])
 def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str) -> None:
     """As an input, in the environment, as an env file: by its inode, wherever it lies and whatever it is called."""
@@ -88,6 +94,7 @@ def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str)
     assert refusal(Workspace(tmp_path), "ok.txt") == ""
 
 
+@pytest.mark.threat("committer", "a link in a listing, notes, a mail or symbols publishes a secret")
 @pytest.mark.parametrize(
     ("link", "target", "why"),
     [
@@ -153,6 +160,11 @@ def found(tmp_path: Path) -> Artifact:
     return artifact
 
 
+@pytest.mark.threat(
+    "neighbour",
+    "a file is swapped for a link after it was checked",
+    rule="a file is read from the descriptor that was checked",
+)
 @pytest.mark.parametrize("swap", SWAPS)
 def test_what_was_swapped_after_the_check_is_not_read(
     tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]
@@ -166,6 +178,7 @@ def test_what_was_swapped_after_the_check_is_not_read(
         list(source.blocks(Span(0, len(SECRET))))
 
 
+@pytest.mark.threat("neighbour", "a file is swapped for a link after it was checked")
 @pytest.mark.parametrize("swap", SWAPS)
 def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]) -> None:
     """It was found as a file of the workspace, and is another one when the mail is composed."""
@@ -175,6 +188,7 @@ def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap:
         mail.prepare(inputs, (found,))
 
 
+@pytest.mark.threat("neighbour", "a file is swapped for a link after it was checked")
 @pytest.mark.parametrize("swap", SWAPS)
 def test_symbols_that_are_swapped_while_they_are_packed_are_not_sent(
     tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]

@@ -570,6 +570,7 @@ def test_a_run_in_a_shell_is_the_machines_boot_for_some_hours() -> None:
     assert first.rerun_within == 12 * 3600
 
 
+@pytest.mark.threat("state", "guesses a weak `state-key` from a cache")
 def test_a_short_state_key_is_refused_and_not_shown() -> None:
     """What guards a session has 16 characters at least; the message tells the least and nothing of what was given."""
     _, (problem,) = read(**{"INPUT_STATE-KEY": "fifteen-letters"})

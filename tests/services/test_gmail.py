@@ -533,6 +533,13 @@ def test_an_encoded_word_within_an_encoded_word_is_refused(tmp_path: Path) -> No
     assert refused(tmp_path, **{**BASIC, "mail_subject": twice})
 
 
+@pytest.mark.parametrize("name", ["<>", "'a'", "a b; c=d.txt", "ü" * 120, '"a".txt', "a\\b", "%41.txt", " a  b "])
+def test_odd_names_of_attachments_are_names(name: str) -> None:
+    """What a file may be called is no reason to refuse it."""
+    content = mime.MailContent(text="x", attachments=(mime.Attachment(name, "a/b", b"x"),))
+    assert mime.compose(content, STAMP)
+
+
 def test_an_encoded_subject_is_shown_decoded(tmp_path: Path) -> None:
     """What another tool has encoded is a subject like any other, as long as nothing hides in it."""
     assert composed(tmp_path, mail_subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=")["subject"] == "Grüße"

@@ -223,6 +223,11 @@ def next_run(run: JobRun, last: Attempt | None, chance: random.Random) -> JobRun
     return JobRun(f"run {int(run.id[4:]) + 1}", 1)
 
 
+@pytest.mark.threat(
+    "state",
+    "brings back an older state, which makes a new upload look finished",
+    rule="what is found finished is the success of the run that began it alone",
+)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(2))
 def test_any_older_state_may_come_back(tmp_path: Path, target: str, seed: int) -> None:
@@ -301,6 +306,7 @@ def killed_after_the_last_byte(job: Job, given: dict[str, str], **run: str) -> N
     running.send(signal.SIGKILL).end()
 
 
+@pytest.mark.threat("state", "brings back an older state, which makes a new upload look finished")
 @pytest.mark.parametrize("platform", ["github", "gitlab"])
 @pytest.mark.parametrize("what", JOBS)
 def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform: str, what: str) -> None:

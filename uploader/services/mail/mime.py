@@ -198,7 +198,13 @@ def _part_difference(parsed: EmailMessage, content: MailContent) -> str:
     bodies = 2 if content.text and content.html else 1
     wanted = [""] * bodies + [_seen(attachment.name) for attachment in content.attachments]
     beyond = any(_beyond(part, _PART_HEADERS) for part in parsed.walk() if part is not parsed)
-    return "parts" if beyond or [_seen(part.get_filename() or "") for part in leaves] != wanted else ""
+    return "parts" if beyond or [_file_name(part) for part in leaves] != wanted else ""
+
+
+def _file_name(part: Message) -> str:
+    """As it is written; `get_filename` would take away quotes and angle brackets that belong to a name."""
+    header = part["content-disposition"]
+    return _seen(getattr(header, "params", {}).get("filename", ""))
 
 
 def _beyond(part: Message, known: set[str]) -> bool:
