@@ -11,6 +11,7 @@ from tests.support.play_driver import Engine, release_job
 from uploader.errors import ProtocolError, ServiceError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api, tracks
+from uploader.services.play import release as play_release
 from uploader.services.play.tracks import ReleaseOptions
 
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
@@ -389,3 +390,11 @@ def test_several_tracks_of_one_edit_are_committed_together() -> None:
     assert play.live.tracks.keys() == {"production"}
     Engine(play).run(release_job(artifact(6), tracks=("wear:beta", "my testers", "production"), replace_rollout=True))
     assert play.live.tracks == {name: [release(6)] for name in ("production", "wear:beta", "my testers")}
+
+
+@pytest.mark.parametrize("code", ["x", "-1", "9" * 5000, "1.5"])
+def test_an_odd_version_code_on_a_track_is_no_fault_of_ours(code: str) -> None:
+    """It is taken along as it is, and counts for less than every number: for the newest release, and in the outputs."""
+    odd, plain = {"versionCodes": [code]}, {"versionCodes": ["7"]}
+    assert tracks.newest([odd, plain]) is plain
+    assert play_release._version_codes((code, "7")).outputs["version-code"] == "7"

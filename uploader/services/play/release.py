@@ -82,4 +82,4 @@ def _version_codes(codes: tuple[str, ...]) -> Publish:
     """The outputs about versions; a version code is also the id of its artifact."""
     if not codes:
         return Publish({})
-    return Publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, ids=codes)
+    return Publish({"version-code": max(codes, key=tracks.code_order), "version-codes": ",".join(codes)}, ids=codes)

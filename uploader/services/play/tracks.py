@@ -96,7 +96,12 @@ def newest(found: Sequence[Release]) -> Release:
 
 def highest(release: Release) -> int:
     """The highest version code of a release, -1 when it has none."""
-    return max((int(code) for code in codes(release) if code.isascii() and code.isdigit()), default=-1)
+    return max(map(code_order, codes(release)), default=-1)
+
+
+def code_order(code: str) -> int:
+    """A version code as a number to compare by; -1 for what Play answers with that is none."""
+    return int(code) if code.isascii() and code.isdigit() and len(code) < 20 else -1
 
 
 def notes_of(release: Release) -> Notes:
