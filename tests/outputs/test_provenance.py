@@ -213,11 +213,12 @@ def facts(*results: FileResult, **platform: Any) -> provenance.ReleaseFacts:
 
 def test_what_was_not_stored_is_not_stated() -> None:
     """Files that failed, or that the run did not come to, are no subjects; with none left there is no statement."""
-    stored = FileResult("a", 1, sha256="aa" * 32, id="1")
+    stored = FileResult("a", 0, sha256="aa" * 32, id="1")
     failed, missed = FileResult("b", 1, sha256="bb" * 32, error="Refused."), FileResult("c", 1, error="Not reached.")
     found = read_statement(provenance.files_of(facts(stored, failed, missed), Redactor())[provenance.STATEMENT])
     assert [subject["name"] for subject in found["subject"]] == ["a"]
-    assert [file["name"] for file in found["predicate"]["files"]] == ["a"]
+    [file] = found["predicate"]["files"]
+    assert (file["name"], file["bytes"]) == ("a", 0)
     assert (found["predicate"]["startedOn"], found["predicate"]["finishedOn"]) == (
         "1970-01-01T00:00:00Z",
         "1970-01-01T00:01:00Z",

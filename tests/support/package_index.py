@@ -59,7 +59,7 @@ def source(name: str, version: str, mark: Path) -> bytes:
     files = {
         "PKG-INFO": metadata(name, version),
         "pyproject.toml": PYPROJECT,
-        "google_services.py": BACKEND.format(mark=str(mark)),
+        "backend.py": BACKEND.format(mark=str(mark)),
     }
     with tarfile.open(fileobj=made, mode="w:gz") as archive:
         for file, text in files.items():

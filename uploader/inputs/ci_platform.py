@@ -11,6 +11,17 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
+_JOB_FACTS = {  # GitHub's variable and GitLab's; a retry is an attempt of the same run there, here another job
+    "server": ("GITHUB_SERVER_URL", "CI_SERVER_URL"),
+    "repository": ("GITHUB_REPOSITORY", "CI_PROJECT_PATH"),
+    "workflow": ("GITHUB_WORKFLOW_REF", "CI_CONFIG_PATH"),
+    "job": ("GITHUB_JOB", "CI_JOB_NAME"),
+    "id": ("GITHUB_RUN_ID", "CI_PIPELINE_ID"),
+    "attempt": ("GITHUB_RUN_ATTEMPT", ""),
+    "jobId": ("", "CI_JOB_ID"),
+    "ref": ("GITHUB_REF", "CI_COMMIT_REF_NAME"),
+    "commit": ("GITHUB_SHA", "CI_COMMIT_SHA"),
+}
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after each boot; containers share it
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
@@ -83,33 +94,11 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     )
 
 
-_JOB_FACTS = {
-    "github": {
-        "repository": "GITHUB_REPOSITORY",
-        "workflow": "GITHUB_WORKFLOW_REF",
-        "job": "GITHUB_JOB",
-        "id": "GITHUB_RUN_ID",
-        "attempt": "GITHUB_RUN_ATTEMPT",
-        "ref": "GITHUB_REF",
-        "commit": "GITHUB_SHA",
-    },
-    "gitlab": {
-        "repository": "CI_PROJECT_PATH",
-        "workflow": "CI_CONFIG_PATH",
-        "job": "CI_JOB_NAME",
-        "id": "CI_PIPELINE_ID",
-        "jobId": "CI_JOB_ID",  # a retry is another job of the same pipeline
-        "ref": "CI_COMMIT_REF_NAME",
-        "commit": "CI_COMMIT_SHA",
-    },
-}
-
-
 def _job_facts(kind: Kind, get: Callable[[str], str]) -> dict[str, str]:
     """What the CI system says of the job, for a statement of provenance; a shell says nothing."""
-    server = {"github": get("GITHUB_SERVER_URL"), "gitlab": get("CI_SERVER_URL")}.get(kind, "")
-    named = {fact: get(variable) for fact, variable in _JOB_FACTS.get(kind, {}).items()}
-    return {fact: value for fact, value in {"server": server, **named}.items() if value}
+    column = {"github": 0, "gitlab": 1}.get(kind)
+    named = {} if column is None else {fact: get(names[column]) for fact, names in _JOB_FACTS.items()}
+    return {fact: value for fact, value in named.items() if value}
 
 
 def _kind(get: Callable[[str], str]) -> Kind:

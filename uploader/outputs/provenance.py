@@ -97,8 +97,8 @@ def _predicate(facts: ReleaseFacts, stored: Sequence[Mapping[str, Any]], redacto
 
 
 def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts without those that are not known; `false` is one that is."""
-    return {name: value for name, value in facts.items() if value or value is False}
+    """The facts without those that are not known; `false` and 0 are known."""
+    return {name: value for name, value in facts.items() if value not in (None, "", (), [], {})}
 
 
 def _timestamp(seconds: float) -> str:
