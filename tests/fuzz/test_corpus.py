@@ -25,7 +25,7 @@ TOOLS = re.compile(
     r"|parse_stream|BytesHeaderParser|BytesParser"
 )
 NOT_FOREIGN = {
-    "files/artifacts.py": "makes a file's name printable",
+    "files/workspace.py": "makes a file's name printable",
     "outputs/log_reporter.py": "writes our own text in the stream's encoding",
     "services/method_catalogue.py": "reads a file of the program's own",
 }
