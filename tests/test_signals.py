@@ -12,6 +12,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -286,6 +287,27 @@ def test_a_stop_within_a_stop() -> None:
     with pytest.raises(Interrupted) as caught:
         cancellation.check()
     assert caught.value.exit_code == 130
+
+
+@pytest.mark.parametrize("line", [1, 2])
+def test_a_signal_while_a_callback_is_handed_in(line: int) -> None:
+    """Whichever line of `on_cancel` the signal comes before, the callback is called exactly once."""
+    cancellation, heard, lines = Cancellation(), list[str](), list[int]()
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code is Cancellation.on_cancel.__code__:
+            lines.extend([frame.f_lineno] if event == "line" else [])
+            if len(lines) == line:
+                cancellation.cancel(signal.SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        cancellation.on_cancel(lambda: heard.append("told"))
+    finally:
+        sys.settrace(None)
+    cancellation.cancel(signal.SIGTERM)
+    assert heard == ["told"]
 
 
 def test_every_sleeper_wakes() -> None:

@@ -29,14 +29,19 @@ class Cancellation:
         self._signal_number = self._signal_number or signal_number
         with suppress(IndexError):
             self._shut.pop().release()
-            for callback in tuple(self._callbacks):
-                callback()
+        self._run_callbacks()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Calls `callback` inside the signal handler, or now if that is past; it must neither wait nor raise."""
         self._callbacks.append(callback)
         if self._signal_number:
-            callback()
+            self._run_callbacks()
+
+    def _run_callbacks(self) -> None:
+        """Each once, whoever comes first: a signal may arrive between any two instructions of `on_cancel`."""
+        with suppress(IndexError):
+            while True:
+                self._callbacks.pop(0)()
 
     def check(self) -> None:
         """Raises `Interrupted` once the run was asked to end."""

@@ -72,7 +72,31 @@ def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) 
     with pytest.raises(TemporaryError):
         driver.run(release_job(artifact(2)))
     assert ("the next run continues in it" in driver.notes) is kept
-    assert ("`existing-edit-id: 1` continues in it" in driver.notes) is not kept
+    assert ("set `existing-edit-id: 1` to continue in it" in driver.notes) is not kept
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
+    """The log promises no edit to continue in; a shared one is in no journal, so no next run looks it up."""
+    play = Play()
+    play.answer(edit_api.insert(PACKAGE))
+    play.fail("commit", Interrupted(15), after=True)
+    engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
+    with pytest.raises(Interrupted):
+        engine.run(release_job(artifact(2), existing_edit="1" if shared else ""))
+    how = "check in the Play Console" if shared else "the next run checks"
+    assert engine.notes.endswith(f"The commit of edit {engine.outputs['edit-id']} may have happened: {how}.")
+
+
+def test_a_shared_edit_is_not_promised_to_the_next_run() -> None:
+    """What the journal holds under the app's name is another edit."""
+    play = Play()
+    play.answer(edit_api.insert(PACKAGE))
+    play.fail("upload bundles", TemporaryError("The retries are spent."))
+    engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"})
+    with pytest.raises(TemporaryError):
+        engine.run(release_job(artifact(2), existing_edit="1"))
+    assert "Edit 1 is kept: set `existing-edit-id: 1` to continue in it." in engine.notes
 
 
 @pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])

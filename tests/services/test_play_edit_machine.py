@@ -88,6 +88,15 @@ def test_a_commit_under_way_is_recalled_as_one_in_doubt() -> None:
     assert sent.after(Event.RECALL) == EditState(Ownership.RESUMED, Stage.COMMITTING, CommitKnowledge.UNKNOWN)
 
 
+def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
+    """The first commit's answer was lost: if the edit is gone later, that commit may have arrived after all."""
+    state = EditState()
+    events = (Event.CHANGE, Event.SEND_COMMIT, Event.ANSWER_LOST, Event.FOUND_OPEN, Event.SEND_COMMIT)
+    for event in (*events, Event.COMMIT_REFUSED, Event.RECALL, Event.CLOSED, Event.REPLACE):
+        state = state.after(event)
+    assert (state.stage, state.commit) == (Stage.CLEAN, CommitKnowledge.UNKNOWN)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -85,7 +85,8 @@ class ApiClient:
             answer = error.broken
         if self._debug:
             self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
-        self.policy.cancellation.check()
+        if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
+            self.policy.cancellation.check()
         return answer
 
     def renew(self, retrier: Retrier, answer: Response) -> None:

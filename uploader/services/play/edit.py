@@ -107,7 +107,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     elif state.stage is Stage.REFUSED:
         yield Note(f"{name} is kept with everything in it.")
     elif state.stage is Stage.COMMITTING:
-        yield Note(f"{name} is kept, because its commit may have happened: the next run looks it up.", "warning")
+        yield Note((yield from _why_kept(edit)), "warning")
     else:
         yield from discard(edit)
 
@@ -140,8 +140,13 @@ def _why_kept(edit: ReleaseEdit) -> Steps[str]:
     """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
     if edit.state.ownership is Ownership.STAND_IN:
         return f"Edit {edit.id} holds no changes."
-    recorded = yield Recall(edit.job.memory)
-    how = "the next run continues in it" if recorded else f"`existing-edit-id: {edit.id}` continues in it"
+    # The record under the job's name is that of an edit of its own, never that of a shared one.
+    resumes = edit.state.own and (yield Recall(edit.job.memory)) is not None
+    commit_sent = edit.state.stage is Stage.COMMITTING
+    if commit_sent:
+        how = "the next run checks" if resumes else "check in the Play Console"
+        return f"The commit of edit {edit.id} may have happened: {how}."
+    how = "the next run continues in it" if resumes else f"set `existing-edit-id: {edit.id}` to continue in it"
     return f"Edit {edit.id} is kept: {how}."
 
 

@@ -159,7 +159,8 @@ TRANSITIONS: Mapping[Position, Mapping[Event, Position]] = {
         Event.RECALL: (_S.CHANGED, _C.DID_NOT),
     },
     (_S.COMMITTING, _C.NONE): {**_COMMITTING, Event.CLOSED: (_S.GONE, _C.NONE)},
-    (_S.COMMITTING, _C.DID_NOT): _COMMITTING,
+    # What is refused is this commit; the first one, whose answer was lost, may still arrive.
+    (_S.COMMITTING, _C.DID_NOT): {**_COMMITTING, Event.COMMIT_REFUSED: (_S.REFUSED, _C.DID_NOT)},
     (_S.COMMITTING, _C.UNKNOWN): {
         Event.FOUND_OPEN: (_S.CHANGED, _C.DID_NOT),
         Event.FOUND_COMMITTED: (_S.COMMITTED, _C.HAPPENED),
@@ -169,6 +170,10 @@ TRANSITIONS: Mapping[Position, Mapping[Event, Position]] = {
     (_S.REFUSED, _C.NONE): {
         Event.SEND_COMMIT: (_S.COMMITTING, _C.NONE),  # the other way, as Google's refusal demands
         Event.RECALL: (_S.CHANGED, _C.NONE),
+    },
+    (_S.REFUSED, _C.DID_NOT): {
+        Event.SEND_COMMIT: (_S.COMMITTING, _C.DID_NOT),
+        Event.RECALL: (_S.CHANGED, _C.DID_NOT),
     },
     (_S.COMMITTED, _C.HAPPENED): {
         Event.REPLACE: (_S.CLEAN, _C.UNKNOWN),  # by a later run: whether it asks for the same is to be seen

@@ -1,0 +1,60 @@
+"""The requests of a run: what a signal may not take away from them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from tests.support.transfer_harness import ITEMS, Bench
+from uploader.errors import Interrupted
+from uploader.http.client import Limits
+from uploader.http.messages import Block, ConnectionBroke, Request, Response
+from uploader.services.base import Call
+from uploader.transfer.api_call import call
+
+SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", repeatable=False)
+
+
+class AnsweringTransport:
+    """Answers every request with the next of `answers`; `before` is called while it is under way."""
+
+    def __init__(self, *answers: Response | ConnectionBroke, before: Callable[[], None] = lambda: None) -> None:
+        self.answers = list(answers)
+        self.before: Callable[[], None] = before
+
+    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
+        del request, token, limits
+        list(blocks)
+        self.before()
+        answer = self.answers.pop(0)
+        if isinstance(answer, ConnectionBroke):
+            raise answer
+        return answer
+
+    def abort(self) -> None:
+        """Nothing waits here."""
+
+
+def interrupted_bench(answer: Response | ConnectionBroke) -> Bench:
+    """A run that gets SIGTERM while a request is under way."""
+    transport = AnsweringTransport(answer)
+    bench = Bench("https://things.googleapis.com", transport=transport)
+    transport.before = lambda: bench.cancellation.cancel(signal.SIGTERM)
+    return bench
+
+
+def test_an_answer_that_came_survives_a_signal() -> None:
+    """What was done is known although the run is told to stop: a commit or a mail must not be sent again."""
+    bench = interrupted_bench(Response(200, body=b'{"id": "1"}'))
+    assert call(SEND, bench.client, bench.reporter) == {"id": "1"}
+    with pytest.raises(Interrupted):
+        call(SEND, bench.client, bench.reporter)
+
+
+def test_a_request_that_a_signal_breaks_is_an_interruption() -> None:
+    """The connection is broken by the signal itself: nothing went wrong with the network."""
+    bench = interrupted_bench(ConnectionBroke("the connection was closed", sent_whole=True))
+    with pytest.raises(Interrupted):
+        call(SEND, bench.client, bench.reporter)
