@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support.fake_play import AUTOMATIC, BY_HAND, PACKAGE, Play, artifact, plain, refused, release
+from tests.support.fake_play import AUTOMATIC, BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import (
     AnswerLost,
@@ -134,6 +134,30 @@ def test_an_error_while_deleting_never_hides_the_first_error() -> None:
     with pytest.raises(Refused, match="Invalid request"):
         engine.run(release_job(artifact(2)))
     assert "could not be deleted (Play is down.); it expires by itself" in engine.notes
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_signal_while_an_edit_is_deleted_ends_the_run(dry_run: bool) -> None:
+    """Whether it was a rehearsal, or nothing had to be changed: the run ends as one that was told to stop."""
+    play, journal = Play(internal=[release(2)]), dict[str, str]()
+    play.live.bundles[2] = sha256(artifact(2))
+    play.fail("DELETE", Interrupted(15))
+    engine = Engine(play, journal)
+    with pytest.raises(Interrupted):
+        engine.run(release_job(artifact(2), dry_run=dry_run))
+    assert "is kept" not in engine.notes
+    assert engine.outputs["edit-id"] == ""
+    Engine(play, journal).run(release_job(artifact(2), dry_run=dry_run))
+    assert (play.edits, journal) == ({}, {})
+
+
+def test_a_signal_while_an_edit_is_deleted_never_hides_the_first_error() -> None:
+    """The refusal is why the edit was deleted, and what the run ends with."""
+    play = Play()
+    play.fail("PUT tracks", refused(400, "Invalid request"))
+    play.fail("DELETE", Interrupted(15))
+    with pytest.raises(Refused, match="Invalid request"):
+        Engine(play).run(release_job(artifact(2)))
 
 
 def test_after_a_signal_nothing_is_yielded_that_waits() -> None:

@@ -8,7 +8,16 @@ import pytest
 
 from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import CredentialsError, IntegrityError, Refused, ServiceError, TemporaryError, UploaderError
+from uploader.errors import (
+    AnswerLost,
+    CredentialsError,
+    IntegrityError,
+    Interrupted,
+    Refused,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Call, Upload
 from uploader.services.play.job import Companion
@@ -310,6 +319,19 @@ def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:
     Engine(play).run(release_job(artifact(2)))
     with pytest.raises(ServiceError, match="already"):
         Engine(play).run(release_job(artifact(2), reuse=False))
+
+
+def test_on_version_conflict_fail_takes_the_jobs_own_upload() -> None:
+    """The upload's answer was lost, or the run died before it wrote it down: its own file is no conflict."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("upload bundles", AnswerLost("The answer is lost."), after=True)
+    play.fail("upload bundles", Interrupted(15), after=True)
+    job = release_job(artifact(2), artifact(3), reuse=False)
+    with pytest.raises(Interrupted):
+        Engine(play, journal).run(job)
+    Engine(play, journal).run(job)
+    assert play.uploads == ["app-2.aab", "app-3.aab"]
+    assert play.live.tracks["internal"] == [release(2, 3)]
 
 
 def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:

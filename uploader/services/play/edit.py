@@ -5,6 +5,8 @@ What may happen to an edit and when, the table in `edit_machine` says; here are 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from uploader.errors import Interrupted, ProtocolError, Refused, TemporaryError, UploaderError
 from uploader.services.base import Note, Publish, Recall, Steps
 from uploader.services.play import edit_api
@@ -98,6 +100,8 @@ def look(edit: ReleaseEdit) -> Steps[None]:
 def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
     name, state = f"Edit {edit.id}", edit.state
+    if state.stage is Stage.DELETED:
+        return  # its deletion said what became of it
     if isinstance(error, (TemporaryError, Interrupted)):
         yield Note((yield from _why_kept(edit)))
     elif not state.open:
@@ -109,7 +113,8 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     elif state.stage is Stage.COMMITTING:
         yield Note((yield from _why_kept(edit)), "warning")
     else:
-        yield from discard(edit)
+        with suppress(Interrupted):  # the first error is the one that counts
+            yield from discard(edit)
 
 
 def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
@@ -124,12 +129,18 @@ def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
 
 
 def discard(edit: ReleaseEdit) -> Steps[None]:
-    """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits changes nothing."""
+    """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits changes nothing.
+
+    Raises Interrupted, which ends the run here as anywhere.
+    """
     edit.apply(Event.DELETE)
     try:
         yield edit.api.delete()
     except UploaderError as error:
         yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
+        if isinstance(error, Interrupted):
+            yield Publish({"edit-id": ""})  # it may be deleted by now; its record stays for the next run to find out
+            raise
     else:
         yield Note(f"Edit {edit.id} is deleted.")
         yield Publish({"edit-id": ""})
