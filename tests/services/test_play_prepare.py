@@ -371,7 +371,7 @@ def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -
     engine = Engine(store)
     engine.max_retries = 0
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
-    with pytest.raises(Exception, match="Another program"):
+    with pytest.raises(Exception, match="Another job"):
         engine.drive(prepared.flow())
     assert engine.waits == 0
 

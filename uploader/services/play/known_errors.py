@@ -266,7 +266,7 @@ def conflict(error: Refused) -> str:
     """
     if error.status != 409 or find(error) is EDIT_GONE:
         return ""
-    return "Another program, or somebody in the Play Console, is changing the same app."
+    return "Another job, or someone in the Play Console, is changing the same app."
 
 
 def already_committed(error: Refused) -> bool:

@@ -66,9 +66,9 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
     result = _with_options(release, options, codes(release))
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ServiceError(
-            f"The release {describe(release)} can't be resumed: nothing says for how many users.",
+            f"The release {describe(release)} can't be resumed: no user fraction is known.",
             cause="It was completed before, so it has no fraction of its own.",
-            cure="Give `user-fraction`, or set `status: completed` for everybody.",
+            cure="Give `user-fraction`, or set `status: completed` for all users.",
         )
     return result
 
