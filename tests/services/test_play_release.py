@@ -50,7 +50,7 @@ def test_version_code_and_other_ids_are_outputs() -> None:
     assert engine.outputs == {
         "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
     }  # fmt: skip
-    assert outcome.headline == "com.example.app 30+4 is committed on internal, beta."
+    assert outcome.headline == "com.example.app 30+4 is released on internal, beta."
 
 
 def test_outputs_known_before_a_failure_are_published() -> None:
@@ -90,12 +90,12 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
 @pytest.mark.parametrize(
     ("job", "headline"),
     [
-        ({"retained": ("6",)}, "6 is committed on production."),
+        ({"retained": ("6",)}, "6 is released on production."),
         ({"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)}, "6 is now at 10 % on production."),
         ({"retained": ("6",), "options": ReleaseOptions("draft")}, "6 is a draft on production."),
         ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
         ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
-        ({"options": ReleaseOptions("completed")}, "5 is rolled out to everybody on production."),
+        ({"options": ReleaseOptions("completed")}, "5 is rolled out to all users on production."),
         ({"options": ReleaseOptions(name="Spring")}, "5 is updated on production."),
         ({"promote_from": "beta"}, "6 is promoted from beta to production."),
         (

@@ -183,7 +183,7 @@ def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
     if not found:
         raise ServiceError(
             f"Track {track} has no release to {purpose}.",
-            cause="Nothing was released on it, or only what was halted, or the app has no such track.",
+            cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
             cure="Check the name of the track in the Play Console.",
         )
     return newest(found)
