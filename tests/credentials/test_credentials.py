@@ -608,7 +608,7 @@ def test_nobody_listens() -> None:
             },
             "delegation is not set up",
         ),
-        (400, {"error": "invalid_grant", "error_description": "Invalid email or User ID"}, "no user of the domain"),
+        (400, {"error": "invalid_grant", "error_description": "Invalid email or User ID"}, "not a user of the domain"),
         (
             403,
             {"error": {"code": 403, "message": "Permission 'iam.serviceAccounts.getAccessToken' denied"}},

@@ -183,7 +183,7 @@ def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) ->
     """`parallel: 3` needs no input to be a split."""
     environ = {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(tmp_path), "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "3"}
     inputs, _ = read({**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, [])
-    with pytest.raises(InputError, match="each of 3 jobs"):
+    with pytest.raises(InputError, match="each of the 3 jobs"):
         play.prepare(inputs, (bundle(tmp_path),))
 
 
@@ -383,4 +383,4 @@ def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
     store.fail("upload bundles", refused(400, "Invalid request"))
     with pytest.raises(Refused):
         Engine(store).drive(prepared.flow())
-    assert "committed on beta" in Engine(store).drive(prepared.flow()).headline
+    assert "released on beta" in Engine(store).drive(prepared.flow()).headline

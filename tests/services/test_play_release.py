@@ -128,7 +128,11 @@ def test_tracks_that_met_different_things_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("review", "status", "state"),
-    [("automatic", "", "sent for review"), ("by hand", "", "to be sent for review"), ("either", "draft", "as a draft")],
+    [
+        ("automatic", "", "sent for review"),
+        ("by hand", "", "must still be sent for review"),
+        ("either", "draft", "as a draft"),
+    ],
 )
 def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, state: str) -> None:
     """Sent for review, waiting to be sent, or a draft that nobody reviews."""
@@ -227,7 +231,7 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
     strange = artifact(2)
     answer = play.answer
     play.answer = lambda step: {"versionCode": 3} if isinstance(step, Upload) else answer(step)  # type: ignore[method-assign]  # the model can't lie by itself
-    with pytest.raises(IntegrityError, match=r"version code 2.*answered 3"):
+    with pytest.raises(IntegrityError, match=r"version code 2.*reported 3"):
         Engine(play).run(release_job(strange))
     assert play.edits == {}
 
@@ -297,7 +301,7 @@ def test_same_code_other_bytes_is_refused_plainly() -> None:
     """Both digests are named, nothing is uploaded, and the edit is deleted."""
     play = Play()
     Engine(play).run(release_job(artifact(2)))
-    with pytest.raises(ServiceError, match="with other bytes") as caught:
+    with pytest.raises(ServiceError, match="with different contents") as caught:
         Engine(play).run(release_job(artifact(2, b"other bytes")))
     assert caught.value.exit_code == 4
     assert "Raise the version code" in caught.value.cure

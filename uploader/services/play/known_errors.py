@@ -155,7 +155,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "APKs.",
         r"does not allow any existing users to upgrade|completely shadowed|higher version codes?",
         "Versions with higher codes, on this or another track, already reach the same devices.",
-        "Release a higher version code. Use `version-codes-to-retain` only for older versions that some devices still "
+        "Release a higher version code; use `version-codes-to-retain` only for older versions that some devices still "
         "need.",
     ),
     KnownError(
