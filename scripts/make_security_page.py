@@ -28,7 +28,7 @@ TARGETS: Final = {
 }
 ATTACKERS: Final = {
     "committer": "who commits to the workspace, or opens a pull request",
-    "server": "a server, a proxy, somebody in between",
+    "server": "a server, a proxy, someone in between",
     "configuration": "who hands over a credential configuration",
     "state": "who can read or change the cache or `state-dir`",
     "neighbour": "another step, or another job on the machine",

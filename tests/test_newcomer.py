@@ -86,7 +86,7 @@ def test_options_are_one_mistake_that_says_how_inputs_are_given(tmp_path: Path) 
     assert ended.stderr == (
         "ERROR: arguments: unknown options: '--target', '--files'. Inputs are environment variables, such as "
         "UPLOADER_TARGET=play. Accepted: `--help`, `--version`, `--env-file PATH`. "
-        "Nothing was sent: correct what is wrong and run again.\n"
+        "Nothing was sent. Correct the inputs and run again.\n"
     )
 
 

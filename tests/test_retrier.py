@@ -47,7 +47,7 @@ def test_the_waits_follow_the_schedule_and_are_counted(operation: Operation) -> 
     assert (operation.retrier.retries, operation.retrier.waited) == (5, 31.0)
     with pytest.raises(TemporaryError) as caught:
         operation.retrier.wait("the server answered 503", BUSY)
-    assert caught.value.what == "No progress after 5 waits; last: the server answered 503."
+    assert caught.value.what == "Gave up after 5 retries without progress; last error: the server answered 503."
     assert len(operation.time.naps) == 5
 
 
@@ -76,7 +76,7 @@ def test_no_wait_passes_the_runs_deadline() -> None:
     later = operation.policy.retrier(operation.reported.append)
     for _ in range(2):
         later.wait("busy")
-    with pytest.raises(TemporaryError, match=r"retry deadline of 10 s would have passed; last: busy\."):
+    with pytest.raises(TemporaryError, match=r"past the retry deadline \(10 s\); last error: busy\."):
         later.wait("busy")
     assert operation.time.naps == [1.0, 2.0]
 
@@ -88,7 +88,7 @@ def test_at_once_skips_the_first_sleep_alone(operation: Operation) -> None:
     assert operation.time.naps == [2.0]
     assert [str(wait) for wait in operation.reported] == [
         "Nothing was stored; trying again at once.",
-        "Nothing was stored; trying again in 2.0 s (wait 2 of 5).",
+        "Nothing was stored; trying again in 2.0 s (retry 2 of 5).",
     ]
 
 
@@ -105,7 +105,7 @@ def test_each_wait_is_reported_before_it_begins(operation: Operation) -> None:
     clock.sleep = noting
     operation.retrier.wait("the server answered 503", BUSY)
     assert seen == [1]
-    assert str(operation.reported[0]) == "The server answered 503; trying again in 1.0 s (wait 1 of 5)."
+    assert str(operation.reported[0]) == "The server answered 503; trying again in 1.0 s (retry 1 of 5)."
 
 
 def test_the_cause_is_told_when_no_wait_is_left() -> None:
@@ -113,7 +113,7 @@ def test_the_cause_is_told_when_no_wait_is_left() -> None:
     with pytest.raises(TemporaryError) as caught:
         Operation(max_retries=0).retrier.wait("busy", cause="Another job holds the lock.")
     assert caught.value.cause == "Another job holds the lock."
-    assert caught.value.what == "No progress after 0 waits; last: busy."
+    assert caught.value.what == "Not retried (`max-retries` is 0); last error: busy."
 
 
 def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:

@@ -43,9 +43,9 @@ def _settings(parts: Authenticated) -> TransferSettings:
 def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Journal:
     inputs, login = parts.inputs, parts.login
     if login.seal_key is None or inputs.state_dir is None:
-        unsealed = "there is no lasting secret to seal them with; give one as `state-key`"
-        why = unsealed if login.seal_key is None else "there is no folder for them; give one as `state-dir`"
-        reporter.info(f"Unfinished uploads are not kept for a next run: {why}.")
+        unsealed = "there is no lasting secret to encrypt them with; set `state-key`"
+        why = unsealed if login.seal_key is None else "there is no folder to keep them in; set `state-dir`"
+        reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
         return Journal()
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account

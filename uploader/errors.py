@@ -69,7 +69,7 @@ class InputError(UploaderError):
     """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
 
     exit_code = 2
-    title = "Wrong input"
+    title = "Invalid input"
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -78,7 +78,7 @@ class InputError(UploaderError):
             f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {''.join(names)}."
         )
         what = wrong if len(problems) > 1 else "".join(map(str, problems))
-        super().__init__(what, cure="Nothing was sent: correct what is wrong and run again.")
+        super().__init__(what, cure="Nothing was sent. Correct the inputs and run again.")
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class CredentialsError(UploaderError):
     """There are no credentials, they were not accepted, or they do not permit the action."""
 
     exit_code = 3
-    title = "No access"
+    title = "Access denied"
 
 
 class ServiceError(UploaderError):
@@ -139,7 +139,7 @@ class IntegrityError(UploaderError):
     """The file changed during the upload, or the digest of what arrived differs from what was sent."""
 
     exit_code = 5
-    title = "Integrity"
+    title = "Integrity error"
 
 
 class TemporaryError(UploaderError):

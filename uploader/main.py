@@ -113,6 +113,6 @@ def _fault(error: Exception) -> UploaderError:
     """A fault of this program, reported without a traceback and without the message, which may hold anything."""
     return UploaderError(
         f"The program itself failed ({type(error).__name__}).",
-        cause="This is a fault in the uploader, not in your inputs.",
+        cause="This is a bug in the uploader, not in your inputs.",
         cure="Run again with RUNNER_DEBUG=1 for the details, and report them.",
     )

@@ -15,9 +15,9 @@ from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Broken, Response
 from uploader.protocol.retry import next_wait, retry_after
-from uploader.text import capitalised, plural
+from uploader.text import capitalised
 
-CAUSE = "The service or the network is in trouble at the moment."
+CAUSE = "The service or the network is having problems."
 CURE = "Run again later."
 
 
@@ -32,7 +32,7 @@ class Wait(NamedTuple):
     def __str__(self) -> str:
         if not self.seconds:
             return f"{capitalised(self.why)}; trying again at once."
-        return f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s (wait {self.number} of {self.most})."
+        return f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s (retry {self.number} of {self.most})."
 
 
 Report = Callable[[Wait], None]
@@ -118,7 +118,8 @@ class Retrier:
 
     def _exhausted(self, why: str, cause: str, cure: str) -> TemporaryError:
         if self._spent >= self._policy.max_retries:
-            reason = f"No progress after {plural(self._spent, 'wait')}; last: {why}."
+            spent = f"{self._spent} {'retry' if self._spent == 1 else 'retries'}"
+            reason = f"Gave up after {spent} without progress" if self._spent else "Not retried (`max-retries` is 0)"
         else:
-            reason = f"The retry deadline of {self._policy.retry_deadline:g} s would have passed; last: {why}."
-        return TemporaryError(reason, cause=cause, cure=cure)
+            reason = f"The next retry would be past the retry deadline ({self._policy.retry_deadline:g} s)"
+        return TemporaryError(f"{reason}; last error: {why}.", cause=cause, cure=cure)

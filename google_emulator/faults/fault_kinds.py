@@ -79,7 +79,7 @@ _KINDS = (
     ),
     FaultKind(
         "lose-edit",
-        "somebody else invalidates the edit named in the path: `how` is deleted, expired or changed (another commit)",
+        "someone else invalidates the edit named in the path: `how` is deleted, expired or changed (another commit)",
         {"how": "deleted"},
         before=request_faults.lose_edit,
     ),

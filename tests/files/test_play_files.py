@@ -158,7 +158,7 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
     """Unicode characters: neither bytes nor trimmed line ends count, 501 are refused."""
     write(tmp_path, {"whatsnew-en-US": "ü" * 500 + "\n", "whatsnew-de-DE": "日" * 501})
     (problem,) = note_problems(tmp_path)
-    assert problem.endswith("whatsnew-de-DE has 501 characters; Play takes at most 500.")
+    assert problem.endswith("whatsnew-de-DE has 501 characters; Play accepts at most 500.")
 
 
 def test_500_emoji_are_allowed_with_a_warning(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) 
     assert store_listing.listing(*named(tmp_path))[1] == ()
     write(tmp_path, {f"en-US/{name}.txt": "é" * (limit + 1)})
     assert (
-        f"{limit + 1} characters; Play takes at most {limit}"
+        f"{limit + 1} characters; Play accepts at most {limit}"
         in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
     )
 
@@ -461,7 +461,7 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
     }
     found = problems(lambda: store_listing.listing(*named(write(tmp_path, files))), "images-directory")
     assert len(found) == 4
-    assert "has 9 images; Play takes at most 8" in " ".join(found)
+    assert "has 9 images; Play accepts at most 8" in " ".join(found)
 
 
 def test_a_directory_without_a_listing_is_an_error(tmp_path: Path) -> None:
@@ -556,7 +556,7 @@ def test_the_largest_file_of_each_kind(kind: str, limit: int) -> None:
     assert not found
     check_size(Artifact("x", "x", limit + 1), kind, found)
     (problem,) = found
-    assert f"Play takes at most {limit:,}" in problem.what
+    assert f"Play accepts at most {limit:,}" in problem.what
 
 
 # Native debug symbols

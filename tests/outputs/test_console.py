@@ -35,7 +35,7 @@ def test_all_mistakes_are_listed() -> None:
     problems = Problem("files", "nothing matches."), Problem("tracks", "is missing.", "internal, …")
     make_reporter(where(Path(), "console"), stdout=out, stderr=err).error(InputError(*problems))
     assert err.getvalue() == (
-        "ERROR: 2 inputs are wrong. Nothing was sent: correct what is wrong and run again.\n"
+        "ERROR: 2 inputs are wrong. Nothing was sent. Correct the inputs and run again.\n"
         "- files: nothing matches.\n- tracks: is missing. Accepted: internal, …\n"
     )
     assert out.getvalue() == ""

@@ -91,7 +91,7 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
     heard.reporter.error(InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing.")))
     (command,) = heard.commands
     assert command.data == (
-        "2 inputs are wrong. Nothing was sent: correct what is wrong and run again.\n"
+        "2 inputs are wrong. Nothing was sent. Correct the inputs and run again.\n"
         "- files: nothing matches.\n- tracks: is missing."
     )
     assert heard.log.getvalue().count("\n") == 1
@@ -185,11 +185,11 @@ def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path)
 @pytest.mark.parametrize(
     ("error", "title"),
     [
-        (InputError(Problem("files", "none.")), "Wrong input"),
-        (CredentialsError("x"), "No access"),
+        (InputError(Problem("files", "none.")), "Invalid input"),
+        (CredentialsError("x"), "Access denied"),
         (Refused("x", status=403), "Refused"),
         (ForeignHost("x"), "Service error"),
-        (IntegrityError("x"), "Integrity"),
+        (IntegrityError("x"), "Integrity error"),
         (TemporaryError("x"), "Temporary failure"),
         (Interrupted(15), "Interrupted"),
         (UploaderError("x"), "Upload failed"),

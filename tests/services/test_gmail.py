@@ -89,7 +89,7 @@ def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, pat
     [
         ({}, 'Send mail "Release" ('),
         ({"mail_subject": ""}, "Send mail ("),
-        ({"gmail_action": "draft-update", "draft_id": "r1"}, 'Replace the draft by mail "Release" ('),
+        ({"gmail_action": "draft-update", "draft_id": "r1"}, 'Replace the draft with mail "Release" ('),
     ],
 )
 def test_the_plan_names_the_mail_and_counts_who_gets_it(tmp_path: Path, given: dict[str, str], line: str) -> None:

@@ -106,7 +106,7 @@ def test_the_code_was_then_already_used_and_another_file_is_refused_clearly() ->
 def test_502_at_commit_one_had_published_the_other_not(published: bool) -> None:
     """r0adkll#57, gradle-play-publisher#1157: an ambiguous commit is looked up before anything is repeated."""
     play = Play()
-    play.fail("commit", AnswerLost("Whether it was carried out is not known: 502."), after=published)
+    play.fail("commit", AnswerLost("It is not known whether it took effect: 502."), after=published)
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
     assert play.calls[play.calls.index("commit") + 1] == "GET"

@@ -341,9 +341,11 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true"]
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
-    assert "to be sent for review" in outcome.sections[-1].rows[0][1]
+    assert "must still be sent for review" in outcome.sections[-1].rows[0][1]
     (warning,) = engine.warnings
-    assert warning.startswith(f"{PACKAGE}: what was committed waits in the Play Console, under Publishing overview")
+    assert warning.startswith(
+        f"{PACKAGE}: the committed changes must still be sent for review in the Play Console, under Publishing overview"
+    )
 
 
 def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_mind() -> None:

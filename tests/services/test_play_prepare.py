@@ -117,7 +117,7 @@ def test_an_unreadable_artifact_is_one_mistake(tmp_path: Path) -> None:
 
 def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
     """It need not be given; if it is, it has to be right."""
-    assert "open an edit of com.example.app" in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines
+    assert "open an edit for com.example.app" in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines
     found = complaints(tmp_path, bundle(tmp_path), tracks="beta", package_name="com.example.other")
     assert "com.example.app-7.aab is 'com.example.app'" in found["package-name"]
 
@@ -183,7 +183,7 @@ def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) ->
     """`parallel: 3` needs no input to be a split."""
     environ = {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(tmp_path), "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "3"}
     inputs, _ = read({**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, [])
-    with pytest.raises(InputError, match="each of 3 jobs"):
+    with pytest.raises(InputError, match="each of the 3 jobs"):
         play.prepare(inputs, (bundle(tmp_path),))
 
 
@@ -217,7 +217,7 @@ def test_nothing_at_all_is_no_job(tmp_path: Path) -> None:
     prepared = prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12")
     assert prepared.lines == ("work in edit 12", "commit the edit")
     opened = prepare(tmp_path, package_name=PACKAGE, commit="false")
-    assert opened.lines == ("open an edit of com.example.app", "leave the edit open")
+    assert opened.lines == ("open an edit for com.example.app", "leave the edit open")
 
 
 def test_what_is_released_can_t_become_a_draft(tmp_path: Path) -> None:
@@ -330,12 +330,12 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
     """One line a step, in their order."""
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path))
     assert prepared.lines == (
-        "open an edit of com.example.app",
+        "open an edit for com.example.app",
         "upload com.example.app-7.aab, 1.5 KiB, version 7.0 (7), unless Google Play has it already",
         "upload mapping mapping.txt",
         "upload native symbols symbols.zip",
         "synchronise 1 image and the texts of 1 language",
-        "put 7 as inProgress for 10 % of users on track production",
+        "release 7 as inProgress for 10 % of users to track production",
         "commit the edit",
     )
     assert prepared.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
@@ -371,7 +371,7 @@ def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -
     engine = Engine(store)
     engine.max_retries = 0
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
-    with pytest.raises(Exception, match="Another program"):
+    with pytest.raises(Exception, match="Another job"):
         engine.drive(prepared.flow())
     assert engine.waits == 0
 
@@ -383,4 +383,4 @@ def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
     store.fail("upload bundles", refused(400, "Invalid request"))
     with pytest.raises(Refused):
         Engine(store).drive(prepared.flow())
-    assert "committed on beta" in Engine(store).drive(prepared.flow()).headline
+    assert "released on beta" in Engine(store).drive(prepared.flow()).headline

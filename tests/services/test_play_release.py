@@ -59,7 +59,7 @@ def test_version_code_and_other_ids_are_outputs() -> None:
     assert engine.outputs == {
         "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
     }  # fmt: skip
-    assert outcome.headline == "com.example.app 30+4 is committed on internal, beta."
+    assert outcome.headline == "com.example.app 30+4 is released on internal, beta."
 
 
 def test_outputs_known_before_a_failure_are_published() -> None:
@@ -99,12 +99,12 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
 @pytest.mark.parametrize(
     ("job", "headline"),
     [
-        ({"retained": ("6",)}, "6 is committed on production."),
+        ({"retained": ("6",)}, "6 is released on production."),
         ({"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)}, "6 is now at 10 % on production."),
         ({"retained": ("6",), "options": ReleaseOptions("draft")}, "6 is a draft on production."),
         ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
         ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
-        ({"options": ReleaseOptions("completed")}, "5 is rolled out to everybody on production."),
+        ({"options": ReleaseOptions("completed")}, "5 is rolled out to all users on production."),
         ({"options": ReleaseOptions(name="Spring")}, "5 is updated on production."),
         ({"promote_from": "beta"}, "6 is promoted from beta to production."),
         (
@@ -137,7 +137,11 @@ def test_tracks_that_met_different_things_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("review", "status", "state"),
-    [("automatic", "", "sent for review"), ("by hand", "", "to be sent for review"), ("either", "draft", "as a draft")],
+    [
+        ("automatic", "", "sent for review"),
+        ("by hand", "", "must still be sent for review"),
+        ("either", "draft", "as a draft"),
+    ],
 )
 def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, state: str) -> None:
     """Sent for review, waiting to be sent, or a draft that nobody reviews."""
@@ -236,7 +240,7 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
     strange = artifact(2)
     answer = play.answer
     play.answer = lambda step: {"versionCode": 3} if isinstance(step, Upload) else answer(step)  # type: ignore[method-assign]  # the model can't lie by itself
-    with pytest.raises(IntegrityError, match=r"version code 2.*answered 3"):
+    with pytest.raises(IntegrityError, match=r"version code 2.*reported 3"):
         Engine(play).run(release_job(strange))
     assert play.edits == {}
 
@@ -306,7 +310,7 @@ def test_same_code_other_bytes_is_refused_plainly() -> None:
     """Both digests are named, nothing is uploaded, and the edit is deleted."""
     play = Play()
     Engine(play).run(release_job(artifact(2)))
-    with pytest.raises(ServiceError, match="with other bytes") as caught:
+    with pytest.raises(ServiceError, match="with different contents") as caught:
         Engine(play).run(release_job(artifact(2, b"other bytes")))
     assert caught.value.exit_code == 4
     assert "Raise the version code" in caught.value.cure

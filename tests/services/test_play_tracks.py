@@ -188,7 +188,7 @@ def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> No
     play = Play(production=[release(5)])
     Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("halted")))
     assert play.live.tracks["production"] == [release(5, status="halted")]
-    with pytest.raises(ServiceError, match="for how many users") as caught:
+    with pytest.raises(ServiceError, match="no user fraction is known") as caught:
         Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress")))
     assert "`user-fraction`" in caught.value.cure
     Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))

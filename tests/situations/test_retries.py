@@ -242,5 +242,5 @@ def test_a_wait_says_why_and_how_long(dialect: Dialect) -> None:
         bench = Bench(server.url)
         bench.time.fraction = 0.25
         assert bench.send(job(b"01234567", dialect)).error == ""
-    assert bench.reporter.infos[0] == "app.bin: The server answered 503; trying again in 1.2 s (wait 1 of 5)."
+    assert bench.reporter.infos[0] == "app.bin: The server answered 503; trying again in 1.2 s (retry 1 of 5)."
     assert bench.naps == [pytest.approx(1.25)]

@@ -351,7 +351,7 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     books.now = NOW + 31 * 86400
     books.open()
     assert books.files() == [strange]
-    assert books.reporter.infos == ["Removed 1 file of the state folder, older than any upload session."]
+    assert books.reporter.infos == ["Removed 1 file from the state folder, older than any upload session."]
 
 
 @pytest.mark.parametrize("then", ["save", "drop"])

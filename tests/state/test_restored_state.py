@@ -278,7 +278,7 @@ def check_not_sent(last: Attempt, made: int, *, known: bool) -> None:
     """The session that was given is complete: it is this run's success only if known to be, and nothing is added."""
     assert not made, "doubled"
     assert last.code in (0 if known else 4, 75, None), last.error
-    assert last.code != 4 or "begun by run" in last.error
+    assert last.code != 4 or "an upload of it that run" in last.error
 
 
 # --- through the entrypoint ---------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform:
     ended = job.run(given, **ci_run(platform, 2))
     assert ended.code == 4, ended.log
     assert "run 1" in ended.log or "pipeline 1" in ended.log
-    assert "ended before it could report its success" in ended.log
+    assert "ended before it could report success" in ended.log
     assert "was restored to an older state" in ended.log
     assert len(job.emulator.state()[effect]) == 1
     again = job.run(given, **ci_run(platform, 2, 2))

@@ -117,7 +117,7 @@ class Engine:
 
     def _back_off(self, step: Backoff) -> None:
         if step.attempt > self.max_retries:
-            raise TemporaryError(f"No progress after {self.max_retries} waits; last: {step.why}.")
+            raise TemporaryError(f"Gave up after {self.max_retries} retries without progress; last error: {step.why}.")
         self.waits += 1
 
     def _again(self, step: Call | Upload, refused: Refused, waits: int) -> None:
@@ -126,7 +126,9 @@ class Engine:
         if not cause:
             raise refused
         if waits == self.max_retries:
-            raise TemporaryError(f"No progress after {waits} waits; last: {refused.what}", cause=cause) from refused
+            raise TemporaryError(
+                f"Gave up after {waits} retries without progress; last error: {refused.what}", cause=cause
+            ) from refused
         self.waits += 1
 
     def _take_note(self, step: Step) -> None:

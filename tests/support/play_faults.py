@@ -153,7 +153,7 @@ OTHERS = [
     *(
         error(
             "5xx to the end",
-            lambda: TemporaryError("No progress after 5 waits."),
+            lambda: TemporaryError("Gave up after 5 retries without progress."),
             effect=effect,
             fits=lambda call: call != "commit",
         )

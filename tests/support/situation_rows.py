@@ -134,7 +134,7 @@ ROWS = (
     Row(
         "budget",
         "trouble again and again, with progress in between",
-        "the retry budget is full again when the offset advances; an overall deadline besides",
+        "the retry budget is full again when the offset advances; an overall deadline applies as well",
     ),
     Row(
         "empty-answer",

@@ -110,7 +110,7 @@ def is_text(value: object) -> bool:
 
 def _unknown(info: Mapping[str, Any]) -> str:
     if isinstance(info.get("installed"), dict) or isinstance(info.get("web"), dict):
-        return "an OAuth client, which is no credential by itself; what is needed is a service-account key."
+        return "this is an OAuth client file, not a credential; give a service-account key."
     known = ", ".join(f"`{kind}`" for kind in REQUIRED)
     return f"the field `type` is missing, or is not one of {known}."
 
@@ -143,7 +143,7 @@ def _urls(info: Mapping[str, Any], where: str = "") -> Iterator[str]:
 
 def _universe(info: Mapping[str, Any]) -> Iterator[str]:
     if info.get("universe_domain") not in (None, "googleapis.com"):
-        yield "the field `universe_domain` names a universe without these services; only googleapis.com has them."
+        yield "the field `universe_domain` names an unsupported universe; only googleapis.com is supported."
 
 
 def _token_source(source: object) -> list[str]:

@@ -52,7 +52,7 @@ def parse(inputs: Inputs) -> CredentialSource:
         raise InputError(*problems)
     source = _chosen(inputs)
     if inputs.impersonate_user and not _may_delegate(source):
-        what = "acting for a user needs a service account, and these credentials belong to none."
+        what = "acting for a user requires a service account, and these credentials are not for one."
         accepted = "a service-account key, or a keyless login with `service-account`."
         raise InputError(Problem("impersonate-user", what, accepted))
     return source

@@ -142,7 +142,8 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
         pass
     raise CredentialsError(
         "There are no credentials.",
-        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has no login itself.",
+        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has no credentials of "
+        "its own.",
         cure="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
     )
 
@@ -176,7 +177,9 @@ def _token(value: object, expiry: datetime | None) -> Token:
 def _explained(words: str, request: TokenRequest) -> UploaderError:
     """A failure after an answer is the answer's; one before any is this machine's, told in google-auth's words."""
     if request.answered:
-        return ProtocolError(f"{request.answered} answered a token request with something else.", cure=CURE)
+        return ProtocolError(
+            f"{request.answered} answered a token request with something other than a token.", cure=CURE
+        )
     said = words.strip().rstrip(".") or "the configured source of the token can't be read"
     return CredentialsError(
         f"There is no token to log in with: {said}.",

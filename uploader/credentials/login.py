@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EARLY_RENEWAL = 300.0  # seconds before a token expires
 SEAL_CONTEXT = b"uploader journal, sealed\0"
 SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
-CAUSE = "The token endpoint is down, or this machine does not reach it."
+CAUSE = "The token endpoint is down, or can't be reached from this machine."
 CURE = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
 
 

@@ -24,7 +24,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "invalid email or user id",
-        "`impersonate-user` names no user of the domain, or an alias.",
+        "`impersonate-user` is not a user of the domain, or is an alias.",
         "Give the user's primary address.",
     ),
     (
@@ -34,7 +34,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "invalid_rapt",
-        "The organisation asks its users to log in again from time to time.",
+        "The organisation requires its users to reauthenticate periodically.",
         "Log in again (`gcloud auth application-default login`), or use a service account.",
     ),
     (
@@ -54,22 +54,22 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "expected audience",
-        "The token of the CI system was made for another audience.",
-        "Leave the provider its default audience; GitLab's `aud` is https://iam.googleapis.com/ and its name.",
+        "The CI system's token was issued for a different audience.",
+        "Keep the default audience; in GitLab set `aud` to https://iam.googleapis.com/ and then the provider's name.",
     ),
     (
         "stale to sign-in",
-        "The token of the CI system has expired, or this machine's clock is wrong.",
-        "Run the job again; in GitLab raise the job's timeout, which is the token's life.",
+        "The CI system's token has expired, or this machine's clock is wrong.",
+        "Run the job again; in GitLab raise the job's timeout, which is also the token's lifetime.",
     ),
     (
         "invalid_target",
         "The workload identity provider does not exist, is disabled, or names its project by id.",
-        "Check `workload-identity-provider`; its project stands there by number: projects/NUMBER/locations/global/…",
+        "Check `workload-identity-provider`; it must contain the project number: projects/NUMBER/locations/global/…",
     ),
     (
         "signjwt",
-        "Acting for a user without a key signs through IAM, which is not permitted yet.",
+        "Without a key, acting for a user needs a signature from IAM, which this account may not request.",
         "Grant the pool's principal roles/iam.serviceAccountTokenCreator on the service account.",
     ),
     (

@@ -15,11 +15,12 @@ from uploader.inputs import Inputs
 from uploader.inputs.ci_platform import Platform
 
 GITHUB_CURE = (
-    "Give the job `permissions: id-token: write` (and `contents: read`, which it then no longer has by itself)."
+    "Give the job `permissions: id-token: write` "
+    "(and `contents: read`, which is no longer granted by default once `permissions` is set)."
 )
 GITLAB_CURE = (
     "Give the job an id token named UPLOADER_ID_TOKEN (`id_tokens:`) "
-    "whose `aud` is https://iam.googleapis.com/ and the provider's name."
+    "whose `aud` is https://iam.googleapis.com/ followed by the provider's name."
 )
 
 

@@ -24,7 +24,7 @@ CONNECT, ANSWER = 10.0, 30.0  # seconds: to connect, for the whole answer
 TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")  # RFC 6749, section 4.1.2.1; Google
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
-CURE = "Check the credential's token endpoint, and whether a proxy stands between."
+CURE = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
 
 class Unavailable(Exception):
@@ -93,9 +93,11 @@ class TokenRequest:
         if temporary or retry.verdict(answer) is retry.Verdict.RETRY:
             raise Unavailable(host, answer)
         if len(answer.body) >= LARGEST:
-            raise ProtocolError(f"{host} answered a request for a token with more than a MiB.", cure=CURE)
+            raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", cure=CURE)
         if 300 <= answer.status < 400:
-            raise ForeignHost(f"{host} redirected a request for a token, which is never followed.", cure=CURE)
+            raise ForeignHost(
+                f"{host} answered a token request with a redirect, and redirects are never followed.", cure=CURE
+            )
         if answer.status != 200:
             raise refused(host, error, self._redactor.one_line(error.message, limit=500))
         self._mask(*_secrets_received(answer))
@@ -115,7 +117,7 @@ def _files(cert: tuple[str, str] | None) -> tuple[str, str] | None:
     """The client certificate and its key, which no other try finds if they are not there now."""
     if cert and not all(Path(file).is_file() for file in cert):
         raise CredentialsError(
-            "The client certificate that the credential configuration names, or its key, is not there.",
+            "The client certificate named in the credential configuration, or its key, does not exist.",
             cure="Check the paths in the certificate configuration of this machine.",
         )
     return cert

@@ -174,7 +174,7 @@ class _FileSearch:
         try:
             status = path.stat()
         except OSError as error:
-            missing = "is a symbolic link to nothing" if path.is_symlink() else f"can't be read: {_reason(error)}"
+            missing = "is a broken symbolic link" if path.is_symlink() else f"can't be read: {_reason(error)}"
             self._wrong(f"{printable(name)} {missing}.")
             return True
         if stat.S_ISDIR(status.st_mode):

@@ -13,7 +13,7 @@ from uploader.inputs.input_table import Show, fields
 USAGE = """\
 usage: uploader [--help] [--version] [--env-file PATH]
 
-Uploads release artifacts to Google, every byte exactly once. What to do is read from the environment; the input
+Uploads release artifacts to Google, resumably, and never twice. What to do is read from the environment; the input
 `package-name` is the variable UPLOADER_PACKAGE_NAME, or `package-name` under `with:` in a GitHub workflow. An env file
 is read only if it is named, and the environment takes precedence over it. Lists are separated by newlines or commas.
 """

@@ -90,7 +90,7 @@ class Inputs:
     files: tuple[str, ...] = _optional(
         ALL, (), parse.items, "Paths and globs relative to the workspace; `-` is a stream."
     )
-    dry_run: bool = _default(ALL, "false", parse.boolean, "Do everything but the lasting effect.")
+    dry_run: bool = _default(ALL, "false", parse.boolean, "Do everything except the final, irreversible step.")
     upload_protocol: UploadProtocol = _default(
         TRANSFER, "auto", parse.choice(UploadProtocol), "`auto`, `resumable`, `multipart`, `simple`."
     )
@@ -98,14 +98,17 @@ class Inputs:
         TRANSFER, "auto", parse.size, "Bytes of one request, such as `8MiB`; `auto` = the whole file."
     )
     concurrency: int = _default(
-        TRANSFER, "4", parse.integer(1, 64), "Files in flight at once, where the service allows."
+        TRANSFER, "4", parse.integer(1, 64), "How many files to upload at once, where the service allows it."
     )
-    max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100), "Waits without progress before giving up.")
+    max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100), "Retries without progress before giving up.")
     retry_deadline: float = _default(
-        TRANSFER, "30m", parse.duration(0, 7 * DAY), "No new attempt so long after the first one."
+        TRANSFER,
+        "30m",
+        parse.duration(0, 7 * DAY),
+        "Stop retrying this long after the run's first request, such as 90s, 30m or 2h.",
     )
     stall_timeout: float = _default(
-        TRANSFER, "60s", parse.duration(1, DAY), "A connection without a byte for so long is broken."
+        TRANSFER, "60s", parse.duration(1, DAY), "Treat a connection as broken after this long without a byte."
     )
     finalize_timeout: float = _default(
         TRANSFER, "10m", parse.duration(1, DAY), "How long the answer to the last byte may take."
@@ -124,7 +127,7 @@ class Inputs:
 
     shard: tuple[int, int] | None = _optional(FILES, None, parse.shard, "Only this part of the files, such as `2/5`.")
     allow_outside_workspace: bool = _default(
-        FILES, "false", parse.boolean, "Accept files that are outside of the workspace."
+        FILES, "false", parse.boolean, "Accept files that are really outside the workspace, such as behind a link."
     )
     provenance: bool = _default(
         FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
@@ -144,7 +147,9 @@ class Inputs:
     )
     release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
     whats_new_directory: str = _text(PLAY, parse.path, "The folder of release notes, or `last-release`.")
-    in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "From 0 to 5.")
+    in_app_update_priority: int | None = _optional(
+        PLAY, None, parse.integer(0, 5), "Priority of the in-app update, from 0 to 5."
+    )
     mapping_file: str = _text(PLAY, parse.path, "The R8 or ProGuard mapping.")
     debug_symbols: str = _text(PLAY, parse.path, "Native symbols, a zip or a folder.")
     expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
@@ -156,12 +161,15 @@ class Inputs:
     promote_from: str = _text(PLAY, parse.track, "Take the release of this track instead of new files.")
     replace_rollout: bool = _default(PLAY, "false", parse.boolean, "May displace a rollout that is in progress.")
     on_version_conflict: OnVersionConflict = _default(
-        PLAY, "reuse", parse.choice(OnVersionConflict), "`reuse` (only the same bytes) or `fail`."
+        PLAY,
+        "reuse",
+        parse.choice(OnVersionConflict),
+        "If the version code exists: `reuse` (same bytes only) or `fail`.",
     )
-    existing_edit_id: str = _text(PLAY, parse.word, "Work in this edit.")
+    existing_edit_id: str = _text(PLAY, parse.word, "Use this open edit instead of a new one.")
     commit: bool = _default(PLAY, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
     changes_not_sent_for_review: NotSentForReview = _default(
-        PLAY, "auto", parse.choice(NotSentForReview), "`auto`, `true`, `false`."
+        PLAY, "auto", parse.choice(NotSentForReview), "`auto` (as Google requires), `true`, `false`."
     )
     changes_in_review: ChangesInReview = _default(
         PLAY, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."

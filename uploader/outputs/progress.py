@@ -124,4 +124,4 @@ def _tqdm() -> Any:
 
 def speed(count: int, seconds: float) -> str:
     """Bytes over seconds as people read it; no time at all has no speed."""
-    return f"{format_size(count / seconds)}/s" if seconds > 0 else "at once"
+    return f"{format_size(count / seconds)}/s" if seconds > 0 else "speed unknown"

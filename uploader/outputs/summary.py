@@ -63,7 +63,9 @@ class _Page:
 
     def render(self) -> str:
         """Blocks in the order in which they are read, as long as there is room."""
-        note = "\n\nMore was left out, for the size of this page: the log and `uploader-results.json` have it."
+        note = (
+            "\n\nSome of this page was left out to stay within the size limit; see the log and `uploader-results.json`."
+        )
         head = f"{_BANNERS[self._report.outcome]}{self._text(self._report.headline)}"
         page, complete = f"{head}\n\nTarget: {self._code(self._report.target)}", True
         for block in self._blocks():

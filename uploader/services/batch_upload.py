@@ -91,7 +91,7 @@ def _check_size(upload: Upload, problems: Problems) -> None:
     if size is None and not endpoint.resumable:
         problems.add("files", f"{upload.artifact.name} is a stream; {endpoint.id} must know the size in advance.")
     elif size is not None and endpoint.max_size is not None and size > endpoint.max_size:
-        what = f"{upload.artifact.name} has {size:,} bytes; {endpoint.id} takes at most {endpoint.max_size:,}."
+        what = f"{upload.artifact.name} has {size:,} bytes; {endpoint.id} accepts at most {endpoint.max_size:,}."
         problems.add("files", what)
 
 

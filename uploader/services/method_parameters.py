@@ -98,7 +98,7 @@ def _wrong(parameter: Parameter, text: str) -> str:
     if parameter.kind == "boolean" and text not in {"true", "false"}:
         return "is not a boolean."
     if parameter.kind in _INTEGERS and not _is_integer(text, _INTEGERS[parameter.kind]):
-        return "is not a whole number that fits."
+        return "is not a whole number in range."
     if parameter.choices and text not in parameter.choices:
         return "is not a valid choice."
     if parameter.pattern and not re.fullmatch(parameter.pattern, text):

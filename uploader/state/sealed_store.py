@@ -97,12 +97,12 @@ class SealedStore:
                     unreadable += self._load(path.stem) is None
         if expired:
             self._reporter.info(
-                f"Removed {plural(expired, 'file')} of the state folder, older than any upload session."
+                f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
             )
         if unreadable:
             self._reporter.warning(
-                f"The state folder holds what another account, credential or endpoint left unfinished, or what is "
-                f"damaged ({unreadable} of its files can't be opened); it is ignored."
+                f"{plural(unreadable, 'file')} in the state folder can't be opened and will be ignored: another "
+                "account, credential or endpoint left them, or they are damaged."
             )
 
     def _only_ours_to_write(self) -> bool:

@@ -1,1 +1,1 @@
-"""Drives flows and upload sessions: the only clock, sleep, threads and reading of artifact bytes."""
+"""Drives flows and upload sessions; starts the worker threads and reads the artifacts' bytes."""

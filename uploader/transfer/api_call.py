@@ -53,9 +53,9 @@ def _may_repeat(step: Call, answer: Response | Broken) -> bool:
 
 def _lost(answer: Response | Broken, what: str) -> AnswerLost:
     return AnswerLost(
-        f"Whether {what} was carried out is not known: {failure_of(answer)}.",
-        cause="The answer was lost on the way, or the service failed after it had begun.",
-        cure="It was not repeated, because it must not happen twice. Check its effect before you run again.",
+        f"It is not known whether {what} took effect: {failure_of(answer)}.",
+        cause="The answer was lost on the way, or the service failed after it had started on the request.",
+        cure="It was not retried, because it must not happen twice. Check whether it took effect before you run again.",
     )
 
 

@@ -79,7 +79,7 @@ class FileTransfer:
     def renew(self, answer: Response) -> None:
         """Takes a fresh token after a 401; see `ApiClient.renew`."""
         self.client.renew(self.retrier, answer)
-        self.info("The token was not accepted; a fresh one is fetched.")
+        self.info("The access token was rejected; fetching a new one.")
 
     def info(self, text: str) -> None:
         """Logs a line about this file."""
@@ -110,9 +110,10 @@ class FileTransfer:
     def violation(self, why: str) -> ProtocolError:
         """The error for a server that violates the upload protocol."""
         return ProtocolError(
-            f"The server broke the upload protocol for {self.name}: {why}.",
+            f"The server violated the upload protocol for {self.name}: {why}.",
             cause="A proxy changed the answer, or the service has a fault.",
-            cure="The upload was given up before it could be damaged. Run again; report the error if it repeats.",
+            cure="The upload was abandoned so that it could not be corrupted. Run again; report the error if "
+            "it recurs.",
         )
 
     def _blocks(self, request: Request, span: Span) -> Iterator[Block]:

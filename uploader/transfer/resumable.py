@@ -115,12 +115,10 @@ class Resumable:
             return event
         if isinstance(event, Completed) and not self._job.endpoint.repeatable:
             raise AnswerLost(
-                f"Whether {self._transfer.name} still has to be sent is not known: an upload of it, begun by "
-                f"{record.origin}, is complete, but {why}.",
-                cause="Either that run ended before it could report its success, or `state-dir` was restored to an "
-                "older state, and what was sent then was not meant for this run.",
-                cure="Check what the service has. If nothing is missing, there is nothing to do; otherwise run again: "
-                "the file is then sent.",
+                f"It is not known whether {self._transfer.name} still has to be sent: an upload of it that "
+                f"{record.origin} began is complete, but {why}.",
+                cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
+                cure="Check what the service has. If the file is missing there, run again: it is then sent.",
             )
         return SessionLost(why)
 
@@ -173,9 +171,10 @@ class Resumable:
         if session.size is not None and session.sent < session.size:
             return
         raise AnswerLost(
-            f"Whether {self._transfer.name} had its effect is not known: everything was sent, then {event.why}.",
+            f"It is not known whether {self._transfer.name} took effect: all of it was sent, and then {event.why}.",
             cause="The service forgot the upload session before it reported how the upload ended.",
-            cure="It was not repeated, because it must not happen twice. Check its effect before you run again.",
+            cure="It was not retried, because it must not happen twice. "
+            "Check whether it took effect before you run again.",
         )
 
     def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
@@ -226,7 +225,7 @@ class Resumable:
         if session.state is State.LOST_TOO_OFTEN:
             raise TemporaryError(
                 f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
-                cause="The service is in trouble at the moment.",
+                cause="The service is having problems.",
                 cure="Run again later; the upload starts over.",
             )
         raise self._transfer.violation(session.why)

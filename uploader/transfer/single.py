@@ -56,7 +56,7 @@ def _checked(transfer: FileTransfer, answer: Response) -> Response:
 
 def _lost(name: str, answer: Response | Broken) -> AnswerLost:
     return AnswerLost(
-        f"Whether {name} arrived is not known: {failure_of(answer)}.",
-        cause="It was sent in a single request, which leaves no session to ask, and repeating it could add it twice.",
+        f"It is not known whether {name} arrived: {failure_of(answer)}.",
+        cause="A single-request upload can't be queried, and repeating it could add the file twice.",
         cure="Check whether the service has it before you run again. `upload-protocol: resumable` can ask the server.",
     )

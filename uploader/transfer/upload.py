@@ -83,18 +83,18 @@ def _verify(answer: Response, transfer: FileTransfer) -> None:
     counts.sha256 = sent["sha256"]
     stated = digests.stated_size(counts.resource)
     if stated is not None and stated != counts.size:
-        raise _damaged(transfer, f"the service states {stated} bytes, {counts.size} were sent")
+        raise _damaged(transfer, f"the service reports {stated} bytes, {counts.size} were sent")
     for claim in digests.claims(counts.resource, answer.headers):
         actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
         if actual != claim.value:
-            raise _damaged(transfer, f"the service states {claim.field} {claim.value}, what was sent has {actual}")
+            raise _damaged(transfer, f"the service reports {claim.field} {claim.value}, but what was sent has {actual}")
 
 
 def _damaged(transfer: FileTransfer, how: str) -> IntegrityError:
     return IntegrityError(
         f"{transfer.name} arrived damaged: {how}.",
-        cause="Bytes were changed on the way, or the service stored something else.",
-        cure="Do not use what was stored. Run again, and report it to Google if it repeats.",
+        cause="The data was altered in transit, or the service stored something else.",
+        cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
     )
 
 

@@ -83,7 +83,7 @@ class PlayStore:
         return edit
 
     def invalidate_edit(self, path: str, how: str) -> bool:
-        """Invalidates the open edit named in a path as somebody else would; tells whether there was one.
+        """Invalidates the open edit named in a path as someone else would; tells whether there was one.
 
         `how` is `deleted`, `expired`, or anything else for another change of the app.
         """

@@ -27,7 +27,7 @@ def root(data: bytes) -> dict[str, Value]:
     try:
         return _root(data)
     except (struct.error, IndexError, UnicodeError):
-        raise MalformedFile("has a damaged AndroidManifest.xml: it points outside itself.") from None
+        raise MalformedFile("has a damaged AndroidManifest.xml: it points beyond its end.") from None
 
 
 def _root(data: bytes) -> dict[str, Value]:

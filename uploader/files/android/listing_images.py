@@ -28,7 +28,7 @@ SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> None:
     """Adds what is wrong with an image of type `kind` (a key of IMAGE_RULES) to the folder's problems."""
     if (image.size or 0) > MAX_BYTES["image"]:
-        folder.wrong(path, f"has {image.size:,} bytes; Play takes at most {MAX_BYTES['image']:,} (15 MiB).")
+        folder.wrong(path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB).")
         return
     with image.reader() as file:
         found = dimensions(file.read(image.size or 0))

@@ -101,6 +101,6 @@ class LocalizedFolder:
     def _check_length(self, text: str, limit: int, path: Path) -> None:
         units = len(text.encode("utf-16-le")) // 2
         if len(text) > limit:
-            self.wrong(path, f"has {len(text)} characters; Play takes at most {limit}.")
+            self.wrong(path, f"has {len(text)} characters; Play accepts at most {limit}.")
         elif units > limit:
             self.warn(path, f"has {len(text)} characters but {units} in UTF-16; Play's limit is {limit}.")

@@ -1,4 +1,4 @@
-"""What Google Play takes at most, in one table: sizes of files, lengths of texts, dimensions of images.
+"""What Google Play accepts at most, in one table: sizes of files, lengths of texts, dimensions of images.
 
 Sources: "discovery" is `maxSize` in the discovery document of androidpublisher v3; "help" is the Play Console Help,
 "console" what the Play Console itself says beside the field. The API's documents name no limit for the last two.
@@ -64,5 +64,5 @@ IMAGE_RULES: Mapping[str, ImageRule] = {
 def check_size(artifact: Artifact, kind: str, problems: Problems, input_name: str = "files") -> None:
     """Adds a problem when the file is larger than Play takes for its kind (a key of MAX_BYTES)."""
     if artifact.size is not None and artifact.size > MAX_BYTES[kind]:
-        what = f"{artifact.name} has {artifact.size:,} bytes; Play takes at most {MAX_BYTES[kind]:,}."
+        what = f"{artifact.name} has {artifact.size:,} bytes; Play accepts at most {MAX_BYTES[kind]:,}."
         problems.add(input_name, what)

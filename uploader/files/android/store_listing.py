@@ -94,7 +94,7 @@ def _screenshots(folder: LocalizedFolder, where: Path) -> tuple[Artifact, ...]:
         if entry not in files:
             folder.warn(entry, "is not used: it is not a .png, .jpg or .jpeg file.")
     if len(files) > MAX_SCREENSHOTS:
-        folder.wrong(where, f"has {len(files)} images; Play takes at most {MAX_SCREENSHOTS}.")
+        folder.wrong(where, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
         return ()
     return tuple(image for file in files for image in _checked(folder, file, where.name))
 

@@ -51,9 +51,9 @@ _ACTIONS = {
     "import": _MailAction(
         "messages.import", "/messages/import", "gmail.insert", "Import", "Mail imported", _INSERT_LIMIT
     ),
-    "draft": _MailAction("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft made"),
+    "draft": _MailAction("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft created"),
     "draft-update": _MailAction(
-        *("drafts.update", "/drafts/{draft}", "gmail.compose", "Replace the draft by", "Draft updated"),
+        *("drafts.update", "/drafts/{draft}", "gmail.compose", "Replace the draft with", "Draft updated"),
         http_method="PUT",
         needs_draft=True,
     ),

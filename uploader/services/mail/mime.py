@@ -233,7 +233,7 @@ def normalised(raw: bytes) -> bytes:
     if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
         raise ValueError("has a bare carriage return, a NUL or another control character in its headers.")
     if len(head) > _MOST_HEADERS:
-        raise ValueError(f"has {len(head):,} bytes of headers; Gmail takes at most {_MOST_HEADERS:,}.")
+        raise ValueError(f"has {len(head):,} bytes of headers; Gmail accepts at most {_MOST_HEADERS:,}.")
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
 
 

@@ -70,10 +70,10 @@ def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> S
     ours = yield Digest(artifact)
     if ours != _sha256(entry):
         raise ServiceError(
-            f"Version code {code} is on Google Play already, with other bytes than {artifact.name}: "
+            f"Google Play already has version code {code} with different contents than {artifact.name}: "
             f"SHA-256 {_sha256(entry) or 'unknown'} there, {ours} here.",
             cause="The app was built again without a new version code.",
-            cure="Raise the version code, or upload the very file that Google Play has.",
+            cure="Raise the version code, or upload the exact file that Google Play has.",
         )
     # What the job itself put into its edit is no conflict, though its answer was lost: the bytes are those above.
     if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
@@ -121,7 +121,7 @@ def _check_version(artifact: Artifact, result: FileResult) -> None:
     answered = result.resource.get("versionCode")
     if str(answered) != str(_code(artifact)):  # the documents call it an integer, and JSON may carry it as text
         raise IntegrityError(
-            f"{artifact.name} says version code {_code(artifact)}, Google Play answered {answered!r}.",
+            f"{artifact.name} declares version code {_code(artifact)}, but Google Play reported {answered!r}.",
             cause="What arrived is not what was sent.",
             cure="Run again; if it happens again, the manifest of the file is damaged.",
         )

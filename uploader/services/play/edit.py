@@ -31,7 +31,7 @@ def opened(job: ReleaseJob) -> Steps[ReleaseEdit]:
         yield Note(f"Continuing in edit {kept.id} of an earlier run.")
         return kept
     if kept.state.open:
-        yield Note(f"Edit {kept.id} of an earlier run holds changes that this run did not ask for.")
+        yield Note(f"Edit {kept.id} of an earlier run contains changes that this run does not make.")
         yield from discard(kept)
     else:
         yield Note(f"Edit {kept.id} of an earlier run is closed.")
@@ -70,10 +70,10 @@ def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None 
     answer = yield edit_api.insert(job.package)
     name = answer.get("id") if isinstance(answer, dict) else None
     if not isinstance(name, str) or not name.strip("."):
-        raise ProtocolError("Google Play opened an edit without saying its id.")
+        raise ProtocolError("Google Play opened an edit but did not return its id.")
     edit = ReleaseEdit(job, edit_api.Edit(job.package, name), state, dict(changes or {}))
     yield from edit.remember()
-    yield Note(f"Opened edit {name} of {job.package}.")
+    yield Note(f"Opened edit {name} for {job.package}.")
     yield _open_edit(edit)
     return edit
 

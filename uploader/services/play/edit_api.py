@@ -140,7 +140,7 @@ def entries(answer: object, name: str) -> list[Mapping[str, Any]]:
     """The entries of a list that Play answered. Raises ProtocolError when it is no such list."""
     found = answer.get(name, []) if isinstance(answer, Mapping) else None
     if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
-        raise ProtocolError(f"Google Play listed the {name} in a form that is not documented.")
+        raise ProtocolError(f"Google Play returned the {name} in an undocumented format.")
     return found
 
 

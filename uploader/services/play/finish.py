@@ -19,8 +19,8 @@ CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its 
 STORE = "https://play.google.com/store/apps/details?id="
 
 SENT = "sent for review"
-DRAFT = "saved as a draft; it waits in the Play Console to be rolled out"
-BY_HAND = "waits in the Play Console, under Publishing overview, to be sent for review"
+DRAFT = "saved as a draft; roll it out in the Play Console"
+BY_HAND = "must still be sent for review in the Play Console, under Publishing overview"
 OPEN = "not committed: the edit is open"
 REHEARSED = "nothing was published: this was a rehearsal"
 ALREADY = "Google Play had all of it already; nothing was committed"
@@ -49,7 +49,7 @@ def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpd
     yield from edit.forget()
     yield Publish({"committed": "true"})
     if by_hand:
-        yield Note(f"{edit.job.package}: what was committed {BY_HAND}: {CONSOLE}", "warning")
+        yield Note(f"{edit.job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT
     return _outcome(edit, _headline(edit, what, updates), review, changes)
 
@@ -87,7 +87,7 @@ def _fate(job: ReleaseJob, release: Release) -> str:
     if not (new or job.options.status):
         return "is updated on"
     fates = {"inProgress": f"is now at {share(release)} on", "halted": "is halted on", "draft": "is a draft on"}
-    return fates.get(status, "is committed on" if new else "is rolled out to everybody on")
+    return fates.get(status, "is released on" if new else "is rolled out to all users on")
 
 
 def _rehearsed(edit: ReleaseEdit) -> Steps[None]:

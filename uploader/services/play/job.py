@@ -79,7 +79,7 @@ class ReleaseJob:
     def steps(self) -> Iterator[str]:
         """The job as people read it before it begins: one line for each step, in their order."""
         shared = self.existing_edit and not self.dry_run
-        yield f"work in edit {self.existing_edit}" if shared else f"open an edit of {self.package}"
+        yield f"work in edit {self.existing_edit}" if shared else f"open an edit for {self.package}"
         for artifact in self.artifacts:
             if artifact.manifest:
                 version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
@@ -93,14 +93,17 @@ class ReleaseJob:
             images, languages = sum(map(len, self.listing.images.values())), len(self.listing.texts)
             yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
         for track in self.tracks:
-            yield f"put {self._release()} on track {track}"
+            yield self._release(track)
         end = "commit the edit" if self.commit else "leave the edit open"
         yield "validate the edit and delete it: nothing is published" if self.dry_run else end
 
-    def _release(self) -> str:
+    def _release(self, track: str) -> str:
         options = self.options
         share = f" for {options.fraction * 100:g} % of users" if options.fraction is not None else ""
+        status = f"{options.status or 'completed'}{share}"
         codes = "+".join(dict.fromkeys((*self.codes, *self.retained)))
-        source = f"the release of {self.promote_from}" if self.promote_from else codes or "the release that is there"
-        stated = codes or self.promote_from or options.status
-        return f"{source} as {options.status or 'completed'}{share}" if stated else source
+        if self.promote_from:
+            return f"promote the release of {self.promote_from} as {status} to track {track}"
+        if codes:
+            return f"release {codes} as {status} to track {track}"
+        return f"update the current release{f' to {status}' if options.status else ''} on track {track}"

@@ -50,13 +50,13 @@ EDIT_GONE = KnownError(
 REVIEW_BY_HAND = KnownError(
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true.",
     r"changes cannot be sent for review automatically",
-    "The last review rejected the app, or something in the Play Console waits for a decision.",
+    "The last review rejected the app, or something in the Play Console is waiting for a decision.",
     "Leave `changes-not-sent-for-review` at `auto`, or set `true`; then send the changes in the Play Console.",
 )
 REVIEW_AUTOMATIC = KnownError(
     "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set.",
     r"changes are sent for review automatically",
-    "This app's changes always go to review by themselves.",
+    "This app's changes are always sent for review automatically.",
     "Leave `changes-not-sent-for-review` at `auto`, or set `false`.",
 )
 TRACK_MISSING = KnownError(
@@ -77,7 +77,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "Changes are already in review.",
         r"changes (are )?(already|currently) in review",
         "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
-        "Wait for the review, or set `changes-in-review: cancel` to pull it and send everything anew.",
+        "Wait for the review, or set `changes-in-review: cancel` to withdraw them and submit everything again.",
         ("CHANGES_ALREADY_IN_REVIEW",),
     ),
     KnownError(
@@ -108,7 +108,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "The caller does not have permission",
         r"caller does not have permission|insufficient permissions?|not have sufficient permission",
-        "The account is known, but not allowed to do this with this app; new rights may take a day to work.",
+        "The account is known but not allowed to do this with this app; new permissions can take a day to take effect.",
         "In the Play Console, under Users and permissions, give the account the release rights for this app and track.",
         ("userInsufficientPermission", "permissionDenied", "PERMISSION_DENIED", "insufficientPermissions", "forbidden"),
         permission=True,
@@ -116,22 +116,23 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "Only releases with status draft may be created on draft app.",
         r"only releases with status draft",
-        "The app has never been published: until its set-up is finished in the Play Console it takes drafts alone.",
-        "Set `status: draft`, or finish the set-up and the first release in the Play Console.",
+        "The app has never been published: until its setup is finished in the Play Console, it accepts only draft "
+        "releases.",
+        "Set `status: draft`, or finish the setup and the first release in the Play Console.",
         ("rolloutNotPermittedOnDraftApp",),
     ),
     KnownError(
         "Cannot halt release, no matching in progress release found.",
         r"no matching in progress release",
-        "Only a rollout in progress can be halted, or a release that everybody has, where an earlier one of its track "
-        "can take its place (never on the internal track).",
+        "Only a rollout in progress can be halted, or a fully rolled-out release if the track has an earlier one to "
+        "fall back to (never on the internal track).",
         "Check the track in the Play Console; a new artifact can't be released as halted.",
         ("releaseToHaltNotFound",),
     ),
     KnownError(
         "Too many staged releases specified.",
         r"too many staged releases",
-        "A track takes one staged rollout at a time.",
+        "A track can have one staged rollout at a time.",
         "Complete the rollout first, or set `replace-rollout: true`.",
     ),
     KnownError(
@@ -144,7 +145,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "Cannot update the APK configuration of the track when the track has a draft release.",
         r"track has a draft release",
-        "A draft on this track, made in the Play Console, is in the way.",
+        "A draft on this track, made in the Play Console, blocks the update.",
         "Roll the draft out or discard it in the Play Console.",
         ("cannotUpdateApksOnTrackWithDraftRelease",),
     ),
@@ -154,12 +155,13 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "APKs.",
         r"does not allow any existing users to upgrade|completely shadowed|higher version codes?",
         "Versions with higher codes, on this or another track, already reach the same devices.",
-        "Release a higher version code, or keep the older one with `version-codes-to-retain` only where it is needed.",
+        "Release a higher version code; use `version-codes-to-retain` only for older versions that some devices still "
+        "need.",
     ),
     KnownError(
         "Your Android App Bundle is signed with the wrong key.",
         r"signed with (the wrong|a different) (key|certificate)|not signed with the upload certificate",
-        "The artifact was signed with another key than the upload key that the Play Console expects.",
+        "The artifact was signed with a different key than the upload key that the Play Console expects.",
         "Sign with the upload key (the Play Console shows its fingerprint), or have the upload key reset.",
     ),
     KnownError(
@@ -184,7 +186,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "APKs are not allowed for this application.",
         r"apks are not allowed",
-        "The app takes Android App Bundles only.",
+        "The app accepts only Android App Bundles.",
         "Build an `.aab` and name it in `files`.",
     ),
     KnownError(
@@ -210,7 +212,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "The release notes in language en-US are too long.",
         r"release ?notes?.*(too long|maximum|length|500)",
-        "Release notes may have 500 characters in each language.",
+        "Release notes are limited to 500 characters per language.",
         "Shorten the text in `whats-new-directory`.",
     ),
     KnownError(
@@ -222,15 +224,15 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "Precondition check failed.",
         r"precondition check failed",
-        "Something about the app has to be settled first: a missing declaration or agreement, a first release by hand, "
-        "a draft or a review in the way.",
-        "Open the app in the Play Console, settle what its dashboard and the Publishing overview show, then run again.",
+        "Something about the app must be resolved first: a missing declaration or agreement, a first release by hand, "
+        "or a pending draft or review.",
+        "Open the app in the Play Console, resolve what its dashboard and the Publishing overview show, and run again.",
         ("FAILED_PRECONDITION", "failedPrecondition"),
     ),
     KnownError(
         "Unknown error.",
         r"^unknown error\.?$",
-        "Google gives no reason; it is usually a missing role of the account, or a state of the app that the API can't "
+        "Google gives no reason; usually the account lacks a role, or the app is in a state that the API can't "
         "describe.",
         "Try the same release by hand in the Play Console, which names the reason; check the account's rights there.",
     ),
@@ -260,13 +262,13 @@ def explained(error: Refused) -> Refused | CredentialsError:
 
 
 def conflict(error: Refused) -> str:
-    """Why a refusal passes by itself: somebody else is changing the same app at this moment. Empty for every other.
+    """Why a refusal passes by itself: someone else is changing the same app at this moment. Empty for every other.
 
     Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST resource: edits).
     """
     if error.status != 409 or find(error) is EDIT_GONE:
         return ""
-    return "Another program, or somebody in the Play Console, is changing the same app."
+    return "Another job, or someone in the Play Console, is changing the same app."
 
 
 def already_committed(error: Refused) -> bool:

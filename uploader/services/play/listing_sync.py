@@ -16,6 +16,7 @@ from uploader.services.media_types import choose
 from uploader.services.play.edit_api import entries
 from uploader.services.play.known_errors import conflict
 from uploader.services.play.release_edit import ReleaseEdit
+from uploader.text import plural
 
 Place: TypeAlias = tuple[str, str]  # language, image type
 Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
@@ -88,7 +89,7 @@ def _ordered(edit: ReleaseEdit, place: Place, spots: Spots) -> Steps[Spots]:
     right = _in_order(spots)
     wrong = sum(spot is not None for spot in spots[right:])
     if wrong and edit.job.prune_images:
-        yield Note(f"{' '.join(place)}: {wrong} image{'s' * (wrong > 1)} sent again, for the order.")
+        yield Note(f"{' '.join(place)}: uploading {plural(wrong, 'image')} again to restore the order.")
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:
         text = "the order on Google Play will differ from that of the directory, because new images come last"
@@ -115,7 +116,7 @@ def _prune(edit: ReleaseEdit, place: Place, ids: list[str]) -> Steps[None]:
             if refused.status != 404:  # a repeated deletion finds nothing any more
                 raise
     if ids:
-        yield Note(f"{' '.join(place)}: {len(ids)} image{'s' * (len(ids) > 1)} removed.")
+        yield Note(f"{' '.join(place)}: {plural(len(ids), 'image')} removed.")
 
 
 def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:

@@ -65,7 +65,7 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
     codes = Counter(artifact.manifest.version_code for artifact in artifacts if artifact.manifest)
     for artifact in artifacts:
         if artifact.manifest and not artifact.manifest.version_code:
-            what = f"{artifact.name} has no android:versionCode, by which Google Play keys artifacts."
+            what = f"{artifact.name} has no android:versionCode, which Google Play uses to identify artifacts."
             problems.add("files", what, "an artifact whose build sets versionCode")
     for code, times in codes.items():
         if times > 1 and code:
@@ -98,7 +98,8 @@ def _check_shard(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems
     """Jobs that split the files of one release would each commit a part of it, against one another."""
     if files and inputs.shard and inputs.shard[1] > 1 and inputs.commit and not inputs.existing_edit_id:
         part = "{}/{}".format(*inputs.shard)
-        what = f"each of {inputs.shard[1]} jobs ({part} is this one) would commit a part of the release by itself."
+        jobs = f"each of the {inputs.shard[1]} jobs"
+        what = f"this is job {part}, and {jobs} would commit only its own part of the release."
         accepted = "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: false`"
         problems.add("shard", what, accepted)
 
@@ -123,7 +124,7 @@ def _check_companions(
     """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
     for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
         if value and not files:
-            problems.add(name, "there is no artifact that it belongs to.", "together with `files`")
+            problems.add(name, "there is no artifact to attach it to.", "together with `files`")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
     for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):
@@ -177,7 +178,7 @@ def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], job_file
 def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
     for artifact in artifacts:
         if artifact.manifest and not artifact.manifest.signed:
-            yield f"{artifact.name} is not signed: Google Play takes signed artifacts only."
+            yield f"{artifact.name} is not signed: Google Play accepts only signed artifacts."
     if inputs.dry_run and inputs.existing_edit_id:
         yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
     production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
@@ -189,7 +190,7 @@ def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
 
 def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
     if len(inputs.release_name) > MAX_RELEASE_NAME:
-        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console takes {MAX_RELEASE_NAME}."
+        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows {MAX_RELEASE_NAME}."
     elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > MAX_RELEASE_NAME:
         yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
     if (artifacts or inputs.promote_from) and inputs.status == "halted":

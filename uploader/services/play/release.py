@@ -71,7 +71,7 @@ def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
         known = "what this run put into it is not live" if evident else "this run can't see whether it was committed"
         raise ServiceError(
             f"Edit {edit.job.existing_edit} is gone, and {known}.",
-            cause="The answer to its commit was lost, and somebody else closed the edit.",
+            cause="The answer to its commit was lost, and someone else closed the edit.",
             cure="Run all jobs that share the edit again.",
         )
     edit.apply(Event.NOT_SEEN)

@@ -85,9 +85,9 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
     result = _with_options(release, options, codes(release))
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ServiceError(
-            f"The release {describe(release)} can't be resumed: nothing says for how many users.",
+            f"The release {describe(release)} can't be resumed: no user fraction is known.",
             cause="It was completed before, so it has no fraction of its own.",
-            cure="Give `user-fraction`, or set `status: completed` for everybody.",
+            cure="Give `user-fraction`, or set `status: completed` for all users.",
         )
     return result
 
@@ -202,7 +202,7 @@ def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
     if not found:
         raise ServiceError(
             f"Track {track} has no release to {purpose}.",
-            cause="Nothing was released on it, or only what was halted, or the app has no such track.",
+            cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
             cure="Check the name of the track in the Play Console.",
         )
     return newest(found)
