@@ -1,4 +1,4 @@
-"""What a transfer needs of whoever tells people how it goes; `uploader.outputs` has one reporter for each CI system."""
+"""The interface between the transfer and the reporters; `uploader.outputs` has one reporter for each CI system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the main thread free to receive signals: the run is carried out in another one, and left behind at the end.
+"""Runs the work in a thread, so that the main thread can handle signals; a thread that hangs is left behind.
 
 A system call such as resolving a name can't be interrupted, and only the main thread receives signals; a run inside it
 could not be ended until the call returns.

@@ -34,7 +34,7 @@ VERSION_TAKEN = KnownError(
     "Version code 42 has already been used.",
     r"version code .*already been used|specifies a version code that has already been used",
     "An artifact with this version code was uploaded before, perhaps by a run that failed later.",
-    "Raise the version code, or run again with the very same file: it is reused when Google Play still lists it.",
+    "Raise the version code, or run again with exactly the same file: it is reused if Google Play still lists it.",
     ("apkUpgradeVersionConflict",),
 )
 EDIT_GONE = KnownError(
