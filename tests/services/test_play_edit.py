@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -262,7 +263,7 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
     assert play.live.tracks["internal"] == [release(2)]
     assert play.count("insert") == 2
     assert engine.outputs["edit-id"] == "2"
-    assert "Starting over in a fresh one" in engine.notes
+    assert re.search(r"[^.]\. Starting over in a fresh edit\.", engine.notes)
 
 
 def test_a_replay_does_not_send_again_what_play_lists() -> None:
@@ -346,6 +347,8 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     assert warning.startswith(
         f"{PACKAGE}: the committed changes must still be sent for review in the Play Console, under Publishing overview"
     )
+    assert "Committing edit 1 again with the opposite review setting." in engine.notes
+    assert "Google Play says: The service" not in engine.notes
 
 
 def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_mind() -> None:
@@ -467,6 +470,7 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
     assert engine.outputs["committed"] == "true"
+    assert "No answer to the commit (The answer is not JSON); checking whether it happened." in engine.warnings
 
 
 def test_commits_without_end_are_a_temporary_failure() -> None:

@@ -31,7 +31,8 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             if turns > MOST_TURNS or not _demands_other_way(edit.job, error, by_hand):
                 raise _refusal(edit, error)
             by_hand = not by_hand
-            yield Note(f"Google Play says: {error.what} Committing again in the same edit.")
+            what = error.what.rstrip(".")
+            yield Note(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
         if edit.state.stage is Stage.COMMITTED:
             return by_hand
 
@@ -65,7 +66,7 @@ def _answered_no(edit: ReleaseEdit, *, gone: bool) -> Steps[None]:
 
 def _look_up(edit: ReleaseEdit, losses: int, error: UploaderError) -> Steps[None]:
     """Finds out what became of a commit whose answer is lost. Raises Refused when the edit is gone."""
-    yield Note(f"The answer to the commit is lost ({error.what}); looking up what happened.", "warning")
+    yield Note(f"No answer to the commit ({error.what.rstrip('.')}); checking whether it happened.", "warning")
     yield Backoff(losses, f"the commit of edit {edit.id} was not answered")
     yield from look(edit)
     if edit.state.stage is Stage.GONE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from uploader.errors import Refused, ServiceError
+from uploader.errors import Refused, ServiceError, UploaderError
 from uploader.services.base import Flow, Note, Publish, Steps
 from uploader.services.play import tracks
 from uploader.services.play.artifact_uploads import all_listed, upload_all
@@ -39,7 +39,8 @@ def _story(job: ReleaseJob) -> Flow:
             if replay == REPLAYS or not edit.state.replaceable:
                 yield from settle(edit, error)
                 raise
-            yield Note(f"Edit {edit.id} is gone: {error} Starting over in a fresh one.", "warning")
+            what = error.what if isinstance(error, UploaderError) else str(error)
+            yield Note(f"{what.rstrip('.')}. Starting over in a fresh edit.", "warning")
         edit = yield from replaced(edit)
     raise AssertionError  # the loop has no other end
 
