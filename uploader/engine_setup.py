@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 
 from uploader.authentication import Authenticated
 from uploader.outputs import LogReporter
@@ -13,8 +12,8 @@ from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
 
-def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Engine:
-    """An engine that is ready for the plan's flow; what it needs is closed with `stack`.
+def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
+    """An engine that is ready for the plan's flow; `Engine.clear_journal` closes what it keeps.
 
     Raises what the login raises in a dry run, which may have nothing else to ask.
     """
@@ -24,7 +23,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitS
     settings = _settings(parts)
     debug = reporter.debug if inputs.platform.debug else None
     client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter, stack), reporter)
+    return Engine(client, settings, _journal(parts, reporter), reporter)
 
 
 def _settings(parts: Authenticated) -> TransferSettings:
@@ -40,7 +39,7 @@ def _settings(parts: Authenticated) -> TransferSettings:
     )
 
 
-def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Journal:
+def _journal(parts: Authenticated, reporter: LogReporter) -> Journal:
     inputs, login = parts.inputs, parts.login
     if login.seal_key is None or inputs.state_dir is None:
         unsealed = "there is no lasting secret to seal them with; give one as `state-key`"
@@ -53,6 +52,4 @@ def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> J
     platform = inputs.platform
     # The container's root works for the user whose workspace it is, to whom a restored cache belongs.
     owners = () if os.geteuid() else (platform.workspace.stat().st_uid,)
-    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)
-    stack.callback(journal.close)
-    return journal
+    return FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
@@ -159,6 +160,17 @@ def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
     assert descriptors() <= before + 5
     assert len(list((tmp_path / "state").glob("*.sealed"))) == 1200
     assert not list((tmp_path / "state").glob("*.lock"))
+
+
+def test_the_journal_is_closed_only_after_it_was_cleared(tmp_path: Path) -> None:
+    """The session of a finished upload is dropped, and the folder is left empty: not even the mark stays."""
+    journal = FileJournal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, RecordingReporter(), JobRun("run"))
+    with Emulator() as emulator:
+        bench = Bench(emulator, protocol="resumable", journal=journal)
+        assert not bench.send(upload_of(in_memory(b"x", "a.bin"))).error
+    assert list((tmp_path / "state").glob("*.sealed"))
+    bench.engine.clear_journal(ok=True)
+    assert not list((tmp_path / "state").iterdir())
 
 
 def test_nothing_is_promised_that_is_not_kept() -> None:
