@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from uploader.authentication import Authenticated
 from uploader.outputs import LogReporter
@@ -50,6 +51,16 @@ def _journal(parts: Authenticated, reporter: LogReporter) -> Journal:
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
     clock = parts.policy.clock
     platform = inputs.platform
-    # The container's root works for the user whose workspace it is, to whom a restored cache belongs.
-    owners = () if os.geteuid() else (platform.workspace.stat().st_uid,)
+    owners = workspace_owners(platform.workspace)
     return FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)
+
+
+def workspace_owners(workspace: Path) -> tuple[int, ...]:
+    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no owner.
+
+    The container's root works for the user whose workspace it is, to whom a restored cache belongs.
+    """
+    try:
+        return () if os.geteuid() else (workspace.stat().st_uid,)
+    except OSError:
+        return ()

@@ -13,6 +13,7 @@ from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
+from uploader.engine_setup import workspace_owners
 from uploader.http.client import Limits
 from uploader.http.messages import ConnectionBroke, Headers, Request, Response
 from uploader.inputs import JobRun
@@ -125,6 +126,11 @@ def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None
     ended = job.run({"target": "drive.files.create", "files": "a.bin", "state-dir": str(state)})
     assert ended.code == 0, ended.log
     assert ("belongs to another user" in ended.log) is ("stranger" in whose)
+
+
+def test_a_workspace_that_is_gone_has_no_owner(tmp_path: Path) -> None:
+    """The run goes on: it only trusts no other user's folder."""
+    assert workspace_owners(tmp_path / "gone") == ()
 
 
 # --- what is held open, and what a power cut leaves -------------------------------------------------------------------
