@@ -51,7 +51,7 @@ class Engine:
     def run(self, flow: Flow) -> Outcome:
         """Carries the flow to its end. Raises what the flow raises."""
         answer: Any = None
-        failure: BaseException | None = None
+        failure: Exception | None = None
         while True:
             try:
                 step = flow.send(answer) if failure is None else flow.throw(failure)
@@ -61,7 +61,7 @@ class Engine:
             answer, failure = None, None
             try:
                 answer = self._carry_out(step)
-            except UploaderError as error:
+            except Exception as error:  # noqa: BLE001  # a defect, too, must let the flow clean up behind itself
                 failure = error
 
     def _carry_out(self, step: Step) -> Any:
