@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from pathlib import Path
 
 from uploader.authentication import Authenticated
 from uploader.outputs import LogReporter
@@ -13,8 +13,8 @@ from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
 
-def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Engine:
-    """An engine that is ready for the plan's flow; what it needs is closed with `stack`.
+def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
+    """An engine that is ready for the plan's flow; `Engine.clear_journal` closes what it keeps.
 
     Raises what the login raises in a dry run, which may have nothing else to ask.
     """
@@ -24,7 +24,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter, stack: ExitS
     settings = _settings(parts)
     debug = reporter.debug if inputs.platform.debug else None
     client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter, stack), reporter)
+    return Engine(client, settings, _journal(parts, reporter), reporter)
 
 
 def _settings(parts: Authenticated) -> TransferSettings:
@@ -40,7 +40,7 @@ def _settings(parts: Authenticated) -> TransferSettings:
     )
 
 
-def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> Journal:
+def _journal(parts: Authenticated, reporter: LogReporter) -> Journal:
     inputs, login = parts.inputs, parts.login
     if login.seal_key is None or inputs.state_dir is None:
         unsealed = "there is no lasting secret to encrypt them with; set `state-key`"
@@ -51,8 +51,16 @@ def _journal(parts: Authenticated, reporter: LogReporter, stack: ExitStack) -> J
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
     clock = parts.policy.clock
     platform = inputs.platform
-    # The container's root works for the user whose workspace it is, to whom a restored cache belongs.
-    owners = () if os.geteuid() else (platform.workspace.stat().st_uid,)
-    journal = FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)
-    stack.callback(journal.close)
-    return journal
+    owners = workspace_owners(platform.workspace)
+    return FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)
+
+
+def workspace_owners(workspace: Path) -> tuple[int, ...]:
+    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no owner.
+
+    The container's root works for the user whose workspace it is, to whom a restored cache belongs.
+    """
+    try:
+        return () if os.geteuid() else (workspace.stat().st_uid,)
+    except OSError:
+        return ()

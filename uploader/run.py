@@ -57,7 +57,7 @@ class Run:
             parts = authentication.authenticate(plan, self._reporter, self._cancellation, stack)
             from uploader import engine_setup  # the engine, loaded while the token is on its way
 
-            self._engine = engine_setup.engine(plan, parts, self._reporter, stack)
+            self._engine = engine_setup.engine(plan, parts, self._reporter)
             with self._reporter.group("Upload"):
                 self._outcome = self._engine.run(plan.prepared.flow())
 

@@ -156,7 +156,7 @@ class Chaos:
                 made = authentication.authenticate(
                     planned, reporter, cancellation, stack, clock=clock.clock(), client=transport
                 )
-                engine = engine_setup.engine(planned, made, reporter, stack)
+                engine = engine_setup.engine(planned, made, reporter)
                 engine.run(planned.prepared.flow())
                 engine.clear_journal(ok=True)
                 code = "0"

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
+from uploader.engine_setup import workspace_owners
 from uploader.http.client import Limits
 from uploader.http.messages import ConnectionBroke, Headers, Request, Response
 from uploader.inputs import JobRun
@@ -132,6 +134,11 @@ def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None
     assert ("belongs to another user" in ended.log) is ("stranger" in whose)
 
 
+def test_a_workspace_that_is_gone_has_no_owner(tmp_path: Path) -> None:
+    """The run goes on: it only trusts no other user's folder."""
+    assert workspace_owners(tmp_path / "gone") == ()
+
+
 # --- what is held open, and what a power cut leaves -------------------------------------------------------------------
 
 
@@ -165,6 +172,17 @@ def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
     assert descriptors() <= before + 5
     assert len(list((tmp_path / "state").glob("*.sealed"))) == 1200
     assert not list((tmp_path / "state").glob("*.lock"))
+
+
+def test_the_journal_is_closed_only_after_it_was_cleared(tmp_path: Path) -> None:
+    """The session of a finished upload is dropped, and the folder is left empty: not even the mark stays."""
+    journal = FileJournal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, RecordingReporter(), JobRun("run"))
+    with Emulator() as emulator:
+        bench = Bench(emulator, protocol="resumable", journal=journal)
+        assert not bench.send(upload_of(in_memory(b"x", "a.bin"))).error
+    assert list((tmp_path / "state").glob("*.sealed"))
+    bench.engine.clear_journal(ok=True)
+    assert not list((tmp_path / "state").iterdir())
 
 
 def test_nothing_is_promised_that_is_not_kept() -> None:

@@ -75,6 +75,9 @@ class Journal:
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value under a name; None forgets it."""
 
+    def close(self) -> None:
+        """Unlocks everything; what is unfinished stays for the next run."""
+
 
 class FileJournal(Journal):
     """One sealed file for each unfinished session and each note, locked while a run works on it.
@@ -149,7 +152,7 @@ class FileJournal(Journal):
             self._store.write(self._store.name(f"note:{name}"), {"value": value})
 
     def close(self) -> None:
-        """Unlocks everything; what is unfinished stays for the next run."""
+        """See `Journal.close`."""
         self._store.close()
 
 

@@ -51,7 +51,7 @@ class Engine:
     def run(self, flow: Flow) -> Outcome:
         """Carries the flow to its end. Raises what the flow raises."""
         answer: Any = None
-        failure: BaseException | None = None
+        failure: Exception | None = None
         while True:
             try:
                 step = flow.send(answer) if failure is None else flow.throw(failure)
@@ -61,7 +61,7 @@ class Engine:
             answer, failure = None, None
             try:
                 answer = self._carry_out(step)
-            except UploaderError as error:
+            except Exception as error:  # noqa: BLE001  # a defect, too, must let the flow clean up behind itself
                 failure = error
 
     def _carry_out(self, step: Step) -> Any:
@@ -95,7 +95,7 @@ class Engine:
             self._journal.remember(step.name, step.value)
 
     def clear_journal(self, *, ok: bool) -> None:
-        """Removes from the journal what this run is done with, once its end is reported.
+        """Removes from the journal what this run is done with, once its end is reported, and closes it.
 
         Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
         finished uploads stay for this run's next attempt, which would add them a second time. What was told to be in
@@ -105,6 +105,7 @@ class Engine:
             self._journal.remember(name, None)
         for job in (*self._doubtful, *(self._uploaded if ok else ())):
             self._journal.drop(job)
+        self._journal.close()
 
     def _back_off(self, step: Backoff) -> None:
         retrier = self._backoffs.get(step.why) if step.attempt > 1 else None

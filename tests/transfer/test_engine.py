@@ -1,0 +1,52 @@
+"""The engine between a flow and its steps: what is thrown in, and what stands in a result."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.transfer_harness import Bench, in_memory
+from tests.support.transfer_harness import job as upload_of
+from tests.transfer.test_api_client import AnsweringTransport
+from uploader.http.messages import Response
+from uploader.services.base import Flow, Note, Outcome, Recall
+from uploader.state.journal import Journal
+
+CONFLICT = Response(409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}')
+STORED = Response(200, body=b'{"id": "1"}')
+
+
+class DefectiveJournal(Journal):
+    """A journal with a fault of the program in it."""
+
+    def recall(self, name: str) -> str | None:
+        raise KeyError(name)
+
+
+def test_a_defect_in_a_step_lets_the_flow_clean_up() -> None:
+    """Whatever goes wrong is thrown into the flow, which may have something open, and leaves the engine as it is."""
+    cleaned = list[str]()
+
+    def flow() -> Flow:
+        try:
+            yield Recall("edit")
+        except KeyError:
+            cleaned.append("up")
+            yield Note("The edit is deleted.")
+            raise
+        return Outcome("done")
+
+    bench = Bench("https://things.googleapis.com", journal=DefectiveJournal())
+    with pytest.raises(KeyError):
+        bench.engine.run(flow())
+    assert cleaned == ["up"]
+    assert bench.reporter.infos == ["The edit is deleted."]
+
+
+@pytest.mark.parametrize("max_retries", [1, 5])
+def test_the_waits_for_a_conflict_are_in_the_result(max_retries: int) -> None:
+    """An upload that starts over after a conflict was retried, whether it ends well or not."""
+    transport = AnsweringTransport(CONFLICT, CONFLICT, STORED)
+    bench = Bench("https://things.googleapis.com", protocol="simple", max_retries=max_retries, transport=transport)
+    job = upload_of(in_memory(b"x"))._replace(retry_on=lambda _: "It is being updated.")
+    result = bench.send(job)
+    assert (result.retries, bool(result.error)) == ((2, False) if max_retries == 5 else (1, True))
