@@ -81,6 +81,8 @@ class Retrier:
     def may_renew(self) -> bool:
         """Whether a token that was not accepted may be renewed: once for each stretch of progress."""
         allowed, self._renewed = not self._renewed, True
+        if allowed:
+            self._report(Wait("the token was not accepted", 0.0, self._spent, self._policy.max_retries))
         return allowed
 
     def wait(
