@@ -1,4 +1,4 @@
-"""The requests of a run: what a signal may not take away from them, and what is said of a token that is not accepted."""
+"""The requests of a run: what a signal may not take away, and what is said of a token that is not accepted."""
 
 from __future__ import annotations
 
