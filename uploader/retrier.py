@@ -81,6 +81,8 @@ class Retrier:
     def may_renew(self) -> bool:
         """Whether a token that was not accepted may be renewed: once for each stretch of progress."""
         allowed, self._renewed = not self._renewed, True
+        if allowed:
+            self._report(Wait("the token was not accepted", 0.0, self._spent, self._policy.max_retries))
         return allowed
 
     def wait(
@@ -100,7 +102,7 @@ class Retrier:
         """
         policy, clock = self._policy, self._policy.clock
         began = clock.monotonic()
-        skipped = at_once and not self._spent
+        skipped = at_once and not self._spent and policy.max_retries > 0
         seconds: float | None = 0.0
         if not skipped:
             asked = None if answer is None else retry_after(answer, clock.wall())

@@ -1,0 +1,1 @@
+"""The transfer of files and calls, from the request to the result."""

@@ -1,4 +1,4 @@
-"""The requests of a run: what a signal may not take away from them."""
+"""The requests of a run: what a signal may not take away, and what is said of a token that is not accepted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tests.support.transfer_harness import ITEMS, Bench
-from uploader.errors import Interrupted
+from uploader.errors import CredentialsError, Interrupted
 from uploader.http.client import Limits
 from uploader.http.messages import Block, ConnectionBroke, Request, Response
 from uploader.services.base import Call
@@ -58,3 +58,13 @@ def test_a_request_that_a_signal_breaks_is_an_interruption() -> None:
     bench = interrupted_bench(ConnectionBroke("the connection was closed", sent_whole=True))
     with pytest.raises(Interrupted):
         call(SEND, bench.client, bench.reporter)
+
+
+def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
+    """The log says that a call was sent again with a fresh token, and the error for what it was refused."""
+    expired = Response(401, body=b'{"error": {"code": 401, "message": "Expired."}}')
+    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(expired, expired))
+    with pytest.raises(CredentialsError, match="did not accept the credentials for the mail"):
+        call(SEND, bench.client, bench.reporter)
+    assert bench.login.renewals == 1
+    assert bench.reporter.infos == ["the mail: The access token was rejected; trying again at once."]

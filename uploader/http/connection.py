@@ -29,6 +29,10 @@ class AnswerTooLarge(OSError):
     """The answer goes on beyond what is ever read of one."""
 
 
+class AnswerTimeout(TimeoutError):
+    """The answer as a whole did not come within its time."""
+
+
 class Outgoing:
     """One request on its way: its blocks and limits going down to the connection, what became of it coming back.
 
@@ -157,7 +161,7 @@ class AnswerReader(RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Raises `AnswerTooLarge` or `TimeoutError` at the limits."""
+        """Raises `AnswerTooLarge` or `AnswerTimeout` at the limits."""
         if self._left <= 0:
             raise AnswerTooLarge
         count = self._read(memoryview(buffer)[: self._left])
@@ -171,9 +175,12 @@ class AnswerReader(RawIOBase):
             return count
         remaining = self._deadline - time.monotonic()
         if remaining <= 0:
-            raise TimeoutError("the answer took too long")
+            raise AnswerTimeout
         self._sock.settimeout(remaining)
-        return cast(int, self._raw.readinto(buffer))
+        try:
+            return cast(int, self._raw.readinto(buffer))
+        except TimeoutError as error:
+            raise AnswerTimeout from error
 
     def close(self) -> None:
         """Closes the socket's side, too."""

@@ -10,7 +10,7 @@ from http.client import RemoteDisconnected
 import requests
 
 from uploader.errors import ServiceError
-from uploader.http.connection import AnswerTooLarge
+from uploader.http.connection import AnswerTimeout, AnswerTooLarge
 
 _WORDS: Mapping[type[BaseException], str] = {
     AnswerTooLarge: "the answer was too large",
@@ -19,6 +19,7 @@ _WORDS: Mapping[type[BaseException], str] = {
     ConnectionResetError: "the connection was reset",
     BrokenPipeError: "the connection was closed while sending",
     socket.gaierror: "the host name could not be resolved",
+    AnswerTimeout: "the answer did not arrive in time",
     TimeoutError: "no byte moved within the time limit",
     ssl.SSLError: "the TLS connection failed",
     requests.exceptions.ProxyError: "the proxy refused to open a connection",

@@ -89,10 +89,10 @@ class ApiClient:
             self.policy.cancellation.check()
         return answer
 
-    def renew(self, retrier: Retrier, answer: Response) -> None:
+    def renew(self, retrier: Retrier, answer: Response, what: str) -> None:
         """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""
         if not retrier.may_renew():
-            raise refusal(answer, "the request")
+            raise refusal(answer, what)
         self._tokens.renew()
 
     def request_with_retries(
@@ -125,7 +125,7 @@ class ApiClient:
             elif not may_repeat(answer):
                 raise lost(answer)
             elif isinstance(answer, Response) and decided is Verdict.RENEW:
-                self.renew(retrier, answer)
+                self.renew(retrier, answer, what)
             else:
                 retrier.wait(failure_of(answer), answer)
 

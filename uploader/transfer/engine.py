@@ -146,6 +146,8 @@ class Engine:
         retrier: Retrier | None = None
         while True:
             result = upload(job, self._client, self._settings, self._journal, self._reporter)
+            if retrier:
+                result = replace(result, retries=result.retries + retrier.retries)
             refused = result.failure
             if not result.error:
                 self._uploaded.append(job)

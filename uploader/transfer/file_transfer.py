@@ -78,8 +78,7 @@ class FileTransfer:
 
     def renew(self, answer: Response) -> None:
         """Takes a fresh token after a 401; see `ApiClient.renew`."""
-        self.client.renew(self.retrier, answer)
-        self.info("The access token was rejected; fetching a new one.")
+        self.client.renew(self.retrier, answer, self.name)
 
     def info(self, text: str) -> None:
         """Logs a line about this file."""
