@@ -82,7 +82,7 @@ class Retrier:
         """Whether a token that was not accepted may be renewed: once for each stretch of progress."""
         allowed, self._renewed = not self._renewed, True
         if allowed:
-            self._report(Wait("the token was not accepted", 0.0, self._spent, self._policy.max_retries))
+            self._report(Wait("the access token was rejected", 0.0, self._spent, self._policy.max_retries))
         return allowed
 
     def wait(
