@@ -192,11 +192,3 @@ def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], answers: tuple
     assert (stack[0], stack[-1]) == ("wait", "run")
     assert len(stack) <= 12, stack
     assert len(transport.calls) <= 15, transport.calls
-
-
-def test_no_retries_means_none_at_once_either() -> None:
-    """With `max-retries: 0` even the attempt that would need no pause is one too many."""
-    operation = Operation(max_retries=0)
-    with pytest.raises(TemporaryError):
-        operation.retrier.wait("the server stored nothing", at_once=True)
-    assert operation.reported == []

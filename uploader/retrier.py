@@ -102,7 +102,7 @@ class Retrier:
         """
         policy, clock = self._policy, self._policy.clock
         began = clock.monotonic()
-        skipped = at_once and not self._spent and policy.max_retries > 0
+        skipped = at_once and not self._spent
         seconds: float | None = 0.0
         if not skipped:
             asked = None if answer is None else retry_after(answer, clock.wall())
