@@ -69,7 +69,7 @@ def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(machine: Mak
     runner = machine(more=permitted(google))
     bundle(runner.workspace)
     step = runner.step(given(google))
-    assert "there is no lasting secret to seal them with; give one as `state-key`" in step.log
+    assert "there is no lasting secret to encrypt them with; set `state-key`" in step.log
     assert not (runner.temp / "uploader").exists()
 
 

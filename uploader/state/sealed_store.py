@@ -167,7 +167,8 @@ class SealedStore:
         try:
             with self._tolerant():
                 if self._ours and not os.path.lexists(self._mark):
-                    _create(self._mark, _MARK_TEXT)
+                    with suppress(FileExistsError):  # another thread was quicker
+                        _create(self._mark, _MARK_TEXT)
                 temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
                 _create(temporary, self._seal(value, name))
                 temporary.replace(self._path(name))
