@@ -1,4 +1,4 @@
-"""Commits an edit exactly once: the other way about the review where Google demands it, looked up where it is lost."""
+"""Commits an edit: with the opposite review setting where Google demands it, looked up where the answer is lost."""
 
 from __future__ import annotations
 
