@@ -138,7 +138,7 @@ class Run:
             error=self._error,
             tracks=self._inputs.tracks,
             links=self._outcome.links if self._outcome else (),
-            sections=self._outcome.sections if self._outcome else (),
+            sections=self._outcome.sections if self._outcome else self._engine.planned if self._engine else (),
         )
         return summary.render(report, self._reporter.redactor)
 

@@ -7,6 +7,7 @@ made up, so that a wait of a minute is written down instead of slept.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,10 @@ class RecordingReporter:
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        self.infos.append(title)
+        return nullcontext()
 
     def redact_session(self, uri: str, endpoint: str) -> None:
         assert uri not in endpoint

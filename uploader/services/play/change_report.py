@@ -1,0 +1,157 @@
+"""How people are shown what a run changes: lines for the log before, tables for the summary before and after.
+
+Texts from outside are shown by their first line and their length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from uploader.services.base import Section
+from uploader.services.play.changes import Changes, FieldChange, FileChange, ImageChange, ReleaseChange, TextChange
+from uploader.services.play.tracks import Releases, codes, in_words
+from uploader.text import plural
+
+OTHERS: Final = "Also in the edit, not from this run"
+SHORT: Final = 80  # characters of a text from outside
+_WIDEST: Final = 400  # characters of a line in the log
+_LONGEST: Final = 1000  # lines
+_SIGNS: Final = {"added": "+", "changed": "~", "removed": "-", "kept": "="}
+_FILES: Final = {
+    "artifact": "",
+    "mapping": "mapping for ",
+    "symbols": "native symbols for ",
+    "main": "main expansion file for ",
+    "patch": "patch expansion file for ",
+}
+
+
+def lines(changes: Changes) -> list[str]:
+    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays."""
+    found = [line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…" for line in _lines(changes)]
+    more = len(found) - _LONGEST
+    return found if more <= 0 else [*found[:_LONGEST], f"and {more} more lines"]
+
+
+def _lines(changes: Changes) -> Iterator[str]:
+    for track in changes.tracks:
+        yield f"Track {track.track}"
+        for change in track.releases:
+            yield f"  {_SIGNS[change.kind]} {_release(change)}"
+            yield from (f"      {_name(field)}: {_difference(field)}" for field in change.fields)
+    blocks = (
+        ("Files", [f"{'=' if file.there else '+'} {_file(file)}" for file in changes.files]),
+        ("Store listing", [_text(text) for text in changes.texts]),
+        ("Images", [f"~ {image.language} {image.type}: {_images(image)}" for image in changes.images]),
+        (OTHERS, [f"= track {name}: {held(live)}" for name, live in changes.others]),
+        ("Review", review(changes)),
+        ("Not shown", list(changes.remarks)),
+    )
+    for title, found in blocks:
+        yield from (title, *(f"  {line}" for line in found)) if found else ()
+
+
+def review(changes: Changes) -> list[str]:
+    """What the commit does about Google's review, in words."""
+    if not changes.review.commit:
+        return ["nothing is committed: the edit stays open"]
+    sent = {
+        "true": "the changes are not sent for review: that remains to be done in the Play Console",
+        "false": "the changes are sent for review",
+    }.get(changes.review.not_sent_for_review, "the changes are sent for review, unless Google Play wants that by hand")
+    in_review = (
+        "changes that are in review are withdrawn and sent again with these"
+        if changes.review.cancel
+        else "changes that are in review already make the commit fail"
+    )
+    return [sent, in_review]
+
+
+def sections(changes: Changes, column: str) -> tuple[Section, ...]:
+    """The changes as tables for the summary; `column` heads the state that the run makes."""
+    tracks = [(one.track, held(one.before), held(one.after)) for one in changes.tracks]
+    fields = [
+        (track.track, "+".join(codes(change.release)), _name(field), *_shown(field))
+        for track in changes.tracks
+        for change in track.releases
+        for field in change.fields
+    ]
+    files = [(file.name, _file(file)) for file in changes.files if file.kind != "artifact"]
+    texts = [(text.language, text.field, *_shown(text)) for text in changes.texts]
+    images = [(image.language, image.type, _images(image)) for image in changes.images]
+    others = [(name, held(live)) for name, live in changes.others]
+    found = (
+        Section("Tracks", ("Track", "Before", column), tuple(tracks)),
+        Section("Release details", ("Track", "Release", "Field", "Before", column), tuple(fields)),
+        Section("Mapping, symbols, expansion files", ("File", "What"), tuple(files)),
+        Section("Store listing", ("Language", "Text", "Before", column), tuple(texts)),
+        Section("Images", ("Language", "Type", "Change"), tuple(images)),
+        Section(OTHERS, ("Track", "In the edit"), tuple(others)),
+    )
+    return tuple(section for section in found if section.rows)
+
+
+def published(changes: Changes) -> str:
+    """Every release that the commit publishes, in one line, those of other jobs included."""
+    own = [f"{change.track} {held(change.after)}" for change in changes.tracks]
+    foreign = [f"{track} {held(live)} (not from this run)" for track, live in changes.others]
+    return ", ".join([*own, *foreign])
+
+
+def held(live: Releases) -> str:
+    """All releases of a track in one line: `48: 10 % of users, in progress; 47: all users, completed`."""
+    found = (f"{'+'.join(codes(release)) or 'without version'}: {in_words(release)}" for release in live)
+    return "; ".join(found) or "empty"
+
+
+def short(text: str) -> str:
+    """The first line of a text, cut where it is long; an ellipsis tells that there is more."""
+    first = next(iter(text.strip().splitlines()), "").strip()
+    return text if text == first and len(first) <= SHORT else f"{first[: SHORT - 1]}…"
+
+
+def _release(change: ReleaseChange) -> str:
+    """`48 "Spring": all users, completed`, and where that changes what it was."""
+    release, before = change.release, change.before
+    name = f' "{short(str(release["name"]))}"' if release.get("name") else ""
+    changed = change.kind == "changed" and before is not None and in_words(before) != in_words(release)
+    was = f"{in_words(before)} -> " if changed and before is not None else ""
+    return f"{'+'.join(codes(release)) or 'without version'}{name}: {was}{in_words(release)}"
+
+
+def _name(field: FieldChange) -> str:
+    return f"{field.field} {field.language}".strip()
+
+
+def _difference(change: FieldChange | TextChange) -> str:
+    """`"old" -> "new"`, or the one that there is."""
+    before, after = _shown(change)
+    return f"{before} -> {after or 'none'}" if before else after
+
+
+def _shown(change: FieldChange | TextChange) -> tuple[str, str]:
+    """The text before and after: its first line, and the length of what may have more than one."""
+    counted = bool(change.language)
+
+    def shown(text: str) -> str:
+        length = f" ({plural(len(text), 'character')})" if counted else ""
+        return f'"{short(text)}"{length}' if text else ""
+
+    return shown(change.before), shown(change.after)
+
+
+def _file(file: FileChange) -> str:
+    there = ", on Google Play already" if file.there else ""
+    return f"{file.name}: {_FILES[file.kind]}version code {file.version_code}{there}"
+
+
+def _text(text: TextChange) -> str:
+    return f"{'~' if text.before else '+'} {text.language} {text.field}: {_difference(text)}"
+
+
+def _images(image: ImageChange) -> str:
+    added = f"{len(image.added)} added ({', '.join(image.added)})" if image.added else ""
+    again = f"{len(image.sent_again)} sent again for the order" if image.sent_again else ""
+    counts = ((image.removed, "removed"), (image.kept, "kept"))
+    return ", ".join(filter(None, (added, again, *(f"{count} {what}" for count, what in counts if count))))
