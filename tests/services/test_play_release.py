@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     AnswerLost,
@@ -19,7 +19,8 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.store_listing import StoreFiles
-from uploader.services.base import Call, Note, Upload
+from uploader.services.base import Call, Note, Show, Upload
+from uploader.services.play import edit_api
 from uploader.services.play.job import Companion
 from uploader.services.play.tracks import ReleaseOptions
 
@@ -197,6 +198,41 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
         ("beta", "1: all users, completed"),
     }
     assert "The commit of edit 1 publishes: production 2: all users, completed (not from this run)" in last.notes
+
+
+def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
+    """The plan has what the edit held when it was made; the line before the commit has what it holds then."""
+    play = Play(production=[release(1)])
+    play.answer(edit_api.insert(PACKAGE))
+
+    def other_job() -> None:
+        play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
+
+    play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2), existing_edit="1"))
+    (shown,) = [step for step in engine.told if isinstance(step, Show)]
+    assert "beta" not in "".join(shown.lines)
+    told = [step.text for step in engine.told if isinstance(step, Note) and "beta" in step.text]
+    everything = (
+        "internal 2: all users, completed, production 1: all users, completed (not from this run), "
+        "beta 1: 10 % of users, in progress (not from this run)"
+    )
+    assert told == [f"The commit of edit 1 publishes: {everything}.", f"Committed with edit 1: {everything}."]
+    assert ("beta", "1: 10 % of users, in progress") in outcome.sections[-2].rows
+
+
+@pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
+def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str) -> None:
+    """After the last fresh edit nothing of the run is left, and no output claims a version code."""
+    play = Play()
+    for _ in range(3):
+        play.fail("PUT tracks", refused(404, how), effect=lambda: play.close_edits(how))
+    engine = Engine(play)
+    with pytest.raises(Refused):
+        engine.run(release_job(artifact(2)))
+    assert engine.discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
+    assert "version-code" not in engine.outputs
 
 
 def test_an_existing_edit_is_never_deleted() -> None:

@@ -6,6 +6,7 @@ Texts from outside are shown by their first line and their length.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from uploader.services.base import Section
@@ -19,19 +20,17 @@ _WIDEST: Final = 400  # characters of a line in the log
 _LONGEST: Final = 1000  # lines
 _SIGNS: Final = {"added": "+", "changed": "~", "removed": "-", "kept": "="}
 _FILES: Final = {
-    "artifact": "",
-    "mapping": "mapping for ",
-    "symbols": "native symbols for ",
-    "main": "main expansion file for ",
-    "patch": "patch expansion file for ",
+    "mapping": "mapping",
+    "symbols": "native symbols",
+    "main": "main expansion file",
+    "patch": "patch expansion file",
 }
 
 
 def lines(changes: Changes) -> list[str]:
     """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays."""
-    found = [line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…" for line in _lines(changes)]
-    more = len(found) - _LONGEST
-    return found if more <= 0 else [*found[:_LONGEST], f"and {more} more lines"]
+    found = [line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…" for line in islice(_lines(changes), _LONGEST)]
+    return found if len(found) < _LONGEST else [*found, "and more, which is left out here"]
 
 
 def _lines(changes: Changes) -> Iterator[str]:
@@ -39,20 +38,22 @@ def _lines(changes: Changes) -> Iterator[str]:
         yield f"Track {track.track}"
         for change in track.releases:
             yield f"  {_SIGNS[change.kind]} {_release(change)}"
-            yield from (f"      {_name(field)}: {_difference(field)}" for field in change.fields)
+            # The name of a release that comes stands in its own line.
+            fields = (field for field in change.fields if (change.kind, field.field) != ("added", "name"))
+            yield from (f"      {_name(field)}: {_difference(field)}" for field in fields)
     blocks = (
         ("Files", [f"{'=' if file.there else '+'} {_file(file)}" for file in changes.files]),
         ("Store listing", [_text(text) for text in changes.texts]),
         ("Images", [f"~ {image.language} {image.type}: {_images(image)}" for image in changes.images]),
         (OTHERS, [f"= track {name}: {held(live)}" for name, live in changes.others]),
-        ("Review", review(changes)),
+        ("Review", on_review(changes)),
         ("Not shown", list(changes.remarks)),
     )
     for title, found in blocks:
         yield from (title, *(f"  {line}" for line in found)) if found else ()
 
 
-def review(changes: Changes) -> list[str]:
+def on_review(changes: Changes) -> list[str]:
     """What the commit does about Google's review, in words."""
     if not changes.review.commit:
         return ["nothing is committed: the edit stays open"]
@@ -77,14 +78,14 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
         for change in track.releases
         for field in change.fields
     ]
-    files = [(file.name, _file(file)) for file in changes.files if file.kind != "artifact"]
+    files = [(file.name, _FILES[file.kind], str(file.version_code)) for file in changes.files if file.kind in _FILES]
     texts = [(text.language, text.field, *_shown(text)) for text in changes.texts]
     images = [(image.language, image.type, _images(image)) for image in changes.images]
     others = [(name, held(live)) for name, live in changes.others]
     found = (
         Section("Tracks", ("Track", "Before", column), tuple(tracks)),
         Section("Release details", ("Track", "Release", "Field", "Before", column), tuple(fields)),
-        Section("Mapping, symbols, expansion files", ("File", "What"), tuple(files)),
+        Section("Mapping, symbols, expansion files", ("File", "What", "Version code"), tuple(files)),
         Section("Store listing", ("Language", "Text", "Before", column), tuple(texts)),
         Section("Images", ("Language", "Type", "Change"), tuple(images)),
         Section(OTHERS, ("Track", "In the edit"), tuple(others)),
@@ -131,19 +132,20 @@ def _difference(change: FieldChange | TextChange) -> str:
 
 
 def _shown(change: FieldChange | TextChange) -> tuple[str, str]:
-    """The text before and after: its first line, and the length of what may have more than one."""
-    counted = bool(change.language)
+    """The field before and after: a text by its first line and its length, a name in quotes."""
 
     def shown(text: str) -> str:
-        length = f" ({plural(len(text), 'character')})" if counted else ""
-        return f'"{short(text)}"{length}' if text else ""
+        quoted = f'"{short(text)}"' if change.language or change.field == "name" else short(text)
+        length = f" ({plural(len(text), 'character')})" if change.language else ""
+        return f"{quoted}{length}" if text else ""
 
     return shown(change.before), shown(change.after)
 
 
 def _file(file: FileChange) -> str:
     there = ", on Google Play already" if file.there else ""
-    return f"{file.name}: {_FILES[file.kind]}version code {file.version_code}{there}"
+    what = f"{_FILES[file.kind]} for " if file.kind in _FILES else ""
+    return f"{file.name}: {what}version code {file.version_code}{there}"
 
 
 def _text(text: TextChange) -> str:

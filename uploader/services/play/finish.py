@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from uploader.errors import Refused
 from uploader.services.base import Flow, Note, Outcome, Publish, Section, Steps
-from uploader.services.play.change_report import published, sections
+from uploader.services.play.change_report import on_review, published, sections
 from uploader.services.play.changes import Changes
 from uploader.services.play.commit import commit
 from uploader.services.play.compare import others
@@ -106,6 +106,7 @@ def _not_needed(edit: ReleaseEdit) -> Steps[None]:
 
 
 def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Changes) -> Outcome:
-    state = Section("Review", ("Changes", "State"), ((edit.job.package, review),))
+    behaviour = tuple(("With a commit", line) for line in on_review(changes)) if edit.job.dry_run else ()
+    state = Section("Review", ("Changes", "State"), ((edit.job.package, review), *behaviour))
     links = (("Play Console", CONSOLE), ("Store page", STORE + edit.job.package))
     return Outcome(headline, links, (*sections(changes, edit.job.tense.capitalize()), state))

@@ -1,6 +1,6 @@
 """The output `plan` of a dry run: what a run would change, as one line of JSON that never grows out of hand.
 
-The keys are those that the README documents. A text from outside is there by its first line and its length.
+The keys are those that docs/RECIPES.md documents. A text from outside is there by its first line and its length.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class _PlanJson:
         changes = self._changes
         whole = {
             "version": 1,
+            "target": "play",
             "package": short(changes.package),
             "tracks": [self._track(one) for one in self._few(changes.tracks)],
             "files": [{**one._asdict(), "name": short(one.name)} for one in self._few(changes.files)],
