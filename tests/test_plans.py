@@ -29,7 +29,7 @@ from tests.support.release_plans import (
     plan_of,
 )
 from uploader.services.play.change_report import lines
-from uploader.services.play.changes import Changes, ImageChange, Review, TextChange, TrackChange
+from uploader.services.play.changes import Changes, ImageChange, OtherTrack, Review, TextChange, TrackChange
 from uploader.services.play.plan_output import LIMIT, plan_output
 
 RECIPES = (Path(__file__).parents[1] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
@@ -93,13 +93,13 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str
         assert ended.code == 0, ended.log
         assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
     assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
-    phone = "production 48: 10 % of users, in progress; 47: all users, completed (not from this run)"
+    phone = "production 48: 10 % of users, in progress, new; 47: all users, completed (not from this run)"
     edit = inputs["existing-edit-id"]
     ours = "wear:production 1048: all users, completed, " if "wear" in inputs.get("tracks", "") else ""
     said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed with edit {edit}: {ours}{phone}."]
     assert [line for line in ended.log.splitlines() if phone in line] == said
     assert "### Also in the edit, not from this run" in ended.summary
-    assert "| production | 48: 10 % of users, in progress; 47: all users, completed |" in ended.summary
+    assert "| production | 48: 10 % of users, in progress, new; 47: all users, completed |" in ended.summary
 
 
 def test_every_kept_plan_is_one_of_a_kind_of_release() -> None:
@@ -279,6 +279,7 @@ EVERYTHING = Changes(
         for number in range(300)
     ),
     texts=tuple(TextChange(f"l{number}", "title", "old", "ä" * 4000) for number in range(300)),
+    others=(OtherTrack("production", (release(1),), frozenset({"1"})),),
     images=tuple(ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300))) for n in range(300)),
 )
 

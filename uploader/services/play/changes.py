@@ -55,6 +55,21 @@ class TrackChange(NamedTuple):
         return (*found, *(ReleaseChange("removed", release, None) for release in left))
 
 
+class OtherTrack(NamedTuple):
+    """A track that the run does not touch: all that the edit holds there, and the version codes that are live.
+
+    `live` is None where that is not known.
+    """
+
+    track: str
+    held: Releases
+    live: frozenset[str] | None = None
+
+    def is_new(self, release: Release) -> bool:
+        """Whether a release is known to have a version that is not live."""
+        return self.live is not None and not set(codes(release)) <= self.live
+
+
 class TextChange(NamedTuple):
     """One text of the store listing; `before` is empty where there was none."""
 
@@ -105,7 +120,7 @@ class Changes(NamedTuple):
     files: tuple[FileChange, ...] = ()
     texts: tuple[TextChange, ...] = ()
     images: tuple[ImageChange, ...] = ()
-    others: tuple[tuple[str, Releases], ...] = ()
+    others: tuple[OtherTrack, ...] = ()
     remarks: tuple[str, ...] = ()
 
 

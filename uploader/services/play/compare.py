@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from uploader.services.base import Steps
 from uploader.services.play.artifact_uploads import AlreadyThere, already_there, companions_of
-from uploader.services.play.changes import Changes, FileChange, Review, TrackChange
+from uploader.services.play.changes import Changes, FileChange, OtherTrack, Review, TrackChange
 from uploader.services.play.edit_machine import Ownership
 from uploader.services.play.listing_sync import ListingDifference
 from uploader.services.play.listing_sync import compare as compare_listing
+from uploader.services.play.live_versions import live_versions
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.services.play.track_update import STANDARD, TrackUpdate, current_releases, foresee, read_tracks
 from uploader.services.play.tracks import Releases
 
 _EARLIER = "what an earlier run of this job changed in the store listing of edit {} already, and did not commit"
-_OTHERS = "texts, images and files that other jobs put into edit {}: they are committed with it"
+_OTHERS = "texts, images, files and user fractions that other jobs changed in edit {}: they are committed with it"
 _UNLISTED = "tracks of edit {} with names of their own: Google Play does not list them at present"
 
 
@@ -43,7 +44,7 @@ def compare(edit: ReleaseEdit) -> Steps[Comparison]:
         files=tuple(_files(edit, there)),
         texts=listing.text_changes if listing else (),
         images=tuple(place.change for place in listing.places if place.change) if listing else (),
-        others=(yield from _others(edit, listed)),
+        others=(yield from _others(edit, listed, {})),
         remarks=tuple(_remarks(edit, listed)),
     )
     return Comparison(changes, there, listing)
@@ -54,19 +55,25 @@ def of_tracks(updates: Sequence[TrackUpdate]) -> tuple[TrackChange, ...]:
     return tuple(TrackChange(update.track, update.before, update.after) for update in updates)
 
 
-def others(edit: ReleaseEdit) -> Steps[tuple[tuple[str, Releases], ...]]:
+def others(edit: ReleaseEdit, seen: Sequence[OtherTrack]) -> Steps[tuple[OtherTrack, ...]]:
     """The tracks of a shared edit beside those of the run, as they are now: other jobs may be at work in it."""
     edit.seen.clear()
-    return (yield from _others(edit, (yield from read_tracks(edit))))
+    return (yield from _others(edit, (yield from read_tracks(edit)), {one.track: one.live for one in seen}))
 
 
-def _others(edit: ReleaseEdit, listed: dict[str, Releases]) -> Steps[tuple[tuple[str, Releases], ...]]:
+def _others(
+    edit: ReleaseEdit, listed: Mapping[str, Releases], live: Mapping[str, frozenset[str] | None]
+) -> Steps[tuple[OtherTrack, ...]]:
     if edit.state.ownership is not Ownership.SHARED:
         return ()
-    found = dict(listed)
+    tracks, found = dict(listed), []
     for track in () if listed else STANDARD:
-        found[track] = yield from current_releases(edit, track)
-    return tuple((track, live) for track, live in found.items() if live and track not in edit.job.tracks)
+        tracks[track] = yield from current_releases(edit, track)
+    for track, held in tracks.items():
+        if held and track not in edit.job.tracks:
+            known = live[track] if track in live else (yield from live_versions(edit.job.package, track))
+            found.append(OtherTrack(track, held, known))
+    return tuple(found)
 
 
 def _files(edit: ReleaseEdit, there: AlreadyThere) -> Iterator[FileChange]:

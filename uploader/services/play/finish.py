@@ -61,7 +61,7 @@ def _with_others(edit: ReleaseEdit, changes: Changes) -> Steps[Changes]:
     if edit.state.own:
         return changes
     # A job that only commits has just looked.
-    changes = changes._replace(others=(yield from others(edit))) if edit.job.purposes else changes
+    changes = changes._replace(others=(yield from others(edit, changes.others))) if edit.job.purposes else changes
     yield Note(f"The commit of edit {edit.id} publishes: {published(changes) or 'no release'}.")
     return changes
 

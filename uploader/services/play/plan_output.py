@@ -49,7 +49,12 @@ class _PlanJson:
             "images": [self._image(one) for one in self._few(changes.images)],
             "review": changes.review._asdict(),
             "others": [
-                {"track": short(name), "releases": self._releases(live)} for name, live in self._few(changes.others)
+                {
+                    "track": short(other.track),
+                    "releases": self._releases(other.held),
+                    "live": None if other.live is None else list(self._few(sorted(other.live, key=int))),
+                }
+                for other in self._few(changes.others)
             ],
         }
         return json.dumps({**whole, "left_out": self._left_out}, separators=(",", ":"))
