@@ -105,4 +105,5 @@ def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
         what = f"{upload.artifact.name} is a stream, which a {protocol} upload can't carry."
         problems.add(name, what, "auto or resumable")
     elif protocol == "simple" and upload.metadata:
-        problems.add(name, "a simple upload can't carry metadata.", "auto, multipart or resumable")
+        fields = ", ".join(f"`{field}`" for field in upload.metadata)
+        problems.add(name, f"a simple upload can't carry metadata: {fields}.", "auto, multipart or resumable")
