@@ -14,7 +14,7 @@ from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import media_types
-from uploader.services.mail import mime
+from uploader.services.mail import message_file, mime
 
 _FILE = "file:"
 _ADDRESS_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
@@ -57,11 +57,11 @@ def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool
     message = problems.collect(lambda: _normalised(inputs, limit))
     if message is None:
         raise InputError(*problems)
-    for fault in mime.faults(message, to_send=to_send):
+    for fault in message_file.faults(message, to_send=to_send):
         problems.add("message-file", f"{inputs.message_file} {fault}")
     problems.raise_if_any()
     digest = hashlib.sha256(message).hexdigest()
-    return Mail(inputs.message_file, mime.recipients(message), 0, digest, lambda _: message)
+    return Mail(inputs.message_file, message_file.recipients(message), 0, digest, lambda _: message)
 
 
 def _normalised(inputs: Inputs, limit: int) -> bytes:
@@ -69,7 +69,7 @@ def _normalised(inputs: Inputs, limit: int) -> bytes:
     if (file.size or 0) > limit:
         raise InputError(_too_large("message-file", file.name, file.size or 0, limit))
     try:
-        message = mime.normalised(media_types.head(file, limit + 1))
+        message = message_file.normalised(media_types.head(file, limit + 1))
     except ValueError as error:
         raise InputError(Problem("message-file", f"{file.name} {error}", "an RFC 822 message")) from None
     if len(message) > limit:
