@@ -11,7 +11,16 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from uploader.errors import AnswerLost, InputError, ProtocolError, Refused
+from uploader.errors import (
+    AnswerLost,
+    CredentialsError,
+    InputError,
+    Interrupted,
+    ProtocolError,
+    Refused,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -25,6 +34,7 @@ _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
 _LOOK = "Check the sent mail of the mailbox before you run again."
+_SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
 
@@ -147,20 +157,34 @@ def _send(
 ) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
     key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest}"
+    in_session = inputs.upload_protocol in {"auto", "resumable"}
     kept: str | None = yield Recall(key)
     earlier = mime.MessageIdentity.parse(kept or "")
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
+        if not in_session:
+            yield Remember(key, None)
+            raise _doubt(mail.name, earlier)
         identity, upload = earlier, _upload(inputs, action, mail.name, mail.data(earlier))
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
-    except (AnswerLost, Refused) as error:
-        yield Remember(key, None)  # a mail that is sent anew after this is another one
+    except UploaderError as error:
+        if not (in_session and isinstance(error, _SESSION_KEPT)):
+            yield Remember(key, None)  # a mail that is sent anew after this is another one
         _explain(error, inputs)
         raise
     outcome = yield from _outcome(action, dict(result.resource))
     yield Remember(key, None)
     return outcome
+
+
+def _doubt(name: str, earlier: mime.MessageIdentity) -> AnswerLost:
+    """A run that ended without a word left its stamp, and no session that could be asked."""
+    return AnswerLost(
+        f"It is not known whether {name} still has to be sent: a run began it at {earlier.date:%Y-%m-%d %H:%M} UTC.",
+        cause="That run was killed before it could report, or `state-dir` was restored to an older state.",
+        cure=f"{_LOOK} The next run sends it. `upload-protocol: resumable` can ask the server.",
+    )
 
 
 def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
@@ -193,7 +217,7 @@ def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
     return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.")
 
 
-def _explain(error: AnswerLost | Refused, inputs: Inputs) -> None:
+def _explain(error: UploaderError, inputs: Inputs) -> None:
     """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
     if not isinstance(error, Refused):
         return
