@@ -31,7 +31,6 @@ class _MethodRequest(NamedTuple):
     method: Method
     values: method_parameters.Values
     metadata: Mapping[str, Any]
-    scopes: tuple[str, ...]
     name_field: str
 
 
@@ -46,10 +45,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     uploads = tuple(_upload(_named(request, file), file) for file in files)
     _check_collisions(method, uploads, problems)
-    for upload in uploads:
-        batch_upload.check(upload, inputs, problems)
-    problems.raise_if_any()
-    made = batch_upload.prepared(inputs, uploads)
+    made = batch_upload.prepared(inputs, uploads, problems)
     return made if request.name_field == method.name_field else made._replace(warnings=(_NAMELESS,))
 
 
@@ -68,7 +64,7 @@ def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodReque
     # Drive does without a name; whatever else takes one requires it.
     nameless = inputs.upload_protocol == "simple" and method.id.startswith("drive.")
     name_field = "" if nameless else method.name_field
-    return _MethodRequest(method, values, metadata, (_scope(method, values, metadata),), name_field)
+    return _MethodRequest(method, values, metadata, name_field)
 
 
 def _check_files(request: _MethodRequest, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -115,7 +111,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         path=sys.intern(uri_template.expand(method.path, filled)),  # one text for all files of a run
         upload_path=sys.intern(uri_template.expand(method.upload_path, filled)),
         media_types=method.accept,
-        scopes=request.scopes,
+        scopes=(_scope(request),),
         http_method=method.http_method,
         query=tuple((name, value) for name, items in values.items() if name not in filled for value in items),
         max_size=method.max_size,
@@ -128,10 +124,10 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
     )
 
 
-def _scope(method: Method, values: method_parameters.Values, metadata: Mapping[str, Any]) -> str:
+def _scope(request: _MethodRequest) -> str:
     """The wider scope when the request names something that others may have made: a file, a folder."""
-    existing = "fileId" in values or "addParents" in values or metadata.get("parents")
-    return method.scope_existing if existing else method.scope
+    existing = "fileId" in request.values or "addParents" in request.values or request.metadata.get("parents")
+    return request.method.scope_existing if existing else request.method.scope
 
 
 def _replaces(request: _MethodRequest) -> bool:

@@ -22,12 +22,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     made = [problems.collect(partial(_upload, file, inputs.package_name)) for file in files]
     uploads = tuple(upload for upload in made if upload)
-    for upload in uploads:
-        batch_upload.check(upload, inputs, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
-    problems.raise_if_any()
-    return batch_upload.prepared(inputs, uploads, _outputs)
+    return batch_upload.prepared(inputs, uploads, problems, _outputs)
 
 
 def _upload(file: Artifact, package: str) -> Upload:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from email.headerregistry import Address
+from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -20,8 +21,6 @@ _FILE = "file:"
 _ADDRESS_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
 _BODY_INPUTS = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
 _CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", *_BODY_INPUTS)
-# The input to look at when a finished message does not say what was asked.
-_INPUT_OF = {"from": "mail-from", "to": "mail-to", "cc": "mail-cc", "bcc": "mail-bcc", "subject": "mail-subject"}
 
 
 class Mail(NamedTuple):
@@ -110,7 +109,7 @@ class _MailReader:
         name = f'mail "{content.subject}"' if content.subject else "mail"
         recipients = len((*to, *cc, *bcc))
         warnings = tuple(self._problems.warnings)
-        return Mail(name, recipients, len(files), content.digest(), lambda identity: _data(content, identity), warnings)
+        return Mail(name, recipients, len(files), content.digest(), partial(mime.compose, content), warnings)
 
     def _check_required(self, content: mime.MailContent, *, to_send: bool) -> None:
         inputs = self._inputs
@@ -166,16 +165,6 @@ class _MailReader:
             if not name.isprintable() or mime.has_control(name):
                 self._problems.add("files", f"{file.name!r} contains a control character in its name.")
         return () if len(self._problems) > before else tuple(_attachment(file) for file in files)
-
-
-def _data(content: mime.MailContent, identity: mime.MessageIdentity) -> bytes:
-    """The finished message. Raises InputError when it would not say what was asked."""
-    try:
-        return mime.compose(content, identity)
-    except mime.MessageDiffers as error:
-        name = _INPUT_OF.get(error.header, "files")
-        what = "can't be written into a message that says the same."
-        raise InputError(Problem(name, what, "plain text")) from None
 
 
 def _text_of(inputs: Inputs, name: str, path: str, limit: int) -> str:

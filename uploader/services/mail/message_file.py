@@ -99,15 +99,11 @@ def _part_fault(message: bytes) -> str:
             most = _MOST_STRUCTURE if structured else _MOST_TEXT
             if len(str(value)) > most:
                 return f"has a part with a {name} header of more than {most:,} bytes."
-            values = _parameters(part, name) if structured else []
+            # A file's name, for one, put together and decoded as RFC 2231 says.
+            values = [collapse_rfc2231_value(text) for _, text in part.get_params([], name)] if structured else []
             if any(map(_hides_control, (value, *values))):
                 return f"has a control character in the {name} header of a part."
     return ""
-
-
-def _parameters(part: Message, header: str) -> list[str]:
-    """The values behind a header's name, such as a file's name, put together and decoded as RFC 2231 says."""
-    return [collapse_rfc2231_value(value) for _, value in part.get_params([], header)]
 
 
 def _parts(message: bytes) -> Iterator[tuple[Message, int]]:

@@ -21,6 +21,8 @@ from email.policy import SMTP, EmailPolicy
 from email.utils import format_datetime
 from typing import NamedTuple
 
+from uploader.errors import InputError, Problem
+
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
 _ADDRESS = re.compile(
@@ -112,25 +114,19 @@ def has_control(text: str) -> bool:
     return any(_CONTROL.search(form) for form in (text, decoded(text)))
 
 
-class MessageDiffers(Exception):
-    """A finished message would not say what was asked, in the header `header`, or in its `parts`."""
-
-    def __init__(self, header: str) -> None:
-        super().__init__(header)
-        self.header = header
-
-
 def compose(content: MailContent, identity: MessageIdentity) -> bytes:
     """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and takes it out.
 
-    Raises MessageDiffers.
+    Raises InputError when it would not say what was asked.
     """
     try:
         message = _composed(content, identity)
+        header = difference(message, content)
     except UNREADABLE:  # what newer versions of the library refuse to write themselves
-        raise MessageDiffers("subject") from None
-    if header := difference(message, content):
-        raise MessageDiffers(header)
+        message, header = b"", "subject"
+    if header:
+        name = "files" if header == "parts" else f"mail-{header}"
+        raise InputError(Problem(name, "can't be written into a message that says the same.", "plain text"))
     return message
 
 
