@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from uploader.errors import InputError, IntegrityError, Problem
-from uploader.files.globbing import UnreadableFolder, expand, has_wildcard
+from uploader.files.globbing import expand, has_wildcard
 from uploader.files.workspace import (
     ANYWHERE,
     LOGIN_FILE,
@@ -156,8 +156,10 @@ class _FileSearch:
             return
         try:
             names, exact = self._names(pattern)
-        except (UnreadableFolder, OSError, ValueError) as error:
-            self._wrong(f"`{printable(pattern)}`: {_reason(error)}.")
+        except (OSError, ValueError) as error:
+            folder = str(getattr(error, "filename", "")).removeprefix(f"{self._workspace}/")
+            where = f"the folder {printable(folder)} can't be read: " if folder else ""
+            self._wrong(f"`{printable(pattern)}`: {where}{reason(error)}.")
             return
         if not sum(self._take(name, exact) for name in names):
             self._wrong(self._nothing(pattern, names))
@@ -174,7 +176,7 @@ class _FileSearch:
         try:
             status = path.stat()
         except OSError as error:
-            missing = "is a broken symbolic link" if path.is_symlink() else f"can't be read: {_reason(error)}"
+            missing = "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
             self._wrong(f"{printable(name)} {missing}.")
             return True
         if stat.S_ISDIR(status.st_mode):
@@ -229,10 +231,3 @@ def _tidy(pattern: str, workspace: Path) -> str:
     root = [segment for segment in workspace.as_posix().split("/") if segment]
     inside = segments[: len(root)] == root and len(segments) > len(root)
     return "/".join(segments[len(root) :]) if inside else "/" + "/".join(segments)
-
-
-def _reason(error: Exception) -> str:
-    """What the system says in its own words; never the exception's text, which may repeat a whole hostile name."""
-    if isinstance(error, UnreadableFolder):
-        return f"the folder {printable(error.folder)} can't be read: {error.reason}"
-    return reason(error)

@@ -78,14 +78,9 @@ def sniff(first: bytes) -> str:
     return next((kind for kind, signature in _SIGNATURES if signature.match(first)), "")
 
 
-def from_extension(name: str) -> str:
-    """The media type that a file's extension claims; empty when it is unknown."""
-    return _TYPES.get(splitext(name)[1].lower(), "")
-
-
 def kinds(artifact: Artifact) -> tuple[str, ...]:
     """What the file can be called, the best name first; never empty."""
-    proven, claimed = sniff(head(artifact)), from_extension(artifact.name)
+    proven, claimed = sniff(head(artifact)), _TYPES.get(splitext(artifact.name)[1].lower(), "")
     if claimed in _SIGNED and claimed != proven and artifact.size is not None:
         claimed = ""
     order = (claimed, proven) if proven in _CONTAINERS or not proven else (proven, claimed)

@@ -119,7 +119,7 @@ def _from_zip(
         problems.raise_if_any()
         return artifact, tuple(problems.warnings)
     by_name = {entry.filename: entry for entry in entries}
-    openers = {target: _member(archive, by_name[source]) for target, source in chosen.items()}
+    openers = {target: partial(archive.open, by_name[source]) for target, source in chosen.items()}
     return _written(openers, temp, artifact.name, problems)
 
 
@@ -130,10 +130,6 @@ def _check_unpacked(size: int, name: str, problems: Problems, *, packed: int | N
     elif packed is not None and size > max(_MAX_RATIO * packed, _SMALL):
         problems.add(_INPUT, f"{name} claims to unpack to more than {_MAX_RATIO} times its size.")
     problems.raise_if_any()
-
-
-def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Opener:
-    return lambda: archive.open(entry)
 
 
 def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str, str]:
