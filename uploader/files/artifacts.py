@@ -11,6 +11,7 @@ import io
 import os
 import stat
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -148,7 +149,7 @@ class _FileSearch:
         self.problems = Problems()
         self._access = workspace.access()
         self._workspace = workspace.root
-        self._real_folders: dict[str, str] = {}
+        self._real_folder = cache(os.path.realpath)
 
     def add(self, pattern: str) -> None:
         if pattern == STREAM:
@@ -204,10 +205,7 @@ class _FileSearch:
     def _real(self, path: Path) -> str:
         if path.is_symlink():
             return os.path.realpath(path)
-        folder = str(path.parent)
-        if folder not in self._real_folders:
-            self._real_folders[folder] = os.path.realpath(folder)
-        return f"{self._real_folders[folder].rstrip('/')}/{path.name}"
+        return f"{self._real_folder(path.parent).rstrip('/')}/{path.name}"
 
     def _nothing(self, pattern: str, names: Sequence[str]) -> str:
         what = f"`{printable(pattern)}` matches nothing"

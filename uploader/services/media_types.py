@@ -66,13 +66,6 @@ def head(artifact: Artifact, count: int = _HEAD) -> bytes:
         return file.read(count)
 
 
-def tail(artifact: Artifact, count: int) -> bytes:
-    """The last `count` bytes of a file of known size."""
-    with artifact.reader() as file:
-        file.seek(max(0, (artifact.size or 0) - count))
-        return file.read(count)
-
-
 def sniff(first: bytes) -> str:
     """The media type that the first bytes prove; empty when they prove none."""
     return next((kind for kind, signature in _SIGNATURES if signature.match(first)), "")

@@ -45,5 +45,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 def _is_whole_zip(file: Artifact) -> bool:
     if file.size is None:
         return True  # nobody can look into a stream; the service does
-    is_zip = media_types.sniff(media_types.head(file)) == "application/zip"
-    return is_zip and end_record(media_types.tail(file, LONGEST_TAIL)) >= 0
+    if media_types.sniff(media_types.head(file)) != "application/zip":
+        return False
+    with file.reader() as opened:
+        opened.seek(max(0, file.size - LONGEST_TAIL))
+        return end_record(opened.read(LONGEST_TAIL)) >= 0

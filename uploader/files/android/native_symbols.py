@@ -48,10 +48,13 @@ _ZIP_ERRORS = (
     OSError,
 )
 
+_FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not take them."
+
 Opener = Callable[[], IO[bytes]]
+Symbols = tuple[Artifact, tuple[str, ...]]  # the zip to send, and warnings
 
 
-def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact, tuple[str, ...]]:
+def debug_symbols(name: str, workspace: Workspace, temp: Path) -> Symbols:
     """The zip to send, and warnings: the one given when it is right, else one made in the folder `temp`.
 
     Raises InputError (`debug-symbols`).
@@ -78,9 +81,7 @@ class _BoundedReader(io.BufferedReader):
         return super().read(size)
 
 
-def _from_folder(
-    path: Path, temp: Path, name: str, access: Access, problems: Problems
-) -> tuple[Artifact, tuple[str, ...]]:
+def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Symbols:
     if objection := access.objection(path):
         problems.add(_INPUT, f"{name} {objection}.")
         problems.raise_if_any()
@@ -106,9 +107,7 @@ def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
     return sorted(found)
 
 
-def _from_zip(
-    archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems
-) -> tuple[Artifact, tuple[str, ...]]:
+def _from_zip(archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems) -> Symbols:
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
     _check_unpacked(sum(entry.file_size for entry in entries), artifact.name, problems, packed=artifact.size)
@@ -145,7 +144,8 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
         else:
             chosen[target] = source
     if not chosen:
-        problems.add(_INPUT, f"{name} has no native symbols.{_hint(unused)}", _ACCEPTED)
+        hint = _FLUTTER if any(source.endswith(".symbols") for source in unused) else ""
+        problems.add(_INPUT, f"{name} has no native symbols.{hint}", _ACCEPTED)
     elif unused:
         shown = ", ".join(printable(each) for each in unused[:3]) + (" and more" if len(unused) > 3 else "")
         problems.warn(f"{_INPUT}: {name}: left out, because Play refuses them: {shown}.")
@@ -161,15 +161,7 @@ def _target(source: str) -> str:
     return "/".join(parts[abis[-1] :]) if usable else ""
 
 
-def _hint(names: list[str]) -> str:
-    if any(name.endswith(".symbols") for name in names):
-        return " Flutter's .symbols files are for `flutter symbolize`; Play does not take them."
-    return ""
-
-
-def _written(
-    files: Mapping[str, Opener], temp: Path, name: str, problems: Problems
-) -> tuple[Artifact, tuple[str, ...]]:
+def _written(files: Mapping[str, Opener], temp: Path, name: str, problems: Problems) -> Symbols:
     target = temp / "native-debug-symbols.zip"
     problems.raise_if_any()
     try:

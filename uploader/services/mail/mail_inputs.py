@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
-from uploader.files.workspace import Workspace
+from uploader.files.workspace import Workspace, printable
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import media_types
@@ -64,15 +64,13 @@ def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool
 
 
 def _normalised(inputs: Inputs, limit: int) -> bytes:
-    file = _in_workspace(inputs, "message-file", inputs.message_file)
-    if (file.size or 0) > limit:
-        raise InputError(_too_large("message-file", file.name, file.size or 0, limit))
+    name = printable(inputs.message_file)
     try:
-        message = message_file.normalised(media_types.head(file, limit + 1))
+        message = message_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
     except ValueError as error:
-        raise InputError(Problem("message-file", f"{file.name} {error}", "an RFC 822 message")) from None
+        raise InputError(Problem("message-file", f"{name} {error}", "an RFC 822 message")) from None
     if len(message) > limit:
-        raise InputError(_too_large("message-file", file.name, len(message), limit))
+        raise InputError(_too_large("message-file", name, len(message), limit))
     return message
 
 
@@ -80,10 +78,13 @@ def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
     return Problem(name, f"{what} takes {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
 
 
-def _in_workspace(inputs: Inputs, name: str, given: str) -> Artifact:
-    """The regular file that an input names; a link may not lead out of its folder, unless that is allowed."""
+def _content(inputs: Inputs, name: str, given: str, limit: int) -> bytes:
+    """What is in the file that an input names; a link may not lead out of its folder, unless that is allowed."""
     workspace = Workspace.of(inputs)
-    return from_path(workspace.root / given, given, workspace.access(name, str(PurePosixPath(given).parent)))
+    file = from_path(workspace.root / given, given, workspace.access(name, str(PurePosixPath(given).parent)))
+    if (file.size or 0) > limit:
+        raise InputError(_too_large(name, file.name, file.size or 0, limit))
+    return media_types.head(file, limit)
 
 
 class _MailReader:
@@ -168,13 +169,10 @@ class _MailReader:
 
 
 def _text_of(inputs: Inputs, name: str, path: str, limit: int) -> str:
-    file = _in_workspace(inputs, name, path)
-    if (file.size or 0) > limit:
-        raise InputError(_too_large(name, file.name, file.size or 0, limit))
     try:
-        return media_types.head(file, limit).decode()
+        return _content(inputs, name, path, limit).decode()
     except UnicodeDecodeError:
-        raise InputError(Problem(name, f"{file.name} is not UTF-8.", "text in UTF-8")) from None
+        raise InputError(Problem(name, f"{printable(path)} is not UTF-8.", "text in UTF-8")) from None
 
 
 def _attachment(file: Artifact) -> mime.Attachment:
