@@ -56,14 +56,11 @@ def _endpoint(kind: str, package: str) -> Endpoint:
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
     """The links, and of the first file how it was signed and its digest, as the service tells them."""
-
-    def values(field: str) -> list[str]:
-        return [str(result.resource.get(field) or "") for result in results]
-
-    links = values("downloadUrl")
+    links = [str(result.resource.get("downloadUrl") or "") for result in results]
+    first = results[0].resource
     return {
         "download-url": links[0],
         "download-urls": ",".join(filter(None, links)),
-        "certificate-fingerprint": values("certificateFingerprint")[0],
-        "sha256": values("sha256")[0],
+        "certificate-fingerprint": str(first.get("certificateFingerprint") or ""),
+        "sha256": str(first.get("sha256") or ""),
     }

@@ -33,7 +33,6 @@ def notes(
     does not have are filled from the default. With several version codes the highest one that has a file counts.
     """
     folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED)
-    folder.problems.raise_if_any()
     codes = sorted(version_codes, reverse=True)
     layouts: Mapping[str, Callable[[], Notes]] = {
         "whatsnew-<language>": lambda: _whatsnew(folder),
