@@ -18,6 +18,7 @@ from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
 _DEPRECATED = "Google has deprecated image uploads to Play Games and is removing them; use the Play Console instead."
+_MISSING = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
 _GONE = {404, 405, 410, 501}
 
 
@@ -58,7 +59,7 @@ def _flow(upload: Upload) -> Flow:
         result: FileResult = yield upload
     except Refused as error:
         if error.status in _GONE:  # a missing method and a missing resource look alike
-            error.cause = "There is no achievement or leaderboard of this `resource-id`, or Google removed the method."
+            error.cause = _MISSING
             error.cure = "Check the id in the Play Console; if it is right, upload the image there by hand."
         raise
     url = result.resource.get("url")

@@ -51,7 +51,7 @@ def read(file: BinaryIO, name: str) -> Manifest:
     try:
         manifest = _read(file)
     except MalformedFile as error:
-        raise InputError(Problem("files", f"{name} {error.what} {error.cure}".rstrip())) from None
+        raise InputError(Problem("files", f"{name} {error}")) from None
     except OSError as error:
         raise InputError(Problem("files", f"{name} can't be read: {reason(error)}.")) from None
     claimed = _SUFFIXES.get(PurePath(name).suffix.lower())
