@@ -33,7 +33,7 @@ def root(data: bytes) -> dict[str, Value]:
         ) from None
 
 
-class _Field(NamedTuple):
+class _ProtoField(NamedTuple):
     """One field of a message: its content is a number on the wire, or bytes; the other of the two is empty."""
 
     id: int
@@ -80,26 +80,28 @@ def _item(data: bytes) -> Value | None:
     return None
 
 
-def _pick(data: bytes, *wanted: int) -> dict[int, _Field]:
+def _pick(data: bytes, *wanted: int) -> dict[int, _ProtoField]:
     """The fields asked for, the last of each as protobuf has it, and empty where there is none; no others are held."""
-    return {id_: _Field(id_) for id_ in wanted} | {field.id: field for field in _fields(data) if field.id in wanted}
+    return {id_: _ProtoField(id_) for id_ in wanted} | {
+        field.id: field for field in _fields(data) if field.id in wanted
+    }
 
 
-def _fields(data: bytes) -> Iterator[_Field]:
+def _fields(data: bytes) -> Iterator[_ProtoField]:
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
         kind = key & 7
         if kind == _VARINT:
             number, at = _varint(data, at)
-            yield _Field(key >> 3, number)
+            yield _ProtoField(key >> 3, number)
             continue
         length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
         if length < 0:
             raise MalformedFile("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.")
         if at + length > len(data):
             raise IndexError(at)
-        yield _Field(key >> 3, data=data[at : at + length])
+        yield _ProtoField(key >> 3, data=data[at : at + length])
         at += length
 
 
