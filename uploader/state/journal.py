@@ -69,6 +69,9 @@ class Journal:
     def drop(self, job: Upload) -> None:
         """Forgets a session that is lost, or whose end the run has told."""
 
+    def drop_below(self, upload_path: str) -> None:
+        """Forgets every session whose upload path begins with the segments of this one."""
+
     def recall(self, name: str) -> str | None:
         """What an earlier run remembered under a name."""
 
@@ -121,6 +124,7 @@ class FileJournal(Journal):
         run = self._run
         own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
         del found["file"]
+        found.pop("path", None)  # an earlier version kept none
         return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
@@ -128,7 +132,8 @@ class FileJournal(Journal):
         origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._wall_clock())
         kept = record._replace(origin=origin)._asdict()
         del kept["same_file"], kept["own_run"]
-        return self._store.write(self._store.name(_job_key(job)), {**kept, "file": _file_key(job)})
+        place = {"file": _file_key(job), "path": job.endpoint.upload_path}
+        return self._store.write(self._store.name(_job_key(job)), {**kept, **place})
 
     def unlock(self, job: Upload) -> None:
         """See `Journal.unlock`."""
@@ -137,6 +142,12 @@ class FileJournal(Journal):
     def drop(self, job: Upload) -> None:
         """See `Journal.drop`."""
         self._store.remove(self._store.name(_job_key(job)))
+
+    def drop_below(self, upload_path: str) -> None:
+        """See `Journal.drop_below`."""
+        for name, value in self._store.values():
+            if str(value.get("path")).startswith(f"{upload_path}/"):
+                self._store.remove(name)
 
     def recall(self, name: str) -> str | None:
         """See `Journal.recall`."""

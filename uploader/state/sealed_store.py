@@ -93,8 +93,8 @@ class SealedStore:
                 if self._ours and self._expired(path):
                     self._clear(path)
                     expired += path.suffix == ".sealed"
-                elif path.suffix == ".sealed":
-                    unreadable += self._load(path.stem) is None
+                elif path.suffix == ".sealed" and self._load(path.stem) is None:
+                    unreadable += _set_aside(path)
         if expired:
             self._reporter.info(
                 f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
@@ -139,6 +139,14 @@ class SealedStore:
     def _path(self, name: str, suffix: str = "sealed") -> Path:
         return self._folder / f"{name}.{suffix}"
 
+    def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every value that this key opens, with its name, not locked."""
+        with self._tolerant():
+            for path in list(self._folder.glob("*.sealed"))[:_MAX_FILES] if self._usable else ():
+                value = self._load(path.stem)
+                if value is not None:
+                    yield path.stem, value
+
     def read(self, name: str) -> dict[str, Any] | None:
         """The value, locked before it is read: until then another run might finish it."""
         if not os.path.lexists(self._path(name)) or not self._lock(name):
@@ -166,8 +174,8 @@ class SealedStore:
         temporary = self._path(name, "new")
         try:
             with self._tolerant():
-                if self._ours and not os.path.lexists(self._mark):
-                    with suppress(FileExistsError):  # another thread was quicker
+                if self._ours:
+                    with suppress(FileExistsError):  # of an earlier value, or of a run that made it at this moment
                         _create(self._mark, _MARK_TEXT)
                 temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
                 _create(temporary, self._seal(value, name))
@@ -267,6 +275,20 @@ def _create(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
+
+
+def _set_aside(path: Path) -> bool:
+    """Marks a file that this key can't open as known by making it read-only; whether it was not known yet.
+
+    Whoever has its key may still go on with it: it is not removed, and what replaces it is writable and thus unknown.
+    """
+    try:
+        with open(os.open(path, os.O_RDONLY | _OWN_FILE), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            os.fchmod(file.fileno(), stat.S_IMODE(mode) & ~stat.S_IWUSR)
+    except OSError:  # gone, a link, or a file of another user
+        return True
+    return bool(mode & stat.S_IWUSR)
 
 
 def _inode(path: Path) -> int | None:
