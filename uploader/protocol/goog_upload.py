@@ -10,7 +10,7 @@ import re
 
 from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
-from uploader.protocol.media import JSON_TYPE, Media, bare
+from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
@@ -54,9 +54,9 @@ def request(move: Move, session: Session, media: Media) -> Request:
         case Send():
             return _send(move, session)
         case QueryOffset():
-            return bare("POST", session.uri, (COMMAND, "query"))
+            return Request("POST", session.uri, ((COMMAND, "query"),))
         case Cancel():
-            return bare("POST", session.uri, (COMMAND, "cancel"))
+            return Request("POST", session.uri, ((COMMAND, "cancel"),))
 
 
 def _start(media: Media) -> Request:
@@ -69,10 +69,10 @@ def _start(media: Media) -> Request:
 
 
 def _send(move: Send, session: Session) -> Request:
+    place = (OFFSET, str(move.span.start))
     if not len(move.span):
-        return bare("POST", session.uri, (COMMAND, "finalize"), (OFFSET, str(move.span.start)))
-    command = "upload, finalize" if move.final else "upload"
-    headers = ((COMMAND, command), (OFFSET, str(move.span.start)))
+        return Request("POST", session.uri, ((COMMAND, "finalize"), place))
+    headers = ((COMMAND, "upload, finalize" if move.final else "upload"), place)
     return Request("POST", session.uri, headers, Body(span=move.span))
 
 

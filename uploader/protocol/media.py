@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from uploader.http.messages import Request, Response
+from uploader.http.messages import Response
 
 JSON_TYPE = "application/json; charset=UTF-8"
 
@@ -50,8 +50,3 @@ def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
         if value != "" and isinstance(value, (str, int)) and not isinstance(value, bool):
             return str(value)
     return ""
-
-
-def bare(method: str, url: str, *headers: tuple[str, str]) -> Request:
-    """A request without a body."""
-    return Request(method, url, headers)

@@ -41,19 +41,20 @@ class SealedStore:
     """Sealed values by name.
 
     `key` is 32 secret bytes, `purpose` what they are used for here; `wall_clock` is the time in seconds since the
-    epoch. The folder may belong to this process's user and to `owners`, other users by their number.
+    epoch. The folder may belong to this process's user and to `owners`, other users by their number; without a folder
+    nothing is kept.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         key: bytes,
         purpose: str,
         wall_clock: Callable[[], float],
         reporter: Reporter,
         owners: Collection[int] = (),
     ) -> None:
-        self._folder = folder
+        self._folder = folder or Path()
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
         self._wall_clock = wall_clock
@@ -62,7 +63,8 @@ class SealedStore:
         self._usable = self._ours = False
         self._warned = False
         self._locks: dict[str, int | None] = {}  # by name: the lock's descriptor, None where another run has it
-        self._prepare()
+        if folder:
+            self._prepare()
 
     def name(self, text: str) -> str:
         """The file name for a value, which tells nothing to anyone without the key."""
@@ -149,7 +151,7 @@ class SealedStore:
 
     def read(self, name: str) -> dict[str, Any] | None:
         """The value, locked before it is read: until then another run might finish it."""
-        if not os.path.lexists(self._path(name)) or not self._lock(name):
+        if not self._usable or not os.path.lexists(self._path(name)) or not self._lock(name):
             return None
         found = self._load(name)
         if found is None and os.path.lexists(self._path(name)):
@@ -230,8 +232,9 @@ class SealedStore:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Whoever had it may have removed the file since it was opened here: then this lock locks nothing.
-                if _inode(path) == os.fstat(lock).st_ino:
-                    return lock
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(path.stat(), os.fstat(lock)):
+                        return lock
             except BlockingIOError:
                 os.close(lock)
                 self._reporter.info("Another run is working on the same upload; this one does not share its session.")
@@ -289,10 +292,3 @@ def _set_aside(path: Path) -> bool:
     except OSError:  # gone, a link, or a file of another user
         return True
     return bool(mode & stat.S_IWUSR)
-
-
-def _inode(path: Path) -> int | None:
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None

@@ -34,7 +34,7 @@ from uploader.protocol.session import (
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import refusal, require_trusted
-from uploader.transfer.file_transfer import FileTransfer, own_bytes
+from uploader.transfer.file_transfer import FileTransfer
 
 _RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _KEPT = "What the server has stored is kept, and the next run continues from there."
@@ -132,7 +132,7 @@ class Resumable:
             answer = self._transfer.send(request, move.span, final=move.final)
             sent = self._transfer.counts.reached
         else:
-            answer = self._transfer.client.exchange(request, own_bytes(request))
+            answer = self._transfer.client.exchange(request)
         event = self._dialect.event(move, answer, self._transfer.media)
         if not isinstance(event, OffsetUnknown):  # which says nothing that could be checked
             event = self._checked(session, move, event)
@@ -149,7 +149,7 @@ class Resumable:
         if not ended:
             return session, move
         self._transfer.counts.size = span.stop
-        session = session.with_size(span.stop)
+        session = session._replace(size=span.stop)
         return session, session.next_move()
 
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
@@ -265,4 +265,4 @@ class Resumable:
         request = self._dialect.request(Cancel(), session, self._transfer.media)
         # What ended the upload is what is reported; a session that can't be ended expires by itself.
         with suppress(UploaderError):
-            self._transfer.client.exchange(request, ())
+            self._transfer.client.exchange(request)

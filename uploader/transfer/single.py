@@ -16,12 +16,12 @@ def upload(transfer: FileTransfer, size: int, *, multipart: bool) -> Response:
 
     Raises `AnswerLost` when it may have arrived and may not be sent again, besides what every upload raises.
     """
-    name, repeatable = transfer.name, transfer.job.endpoint.repeatable
+    name = transfer.name
     answer = transfer.client.request_with_retries(
         lambda: _send(transfer, size, multipart=multipart),
         transfer.retrier,
         name,
-        may_repeat=lambda answer: single_request.may_repeat(answer, repeatable=repeatable),
+        repeatable=transfer.job.endpoint.repeatable,
         lost=lambda answer: _lost(name, answer),
     )
     return _checked(transfer, answer)
