@@ -42,19 +42,6 @@ class StreamSource:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def sample(self) -> str:
-        """Nothing: a stream has no next run."""
-        return ""
-
-    def prefix(self) -> tuple[int, str]:
-        """Nothing either."""
-        return 0, ""
-
-    def begins_with(self, length: int, sha256: str) -> bool:
-        """False: a stream has no earlier run."""
-        del length, sha256
-        return False
-
     def available(self, span: Span) -> tuple[Span, bool]:
         """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
 
