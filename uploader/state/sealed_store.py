@@ -55,6 +55,7 @@ class SealedStore:
         owners: Collection[int] = (),
     ) -> None:
         self._folder = folder or Path()
+        self._mark = self._folder / _MARK
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
         self._wall_clock = wall_clock
@@ -120,10 +121,6 @@ class SealedStore:
             return False
         return True
 
-    @property
-    def _mark(self) -> Path:
-        return self._folder / _MARK
-
     def _expired(self, path: Path) -> bool:
         try:
             return self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
@@ -166,13 +163,18 @@ class SealedStore:
             with open(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     sealed = file.read(_MAX_BYTES)
-        return self._open(sealed, name) if sealed else None
+        try:
+            value: dict[str, Any] = json.loads(AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode()))
+        except (InvalidTag, ValueError):
+            return None
+        return value
 
     def write(self, name: str, value: dict[str, Any]) -> bool:
         """Keeps a value, whole or not at all; whether it did. The value of a run that holds the lock stays."""
         if not self._lock(name):
             return False
         kept = False
+        nonce = secrets.token_bytes(12)
         temporary = self._path(name, "new")
         try:
             with self._tolerant():
@@ -180,7 +182,9 @@ class SealedStore:
                     with suppress(FileExistsError):  # of an earlier value, or of a run that made it at this moment
                         _create(self._mark, _MARK_TEXT)
                 temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
-                _create(temporary, self._seal(value, name))
+                _create(
+                    temporary, nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
+                )
                 temporary.replace(self._path(name))
                 self._sync()
                 kept = True
@@ -251,18 +255,6 @@ class SealedStore:
             with suppress(OSError):
                 self._path(name, "lock").unlink(missing_ok=True)
             os.close(lock)
-
-    def _seal(self, value: dict[str, Any], name: str) -> bytes:
-        nonce = secrets.token_bytes(12)
-        sealed: bytes = AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
-        return nonce + sealed
-
-    def _open(self, sealed: bytes, name: str) -> dict[str, Any] | None:
-        try:
-            value: dict[str, Any] = json.loads(AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode()))
-        except (InvalidTag, ValueError):
-            return None
-        return value
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
