@@ -21,15 +21,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
     inputs = parts.inputs
     if inputs.dry_run and plan.prepared.scopes:
         parts.tokens.token()
-    settings = _settings(parts)
-    debug = reporter.debug if inputs.platform.debug else None
-    client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter), reporter)
-
-
-def _settings(parts: Authenticated) -> TransferSettings:
-    inputs = parts.inputs
-    return TransferSettings(
+    settings = TransferSettings(
         root=inputs.api_endpoint,
         protocol=inputs.upload_protocol,
         chunk_size=inputs.chunk_size,
@@ -38,6 +30,9 @@ def _settings(parts: Authenticated) -> TransferSettings:
         finalize_timeout=inputs.finalize_timeout,
         quota_project=parts.login.quota_project,
     )
+    debug = reporter.debug if inputs.platform.debug else None
+    client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
+    return Engine(client, settings, _journal(parts, reporter), reporter)
 
 
 def _journal(parts: Authenticated, reporter: LogReporter) -> Journal:

@@ -96,7 +96,8 @@ class HttpClient:
         # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
         answer = self._adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
         try:
-            body = _read_capped(answer, limits.size)
+            # What is longer is cut, and then fails as JSON: no method returns so much.
+            body = answer.raw.read(limits.size, decode_content=False)
         finally:
             answer.close()
         return Response(answer.status_code, Headers(answer.headers), body, outgoing.sent_whole)
@@ -114,15 +115,3 @@ class HttpClient:
         self._aborted = True
         for outgoing in tuple(self._under_way):
             outgoing.abort()
-
-
-def _read_capped(answer: requests.Response, size: int) -> bytes:
-    """The body up to `size` bytes. What is longer is cut, and then fails as JSON: no method returns so much."""
-    parts: list[bytes] = []
-    while size > 0:
-        part = answer.raw.read(min(size, 65536), decode_content=False)
-        if not part:
-            break
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

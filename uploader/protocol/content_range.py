@@ -10,7 +10,7 @@ import re
 
 from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
-from uploader.protocol.media import JSON_TYPE, Media
+from uploader.protocol.media import Media
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
@@ -47,13 +47,9 @@ def request(move: Move, session: Session, media: Media) -> Request:
 
 
 def _start(media: Media) -> Request:
-    headers = [("X-Upload-Content-Type", media.media_type)]
-    if media.size is not None:
-        headers.append(("X-Upload-Content-Length", str(media.size)))
-    if media.metadata is not None:
-        headers.append(("Content-Type", JSON_TYPE))
+    size = () if media.size is None else (("X-Upload-Content-Length", str(media.size)),)
     url = media.with_query(("uploadType", "resumable"))
-    return Request(media.method, url, tuple(headers), Body(prefix=media.metadata or b""))
+    return media.start(url, ("X-Upload-Content-Type", media.media_type), *size)
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:

@@ -10,7 +10,7 @@ import re
 
 from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
-from uploader.protocol.media import JSON_TYPE, Media
+from uploader.protocol.media import Media
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
@@ -60,12 +60,9 @@ def request(move: Move, session: Session, media: Media) -> Request:
 
 
 def _start(media: Media) -> Request:
-    headers = [(PROTOCOL, "resumable"), (COMMAND, "start"), (CONTENT_TYPE, media.media_type)]
-    if media.size is not None:
-        headers.append((CONTENT_LENGTH, str(media.size)))
-    if media.metadata is not None:
-        headers.append(("Content-Type", JSON_TYPE))
-    return Request(media.method, media.with_query(), tuple(headers), Body(prefix=media.metadata or b""))
+    size = () if media.size is None else ((CONTENT_LENGTH, str(media.size)),)
+    command = ((PROTOCOL, "resumable"), (COMMAND, "start"))
+    return media.start(media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size)
 
 
 def _send(move: Send, session: Session) -> Request:

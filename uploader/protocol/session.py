@@ -51,7 +51,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from uploader.http.messages import Broken, Response, Span
-from uploader.protocol.chunking import AUTO, AUTO_CHUNK, Chunking, rounded
+from uploader.protocol.chunking import AUTO_CHUNK, Chunking, rounded
 
 MAX_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
@@ -201,7 +201,7 @@ class Session(NamedTuple):
     """
 
     size: int | None
-    chunking: Chunking = AUTO
+    chunking: Chunking = Chunking()
     state: State = State.NEW
     uri: str = ""
     granularity: int = DEFAULT_GRANULARITY

@@ -175,6 +175,7 @@ class SealedStore:
             return False
         kept = False
         nonce = secrets.token_bytes(12)
+        sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
         temporary = self._path(name, "new")
         try:
             with self._tolerant():
@@ -182,9 +183,7 @@ class SealedStore:
                     with suppress(FileExistsError):  # of an earlier value, or of a run that made it at this moment
                         _create(self._mark, _MARK_TEXT)
                 temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
-                _create(
-                    temporary, nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
-                )
+                _create(temporary, sealed)
                 temporary.replace(self._path(name))
                 self._sync()
                 kept = True
