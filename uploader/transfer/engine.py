@@ -18,6 +18,7 @@ from uploader.services.base import (
     Digest,
     Discarded,
     Flow,
+    ForgetUploads,
     Note,
     Outcome,
     Publish,
@@ -80,7 +81,7 @@ class Engine:
                 return sha256(step.artifact)
             case Recall():
                 return None if step.name in self._forgotten else self._journal.recall(step.name)
-            case Remember():
+            case Remember() | ForgetUploads():
                 return self._remember(step)
             case Backoff():
                 return self._back_off(step)
@@ -104,8 +105,10 @@ class Engine:
                     for line in step.lines:
                         self._reporter.info(line)
 
-    def _remember(self, step: Remember) -> None:
-        if step.value is None:
+    def _remember(self, step: Remember | ForgetUploads) -> None:
+        if isinstance(step, ForgetUploads):
+            self._journal.drop_below(step.upload_path)
+        elif step.value is None:
             self._forgotten.add(step.name)
         else:
             self._forgotten.discard(step.name)
