@@ -223,6 +223,16 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     assert ("beta", "1: 10 % of users, in progress, new") in outcome.sections[-2].rows
 
 
+def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had() -> None:
+    """What the plan has seen is told before the commit again, a closed track as well."""
+    play = Play(friends=[release(1)])
+    play.answer(edit_api.insert(PACKAGE))
+    play.fail("GET tracks", TemporaryError("Play is down."), skip=2)  # the first list, and the track that is updated
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), existing_edit="1"))
+    assert "friends 1: all users, completed (not from this run)" in engine.notes
+
+
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
 def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str) -> None:
     """After the last fresh edit nothing of the run is left, and no output claims a version code."""

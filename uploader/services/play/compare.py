@@ -58,7 +58,9 @@ def of_tracks(updates: Sequence[TrackUpdate]) -> tuple[TrackChange, ...]:
 def others(edit: ReleaseEdit, seen: Sequence[OtherTrack]) -> Steps[tuple[OtherTrack, ...]]:
     """The tracks of a shared edit beside those of the run, as they are now: other jobs may be at work in it."""
     edit.seen.clear()
-    return (yield from _others(edit, (yield from read_tracks(edit)), {one.track: one.live for one in seen}))
+    # Where Play does not list them at this moment, those that were seen before are named again.
+    tracks = (yield from read_tracks(edit)) or {one.track: one.held for one in seen}
+    return (yield from _others(edit, tracks, {one.track: one.live for one in seen}))
 
 
 def _others(
