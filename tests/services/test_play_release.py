@@ -80,7 +80,7 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
     )
     tracks, review = outcome.sections
     assert tracks.header == ("Track", "Before", "After")
-    assert tracks.rows == (("internal", "1 completed", "2 inProgress 10 %, 1 completed"),)
+    assert tracks.rows == (("internal", "1 (completed)", "2 (10 % of users, in progress), 1 (completed)"),)
     assert review.rows == (("com.example.app", "sent for review"),)
     assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
 
@@ -93,7 +93,7 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
     engine = Engine(Play(internal=[release(1)]))
     outcome = engine.run(release_job(artifact(2), **job))
     assert outcome.sections[0].header == ("Track", "Before", column)
-    assert f"before: 1 completed; {column.lower()}: 2 completed" in engine.notes
+    assert f"before: 1 (completed); {column.lower()}: 2 (completed)" in engine.notes
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
     outcome = last.run(release_job(tracks=(), existing_edit=engine.outputs["edit-id"]))
     assert outcome.headline == "Edit 1 of com.example.app is committed."
     assert outcome.sections[0].header == ("Track", "In the edit")
-    assert set(outcome.sections[0].rows) == {("production", "2 completed"), ("beta", "1 completed")}
-    assert "Track production in edit 1: 2 completed." in last.notes
+    assert set(outcome.sections[0].rows) == {("production", "2 (completed)"), ("beta", "1 (completed)")}
+    assert "Track production in edit 1: 2 (completed)." in last.notes
 
 
 def test_an_existing_edit_is_never_deleted() -> None:

@@ -19,6 +19,7 @@ Releases: TypeAlias = tuple[Release, ...]
 Notes: TypeAlias = tuple[tuple[str, str], ...]
 
 STAGED = frozenset({"inProgress", "halted"})
+_STATUSES: Mapping[str, str] = {"inProgress": "in progress"}  # the others are words already
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 REST_OF_WORLD = "rest-of-world"
 # What an absent field of a release means: nothing, or this.
@@ -151,9 +152,10 @@ def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
 
 
 def describe(release: Release) -> str:
-    """A release for people: `278+279 inProgress 10 %`."""
-    words = ("+".join(codes(release)) or "without version", str(release.get("status", "of unknown status")))
-    return " ".join(filter(None, (*words, share(release))))
+    """A release for people: `278+279 (10 % of users, in progress)`."""
+    status, users = str(release.get("status", "of unknown status")), share(release)
+    state = ", ".join(filter(None, (users and f"{users} of users", _STATUSES.get(status, status))))
+    return f"{'+'.join(codes(release)) or 'no version'} ({state})"
 
 
 def share(release: Release) -> str:
