@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from google_emulator import specimens
-from tests.support.job import Ended, Job
+from tests.support.job import ENTRYPOINT, Ended, Job
 from tests.support.platforms import tables
 
 MIB = 1024 * 1024
@@ -180,3 +185,56 @@ def test_many_images_are_a_page_that_can_be_read(job: Job) -> None:
     assert len(set(names)) == 57
     assert {"`out/app.aab`", "`en-AU/images/ph...eenshots/0.png`"} <= set(names)
     assert [row[6] for row in first[1:3]] == ["internal", ""]
+
+
+# Colours
+
+
+def on_a_terminal(job: Job, inputs: dict[str, str], **environment: str) -> str:
+    """What a terminal is sent by a run in a shell."""
+    far, near = os.openpty()
+    console = replace(job, kind="console")
+    program = subprocess.Popen(
+        [sys.executable, str(ENTRYPOINT)],
+        env={**console.environment(inputs), **environment},
+        cwd=job.workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=near,
+        stderr=near,
+    )
+    os.close(near)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+        while data := os.read(far, 65536):
+            shown += data
+    os.close(far)
+    assert program.wait() == 0, shown
+    return shown.decode("utf-8")
+
+
+COLOURED = re.compile(r"\x1b\[[\d;]*m")
+WARNED = {**PLAY, "api-endpoint": "emulator"}  # which every rehearsal is
+
+
+def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
+    """The titles of what happens are bold, the word of a warning is yellow."""
+    shown = on_a_terminal(job, WARNED, TERM="xterm-256color")
+    assert "\x1b[1mPlan: play\x1b[0m\r\n" in shown
+    assert "\x1b[1mUpload\x1b[0m\r\n" in shown
+    assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in shown
+
+
+@pytest.mark.parametrize("asked", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}], ids=min)
+def test_no_colour_where_none_is_wanted(job: Job, asked: dict[str, str]) -> None:
+    """`NO_COLOR`, and a terminal that knows no colours, get the same words without them, GitLab's log too."""
+    shown = on_a_terminal(job, WARNED, **asked)
+    assert "Plan: play\r\n" in shown
+    assert "WARNING: This is a rehearsal" in shown
+    assert not COLOURED.search(shown)
+    assert not COLOURED.search(replace(job, kind="gitlab").run(WARNED, **asked).log)
+
+
+def test_colours_of_a_log_are_those_of_its_ci_system(job: Job) -> None:
+    """A pipe is no terminal and stays plain; GitLab shows colours in every log."""
+    assert not COLOURED.search(replace(job, kind="console").run(WARNED).log)
+    assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in replace(job, kind="gitlab").run(WARNED).log

@@ -254,7 +254,7 @@ def test_no_bar_without_a_terminal() -> None:
     """In a pipe the console speaks in lines, and tqdm is not even loaded."""
     program = (
         "import sys; from types import SimpleNamespace as P; from uploader.outputs import make_reporter\n"
-        "progress = make_reporter(P(kind='console', debug=False)).progress('app.aab', 10)\n"
+        "progress = make_reporter(P(kind='console', debug=False, color=True)).progress('app.aab', 10)\n"
         "progress.sent(10); progress.done(True); sys.exit('tqdm' in sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -54,7 +54,7 @@ def where(folder: Path, kind: str, **facts: Any) -> Any:
         "summary_file": folder / "summary",
         "dotenv_file": None if kind == "github" else folder / "uploader.env",
     }
-    return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, **files, **facts})
+    return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, "color": True, **files, **facts})
 
 
 def workflow_commands(log: str) -> list[Command]:

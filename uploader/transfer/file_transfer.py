@@ -120,8 +120,8 @@ class FileTransfer:
         for block in self.source.blocks(span):
             self.client.policy.cancellation.check()
             self.counts.count(len(block))
-            yield block
             self.progress.sent(self.counts.reached)
+            yield block
         if request.body.suffix:
             yield request.body.suffix
 
