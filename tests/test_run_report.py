@@ -62,6 +62,10 @@ def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
     assert said(ended)[-1] == f"Rehearsal, nothing was published. {headline}"
     assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** In a real")
     assert "https://play.google.com" not in ended.summary
+    assert re.findall("^### (.*)$", ended.summary, re.MULTILINE) == [
+        "Tracks, in the emulator",
+        "Review, in the emulator",
+    ]
     assert not job.emulator.state()["requests"]
 
 
@@ -183,7 +187,7 @@ def test_many_images_are_a_page_that_can_be_read(job: Job) -> None:
     assert "<details><summary>47 more files</summary>" in ended.summary
     names = [row[0] for row in first[1:] + rest[1:]]
     assert len(set(names)) == 57
-    assert {"`out/app.aab`", "`en-AU/images/ph...eenshots/0.png`"} <= set(names)
+    assert {"`out/app.aab`", "`en-AU/images/...nshots/0.png`"} <= set(names)
     assert [row[6] for row in first[1:3]] == ["internal", ""]
 
 

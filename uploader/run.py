@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uploader.errors import Problem, UploaderError
     from uploader.inputs import Inputs
     from uploader.plan import Plan
-    from uploader.services.base import Outcome
+    from uploader.services.base import Outcome, Section
     from uploader.transfer.engine import Engine
 
 RESULTS = "uploader-results.json"
@@ -143,11 +143,17 @@ class Run:
             outputs=outputs,
             warnings=(*self._inputs.warnings, *(self._plan.prepared.warnings if self._plan else ())),
             error=self._error,
-            tracks=self._inputs.tracks,
+            tracks=() if self._error else self._inputs.tracks,
             links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
-            sections=self._outcome.sections if self._outcome else (),
+            sections=self._sections(),
         )
         return summary.render(report, self._reporter.redactor)
+
+    def _sections(self) -> tuple[Section, ...]:
+        """The service's tables; those of a rehearsal say that they are about the emulator."""
+        where = ", in the emulator" if self._inputs.rehearsal else ""
+        found = self._outcome.sections if self._outcome else ()
+        return tuple(section._replace(title=f"{section.title}{where}") for section in found)
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._inputs.rehearsal:

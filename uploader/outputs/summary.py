@@ -23,7 +23,7 @@ from uploader.text import format_size, sentence
 
 LIMIT: Final = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 CELL: Final = 300  # characters of outside text in one cell
-NAME: Final = 32  # of a file's name in the table; the full path stands beside the full digest
+NAME: Final = 28  # of a file's name in the table; the full path stands beside the full digest
 ROWS: Final = 10  # of a table; the rest is folded
 SENTENCE: Final = 2000  # characters of an error or a warning
 BULLETS: Final = 50
