@@ -5,8 +5,9 @@
     ├── CredentialsError                  3   no credentials, not authenticated, not permitted
     ├── ServiceError                      4   the service refused or can't be trusted
     │   ├── Refused                           the service said no, in its own words
+    │   ├── ReleaseRefused                    this program said no, for what the service holds
     │   ├── ProtocolError                     the service broke the protocol
-    │   ├── ForeignHost                       it sent us to a host that must not see the token
+    │   ├── ForeignHost                       a host that must not see the token, or can't prove who it is
     │   └── AnswerLost                        a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
     ├── TemporaryError                   75   retries spent, the session is kept
@@ -123,16 +124,26 @@ class Refused(ServiceError):
         self.body = body or {}
 
 
+class ReleaseRefused(ServiceError):
+    """What was asked for does not fit what the service holds, so this program did not ask for it."""
+
+    title = "Release not made"
+
+
 class ProtocolError(ServiceError):
     """The server said something that the protocol does not allow; going on could corrupt the upload."""
 
 
 class ForeignHost(ServiceError):
-    """The server named a session URI on a host that must not receive the bearer token."""
+    """A host that must not receive the bearer token: not the service's own, or without a trusted certificate."""
+
+    title = "Host not trusted"
 
 
 class AnswerLost(ServiceError):
     """A request with an effect may have been received, its answer did not arrive, and it must not be sent twice."""
+
+    title = "Outcome unknown"
 
 
 class IntegrityError(UploaderError):

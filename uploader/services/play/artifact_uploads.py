@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uploader.errors import AnswerLost, IntegrityError, Refused, ServiceError
+from uploader.errors import AnswerLost, IntegrityError, Refused, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Digest, Note, Reused, Steps, Upload
@@ -69,7 +69,7 @@ def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> S
     code = _code(artifact)
     ours = yield Digest(artifact)
     if ours != _sha256(entry):
-        raise ServiceError(
+        raise ReleaseRefused(
             f"Google Play already has version code {code} with different contents than {artifact.name}: "
             f"SHA-256 {_sha256(entry) or 'unknown'} there, {ours} here.",
             cause="The app was built again without a new version code.",
@@ -77,7 +77,7 @@ def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> S
         )
     # What the job itself put into its edit is no conflict, though its answer was lost: the bytes are those above.
     if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
-        raise ServiceError(
+        raise ReleaseRefused(
             f"Version code {code} ({artifact.name}) is on Google Play already.",
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
             cure="Raise the version code, or set `on-version-conflict: reuse`.",
