@@ -44,6 +44,7 @@ def untrusted(error: BaseException, host: str) -> ForeignHost | None:
         f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
         cause="Most often a proxy inspects TLS with a certificate authority of its own.",
         cure="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
+        code="certificate-not-trusted",
     )
 
 

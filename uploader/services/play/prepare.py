@@ -85,9 +85,11 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
     """What only internal app sharing takes: a debug build, or one that nobody signed."""
     elsewhere = "a signed release build; `target: play-internal-sharing` takes any"
     if not manifest.signed:
-        problems.add("files", f"{name} is not signed: Google Play accepts only signed artifacts.", elsewhere)
+        what = f"{name} is not signed: Google Play accepts only signed artifacts."
+        problems.add("files", what, elsewhere, code="artifact-not-signed")
     if manifest.debuggable:
-        problems.add("files", f"{name} is debuggable: Google Play accepts no debug builds.", elsewhere)
+        what = f"{name} is debuggable: Google Play accepts no debug builds."
+        problems.add("files", what, elsewhere, code="artifact-debuggable")
 
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -132,7 +134,8 @@ def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problem
         problems.add("status", "a release that is on the track can't become a draft again.", "with `files`")
     if inputs.countries and not _may_be_rollout(inputs, new=new):
         what = "Google Play accepts them only for a staged rollout on production."
-        problems.add("countries", what, "with `tracks: production` and `user-fraction`")
+        accepted = "with `tracks: production` and `user-fraction`"
+        problems.add("countries", what, accepted, code="countries-not-allowed")
 
 
 def _may_be_rollout(inputs: Inputs, *, new: bool) -> bool:
@@ -152,7 +155,8 @@ def _check_companions(
         if value and len(files) > 1:
             names = ", ".join(file.name for file in files)
             what = f"it belongs to one artifact, and `files` has {len(files)}: {names}."
-            problems.add(name, what, "one artifact in `files`: a run for each, with its own file")
+            accepted = "one artifact in `files`: a run for each, with its own file"
+            problems.add(name, what, accepted, code="companion-for-several")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
     for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):

@@ -74,6 +74,7 @@ def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
             f"Edit {edit.job.existing_edit} is gone, and {known}.",
             cause="The answer to its commit was lost, and someone else closed the edit.",
             cure="Run all jobs that share the edit again.",
+            code="edit-gone",
         )
     edit.apply(Event.NOT_SEEN)
     edit.changes.clear()  # they were lost with the edit

@@ -124,6 +124,7 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
             f"The app has no track {track}.",
             cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
             cure=f"Write `{meant or 'the name of a track'}`, or create the closed track {track} in the Play Console.",
+            code="track-not-found",
         )
 
 
@@ -144,6 +145,7 @@ def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
             f"`countries`: the release {tracks.describe(update.release)} on track {update.track} is no staged rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
             cure="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            code="countries-not-allowed",
         )
 
 
@@ -158,6 +160,7 @@ def _check_retained(edit: ReleaseEdit) -> Steps[None]:
             f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
             cause="Neither the track nor the app's bundles and APKs have it.",
             cure="Correct the version codes, or leave them out.",
+            code="retained-version-unknown",
         )
 
 

@@ -88,6 +88,7 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
             f"The release {describe(release)} can't be resumed: no user fraction is known.",
             cause="It was completed before, so it has no fraction of its own.",
             cure="Give `user-fraction`, or set `status: completed` for all users.",
+            code="user-fraction-missing",
         )
     return result
 
@@ -135,6 +136,7 @@ def merged(track: str, live: Sequence[Release], release: Release, *, replace_rol
                 f"The release {describe(rollout)} is in progress on track {track}; {describe(release)} would end it.",
                 cause="A new release takes the place of a staged rollout.",
                 cure="Complete or halt the rollout first, or set `replace-rollout: true`.",
+                code="rollout-in-progress",
             )
     return (release, *kept)
 
@@ -204,6 +206,7 @@ def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
             f"Track {track} has no release to {purpose}.",
             cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
             cure="Check the name of the track in the Play Console.",
+            code="no-release-on-track",
         )
     return newest(found)
 
