@@ -19,6 +19,7 @@ class GitLabReporter(LogReporter):
     """The reporter inside a GitLab CI job."""
 
     _warning_mark, _error_mark = "\x1b[33mWARNING:\x1b[0m", "\x1b[31;1mERROR:\x1b[0m"  # yellow and red
+    _assign = ": "
     _sections = 0
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:

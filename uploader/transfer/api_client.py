@@ -150,6 +150,11 @@ def failure_of(answer: Response | Broken) -> str:
     return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
 
 
+def last_failure(answer: Response | Broken) -> str:
+    """What went wrong for good, with the last words of the service."""
+    return failure_of(answer) + google_error.last_words(answer)
+
+
 def _describe(request: Request, path: str, answer: Response | Broken) -> str:
     """One request and its answer, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
