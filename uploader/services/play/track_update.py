@@ -123,7 +123,8 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
         raise ReleaseRefused(
             f"The app has no track {track}.",
             cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
-            cure=f"Write `{meant or 'the name of a track'}`, or create the closed track {track} in the Play Console.",
+            cure=f"{f'Write `{meant}`' if meant else 'Correct the name'}, or create the closed track {track} in the Play "
+            "Console.",
             code="track-not-found",
         )
 
