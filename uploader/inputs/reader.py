@@ -89,6 +89,8 @@ def _values(variables: Mapping[str, str], platform: Platform, problems: Problems
                 shown = unexpanded and field.attribute != "state_key"
                 text = quoted(variables[first]) if shown else _quoted(field, variables[first], variables)
                 problems.add(field.name, f"{text} {invalid.reason}", accepted)
+                if field.attribute == "state_key":
+                    values["state_key"] = variables[first]  # a secret all the same, to be masked
     return values
 
 

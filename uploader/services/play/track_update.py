@@ -120,11 +120,11 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
         return
     meant = _meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
     if meant or missing:
+        instead = f"Write `{meant}`" if meant else "Correct the name"
         raise ReleaseRefused(
             f"The app has no track {track}.",
             cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
-            cure=f"{f'Write `{meant}`' if meant else 'Correct the name'}, or create the closed track {track} in the Play "
-            "Console.",
+            cure=f"{instead}, or create the closed track {track} in the Play Console.",
             code="track-not-found",
         )
 
