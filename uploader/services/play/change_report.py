@@ -68,11 +68,14 @@ def on_review(changes: Changes) -> list[str]:
     sent = {
         "true": "the changes are not sent for review: that remains to be done in the Play Console",
         "false": "the changes are sent for review",
-    }.get(changes.review.not_sent_for_review, "the changes are sent for review, unless Google Play wants that by hand")
+    }.get(
+        changes.review.not_sent_for_review,
+        "the changes are sent for review, unless Google Play leaves that to the Play Console",
+    )
     in_review = (
-        "changes that are in review are withdrawn and sent again with these"
+        "other changes that are in review are withdrawn and sent again with these"
         if changes.review.cancel
-        else "changes that are in review already make the commit fail"
+        else "if other changes are in review, the commit fails"
     )
     return [sent, in_review]
 
