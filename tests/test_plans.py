@@ -198,6 +198,14 @@ def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happe
     assert (again.code, again.outputs["committed"]) == (0, "true"), again.log
 
 
+def test_tables_say_what_is_unchanged(job: Job) -> None:
+    """Two equal cells are not to be compared by eye."""
+    assert job.run(NEW).code == 0
+    assert "| production | 48 (all users, completed) | unchanged |" in job.run(NEW).summary
+    ended = job.run({**PRODUCTION, "in-app-update-priority": "3"})
+    assert "| production | 48 (all users, completed) | unchanged but for the details below |" in ended.summary
+
+
 def test_what_a_dry_run_sent_is_not_called_sent(job: Job) -> None:
     """It is gone with the throwaway edit; the summary has the plan as tables, not as JSON."""
     ended = job.run({**NEW, "dry-run": "true"})
