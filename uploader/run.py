@@ -98,7 +98,8 @@ class Run:
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
         record = self._engine.record if self._engine else RunRecord()
-        return {**outputs_of(results, record), "results-file": self._path_for_later_steps(RESULTS)}
+        failure = self._error.code if self._error else ""
+        return {**outputs_of(results, record), "failure": failure, "results-file": self._path_for_later_steps(RESULTS)}
 
     def _path_for_later_steps(self, name: str) -> str:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""

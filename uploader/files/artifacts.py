@@ -130,6 +130,7 @@ def changed(artifact: Artifact, how: str) -> IntegrityError:
         f"{artifact.name} changed during the upload: {how}.",
         cause="Something else still writes to it, often a build step or a second job in the same workspace.",
         cure="Let the build finish before this step. Nothing was published from a file that changed.",
+        code="file-changed",
     )
 
 

@@ -9,7 +9,7 @@ from http.client import RemoteDisconnected
 
 import requests
 
-from uploader.errors import ServiceError
+from uploader.errors import ForeignHost
 from uploader.http.connection import AnswerTimeout, AnswerTooLarge
 
 _WORDS: Mapping[type[BaseException], str] = {
@@ -33,17 +33,18 @@ def words(error: BaseException) -> str:
     return next(told, "the connection ended without a complete answer")
 
 
-def untrusted(error: BaseException, host: str) -> ServiceError | None:
+def untrusted(error: BaseException, host: str) -> ForeignHost | None:
     """The error for a certificate that is not trusted, where that is what broke: trying again does not help."""
     found = causes(error)
     refused = next((cause for cause in found if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if refused is None:
         return None
     whose = "the proxy" if any(isinstance(cause, requests.exceptions.ProxyError) for cause in found) else host
-    return ServiceError(
+    return ForeignHost(
         f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
         cause="Most often a proxy inspects TLS with a certificate authority of its own.",
         cure="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
+        code="certificate-not-trusted",
     )
 
 

@@ -169,12 +169,14 @@ def refusal(answer: Response, what: str) -> UploaderError:
             f"The service did not accept the credentials for {what}: {said.message}",
             cause="The token is not valid for this API, or the account was disabled.",
             cure="Check that the API is enabled in the credentials' project and that the key still exists.",
+            code="token-rejected",
         )
     if 300 <= answer.status < 400:
         return ServiceError(
             f"The service answered {what} with a redirect ({answer.status}), which is never followed.",
             cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
             cure="Check `api-endpoint` and the proxy settings.",
+            code="redirected",
         )
     return Refused(
         f"The service refused {what} ({answer.status}{_reason(said.reason)}): {said.message}",

@@ -227,6 +227,7 @@ class Resumable:
                 f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
                 cause="The service is having problems.",
                 cure="Run again later; the upload starts over.",
+                code="session-lost",
             )
         raise self._transfer.violation(session.why)
 
