@@ -175,6 +175,10 @@ class Inputs:
         PLAY, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
     )
 
+    expected_certificate: str = _text(
+        PLAY_APP, parse.certificate, "SHA-256 of the certificate that must have signed the artifacts."
+    )
+
     gmail_action: GmailAction = _default(
         GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
     )
