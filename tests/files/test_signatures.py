@@ -194,9 +194,6 @@ MALFORMED = {
     "another's certificate": pkcs7(certificate("Somebody"), issuer="Else"),
     "another serial number": pkcs7(certificate(serial=2), serial=3),
     "a certificate that is none": pkcs7(der(0x30, der(0x30, b""))),
-    "a debug certificate that can't be read": pkcs7(
-        certificate(DEBUG).replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07"), issuer=DEBUG
-    ),
 }
 
 
