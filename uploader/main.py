@@ -54,7 +54,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
         with suppress(OSError):
             sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
         return 0
-    reporter = make_reporter(given.platform)
+    reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
     this_run = Run(given, reporter, cancellation or Cancellation())

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from uploader.errors import InputError, IntegrityError, Problem
+from uploader.files import path_hints
 from uploader.files.globbing import expand, has_wildcard
 from uploader.files.workspace import (
     ANYWHERE,
@@ -221,7 +222,8 @@ class _FileSearch:
             return f"{what}: `~` is not expanded."
         if pattern.startswith("/"):
             return f"{what}. Inside a container the workspace has another path: use a path relative to it."
-        return f"{what} in {printable(str(self._workspace))}. Did an earlier step build it?"
+        meant = path_hints.hint(pattern, self._workspace) or " Did an earlier step build it?"
+        return f"{what} in {printable(str(self._workspace))}.{printable(meant)}"
 
     def _wrong(self, what: str) -> None:
         self.problems.add("files", what, _ACCEPTED)

@@ -18,7 +18,7 @@ from uploader.http.connection import LARGEST_ANSWER, Outgoing
 from uploader.http.failures import untrusted, words
 from uploader.http.hosts import may_use_proxy
 from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
-from uploader.http.pools import session
+from uploader.http.pools import PooledAdapter
 
 _EVERY: Mapping[str, str] = {
     "User-Agent": f"uploader/{__version__}",
@@ -62,7 +62,9 @@ class HttpClient:
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open for each host; `direct` leaves the system's proxies aside."""
-        self._session = session(connections, direct=direct)
+        self._adapter = PooledAdapter(pool_maxsize=connections, max_retries=0)
+        self._session = requests.Session()
+        self._session.trust_env = not direct
         self._under_way: set[Outgoing] = set()
         self._aborted = False
         self._found: dict[str, dict[str, Any]] = {}
@@ -77,7 +79,8 @@ class HttpClient:
             return self._exchange(request, outgoing, token, limits)
         except (requests.RequestException, HTTPError, OSError, UnicodeError) as error:
             refused = untrusted(error, urlsplit(request.url).hostname or "the server")
-            raise refused or ConnectionBroke(words(error), sent_whole=outgoing.sent_whole) from None
+            why = words(error, request.url, self._found.get(_root(request.url), {}).get("proxies", {}))
+            raise refused or ConnectionBroke(why, sent_whole=outgoing.sent_whole) from None
         finally:
             self._under_way.discard(outgoing)
 
@@ -92,17 +95,17 @@ class HttpClient:
         prepared.headers["Content-Length"] = str(len(request.body))
         options = {**self._settings(request.url), "cert": request.client_certificate}
         # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
-        adapter = self._session.get_adapter(request.url)
-        answer = adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
+        answer = self._adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
         try:
-            body = _read_capped(answer, limits.size)
+            # What is longer is cut, and then fails as JSON: no method returns so much.
+            body = answer.raw.read(limits.size, decode_content=False)
         finally:
             answer.close()
         return Response(answer.status_code, Headers(answer.headers), body, outgoing.sent_whole)
 
     def _settings(self, url: str) -> dict[str, Any]:
         """Proxies and certificates as the environment has them: asked once a root URL, since that reads all of it."""
-        root = "/".join(url.split("/", 3)[:3])
+        root = _root(url)
         if root not in self._found:
             found = cast(Any, self._session.merge_environment_settings(url, {}, True, None, None))
             self._found[root] = found if may_use_proxy(url) else {**found, "proxies": {}}
@@ -115,13 +118,6 @@ class HttpClient:
             outgoing.abort()
 
 
-def _read_capped(answer: requests.Response, size: int) -> bytes:
-    """The body up to `size` bytes. What is longer is cut, and then fails as JSON: no method returns so much."""
-    parts: list[bytes] = []
-    while size > 0:
-        part = answer.raw.read(min(size, 65536), decode_content=False)
-        if not part:
-            break
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+def _root(url: str) -> str:
+    """The URL's scheme, host and port."""
+    return "/".join(url.split("/", 3)[:3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from uploader.errors import Interrupted, ProtocolError, Refused, TemporaryError, UploaderError
-from uploader.services.base import Note, Publish, Recall, Steps
+from uploader.services.base import Discarded, ForgetUploads, Note, Publish, Recall, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_machine import CommitKnowledge, EditState, Event, Ownership, Stage
 from uploader.services.play.job import ReleaseJob
@@ -73,6 +73,7 @@ def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None 
         raise ProtocolError("Google Play opened an edit but did not return its id.")
     edit = ReleaseEdit(job, edit_api.Edit(job.package, name), state, dict(changes or {}))
     yield from edit.remember()
+    yield ForgetUploads(edit_api.uploads(job.package))  # Google Play closes the edit that was open
     yield Note(f"Opened edit {name} for {job.package}.")
     yield _open_edit(edit)
     return edit
@@ -105,6 +106,8 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     if isinstance(error, (TemporaryError, Interrupted)):
         yield Note((yield from _why_kept(edit)))
     elif not state.open:
+        if state.stage is Stage.GONE and not state.in_doubt:
+            yield _lost(edit, "Uploaded, then lost with the edit, which is gone", error)
         yield from _closed(edit, error)
     elif state.ownership is Ownership.SHARED:
         yield Note(f"{name} was not opened by this run and stays open.")
@@ -113,8 +116,17 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     elif state.stage is Stage.COMMITTING:
         yield Note((yield from _why_kept(edit)), "warning")
     else:
+        yield _lost(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
             yield from discard(edit)
+
+
+def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> Discarded:
+    """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim otherwise."""
+    why = error.what if isinstance(error, UploaderError) else "the program itself failed."
+    artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
+    ours = frozenset(artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted)
+    return Discarded(f"{what}: {why}", ours, ("version-code", "version-codes"))
 
 
 def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
@@ -164,4 +176,6 @@ def _why_kept(edit: ReleaseEdit) -> Steps[str]:
 def _put_away(edit: ReleaseEdit) -> Steps[None]:
     """The record of an edit that is over: kept if it tells of a commit, so that a next run does not send it again."""
     commit_may_have_happened = edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
-    yield from (edit.remember() if commit_may_have_happened else edit.forget())
+    yield from edit.forget()
+    if commit_may_have_happened:
+        yield from edit.remember()

@@ -21,6 +21,7 @@ Notes: TypeAlias = tuple[tuple[str, str], ...]
 STAGED = frozenset({"inProgress", "halted"})
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 REST_OF_WORLD = "rest-of-world"
+_IN_WORDS: Mapping[str, str] = {"inProgress": "in progress"}  # the other statuses are words already
 # What an absent field of a release means: nothing, or this.
 _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
 # The fields that a promotion takes along, unless they are given anew.
@@ -153,9 +154,15 @@ def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
 
 
 def describe(release: Release) -> str:
-    """A release for people: `278+279 inProgress 10 %`."""
-    words = ("+".join(codes(release)) or "without version", str(release.get("status", "of unknown status")))
-    return " ".join(filter(None, (*words, share(release))))
+    """A release for people: `278+279 (10 % of users, in progress)`."""
+    return f"{'+'.join(codes(release)) or 'no version'} ({in_words(release)})"
+
+
+def in_words(release: Release) -> str:
+    """Whom a release reaches, and its status: `10 % of users, in progress`."""
+    status = str(release.get("status", "of unknown status"))
+    reach = f"{share(release)} of users" if share(release) else "all users" if status == "completed" else ""
+    return ", ".join(filter(None, (reach, _IN_WORDS.get(status, status))))
 
 
 def share(release: Release) -> str:
@@ -166,7 +173,7 @@ def share(release: Release) -> str:
 
 def describe_all(live: Iterable[Release]) -> str:
     """All releases of a track in one line."""
-    return ", ".join(describe(release) for release in live) or "empty"
+    return "; ".join(describe(release) for release in live) or "empty"
 
 
 def _with_options(base: Release, options: ReleaseOptions, version_codes: tuple[str, ...]) -> Release:
