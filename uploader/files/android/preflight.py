@@ -41,9 +41,8 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
     abis = {abi for artifact in artifacts if artifact.manifest for abi in artifact.manifest.native.abis}
     for abi in sorted(abis & _COUNTERPARTS.keys()):
         if _COUNTERPARTS[abi] not in abis:
-            problems.warn(
-                f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}{_asked(SIXTY_FOUR_BIT)}"
-            )
+            what = f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}"
+            problems.warn(f"{what}{_asked('both', SIXTY_FOUR_BIT)}")
 
 
 def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Problems) -> None:
@@ -75,7 +74,7 @@ def fingerprint(sha256: str) -> str:
 def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
     """What only internal app sharing takes: a debug build, or one that nobody signed."""
     if not manifest.signers:
-        what = f"{name} is not signed: Google Play accepts only signed artifacts."
+        what = f"{name} is not signed, or its signature can't be read: Google Play accepts only signed artifacts."
         problems.add("files", what, _RELEASE_BUILD, code="artifact-not-signed")
     if manifest.debuggable:
         what = f"{name} is debuggable: Google Play accepts no debug builds."
@@ -92,7 +91,7 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
 def _target(manifest: Manifest) -> Iterator[str]:
     rule = next((TARGET_API_BY_FEATURE[one] for one in manifest.features if one in TARGET_API_BY_FEATURE), TARGET_API)
     if manifest.target_sdk is not None and manifest.target_sdk < rule.limit:
-        yield f"targets API level {manifest.target_sdk}, below {rule.limit}{_asked(rule)}"
+        yield f"targets API level {manifest.target_sdk}{_asked(f'{rule.limit} or higher', rule)}"
 
 
 def _pages(manifest: Manifest) -> Iterator[str]:
@@ -105,14 +104,14 @@ def _pages(manifest: Manifest) -> Iterator[str]:
     ):
         if names:
             libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
-            yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked(PAGE_SIZE)}"
+            yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked('16 KB', PAGE_SIZE)}"
     if native.packed_narrow:
         what = "has its libraries laid out for pages of 4 KB in the APKs that are made from it (BundleConfig.pb)"
-        yield f"{what}{_asked(PAGE_SIZE)}"
+        yield f"{what}{_asked('16 KB', PAGE_SIZE)}"
 
 
-def _asked(rule: PolicyRule) -> str:
-    return f"; Google Play asks for it from {rule.since} on: {rule.source}"
+def _asked(what: str, rule: PolicyRule) -> str:
+    return f"; Google Play asks for {what} from {rule.since} on: {rule.source}"
 
 
 def _shortened(names: Sequence[str], most: int) -> str:
