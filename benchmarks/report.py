@@ -203,20 +203,24 @@ def _growth(data: Data) -> str:
 def _container(found: Data) -> str:
     if not found:
         return "## Container\n\nNo image could be built or run where this was measured."
-    *base, program, bytecode = found["layers"]
+    system, program = found["layers"]
     rows = [
-        (what, f"{found[name] * 1000:.0f} ms")
-        for what, name in (
-            ("a Python that does nothing, inside", "python"),
-            ("this program, inside, to its first request", "first_request"),
-            ("a whole `podman run` of `true`", "nothing"),
-            ("a whole `podman run` of `--version`", "program"),
+        (what, f"{seconds * 1000:.0f} ms")
+        for what, seconds in (
+            ("a Python that does nothing, inside", found["python"]),
+            ("this program, inside, to its first request", found["first_request"]),
+            ("a whole `podman run` of `true`", found["nothing"]),
+            ("a whole `podman run` of `--version`", found["program"]),
+            ("`podman pull` from a registry on this machine", found.get("cold", {}).get("pull")),
+            ("the same of the image that it is made from", found.get("cold_base", {}).get("pull")),
+            ("from the start of the pull to the first request", found.get("cold", {}).get("first_request")),
         )
+        if seconds
     ]
     story = (
-        f"Two layers come on top of the base, packed: {program / 1e6:.1f} MB with the program and its dependencies, "
-        f"{bytecode / 1e6:.1f} MB with the standard library's bytecode. The base that stands in for Python's image in "
-        f"tests, Debian with its own Python and pip, has {sum(base) / 1e6:.1f} MB."
+        f"Packed, the whole image has {(system + program) / 1e6:.1f} MB: {system / 1e6:.1f} with Python, its "
+        f"libraries and a shell, {program / 1e6:.1f} with the program and its dependencies. The one that it is "
+        f"made from has {found['base'] / 1e6:.1f} MB; in tests that is Debian with its own Python and pip."
     )
     return "\n\n".join(["## Container", story, _table(("", "time"), rows)])
 

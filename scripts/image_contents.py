@@ -25,7 +25,8 @@ def tell_scanners(root: Path, taken: Iterable[Path], app: Path) -> None:
     for record in records:
         keep(root / "var/lib/dpkg/status.d" / field(record, "Package"), record)
         copyright_file = Path("/usr/share/doc", field(record, "Package"), "copyright")
-        keep(root / copyright_file.relative_to("/"), copyright_file.read_text(encoding="utf-8"))
+        if copyright_file.exists():  # Debian's smallest images have no links among these
+            keep(root / copyright_file.relative_to("/"), copyright_file.read_text(encoding="utf-8"))
     keep(root / BILL, json.dumps(bill_of_materials(records, app), indent=1))
 
 
