@@ -59,8 +59,9 @@ def field(record: str, name: str) -> str:
 def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
     """Debian's packages, Python, and the packages that are installed below `app`, as CycloneDX."""
     (packages,) = app.glob("venv/lib/python*/site-packages")
+    release = f"?distro=debian-{platform.freedesktop_os_release()['VERSION_ID']}"
     found = [
-        *(component("deb/debian", field(record, "Package"), field(record, "Version")) for record in records),
+        *(component("deb/debian", field(record, "Package"), field(record, "Version"), release) for record in records),
         component("generic", "python", platform.python_version()),
         *(component("pypi", each.name, each.version) for each in distributions(path=[str(packages)])),
     ]
@@ -68,7 +69,8 @@ def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
     return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": by_address}
 
 
-def component(kind: str, name: str, version: str) -> dict[str, str]:
-    """One entry of the bill."""
-    address = f"pkg:{kind}/{quote(name.lower().replace('_', '-') if kind == 'pypi' else name)}@{quote(version)}"
+def component(kind: str, name: str, version: str, qualifiers: str = "") -> dict[str, str]:
+    """One entry of the bill. PyPI's names are written one way in a package URL, whatever the package calls itself."""
+    written = name.lower().replace("_", "-") if kind == "pypi" else name
+    address = f"pkg:{kind}/{quote(written)}@{quote(version)}{qualifiers}"
     return {"type": "library", "bom-ref": address, "name": name, "version": version, "purl": address}
