@@ -62,6 +62,7 @@ def _goals(data: Data) -> str:
     worst = max(data["faults"][kind]["extra"] for kind in ("503", "reset"))
     again = max(data["faults"][kind]["again"] for kind in ("503", "reset"))
     late, start, growth = data["latency"], data["start"], data["growth"]
+    layers = data["container"].get("layers")
     rows = (
         _goal("TLS throughput to curl's, while sending", tls["sending_ratio"], least=1.0),
         _goal("HTTP throughput to curl's, while sending", plain["sending_ratio"], least=1.3),
@@ -75,6 +76,7 @@ def _goals(data: Data) -> str:
         _goal("first request, ms beyond a bare Python", (start["request"] - start["bare"]) * 1000, most=130),
         _goal("refusal, ms", start["refusal"] * 1000, most=60),
         _goal("bytes for one more planned file", _per_file(growth, "planned"), most=1024),
+        *([_goal("the image, packed, MB", sum(layers) / 1e6, most=30)] if layers else []),
     )
     story = (
         "What the project asked of itself before it was written. Where a figure is not met, the last section says why, "

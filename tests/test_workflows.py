@@ -130,7 +130,7 @@ def test_no_image_is_mutable(key: str) -> None:
         command for command in docker if re.match(r"docker (?:pull|buildx (?!imagetools create)|compose)", command)
     ]
     built = {tag for command in docker for tag in re.findall(r"docker build .*--tag (\S+)", command)}
-    run = {image for command in docker for image in re.findall(r"docker run --rm (\S+)", command)}
+    run = {image for command in docker for image in re.findall(r"docker run --rm (?:--entrypoint \w+ )?(\S+)", command)}
     assert run <= built
 
 
