@@ -6,6 +6,7 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
@@ -16,12 +17,12 @@ from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
-from uploader.inputs import Inputs, name_as_given
+from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
 
-EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
+MOST_STEPS, MOST_CHARACTERS = 200, 300  # of the output `plan`
 
 # In the place of files that were not found: a service that is given none would miss more than the files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
@@ -43,28 +44,29 @@ class Plan(NamedTuple):
     prepared: Prepared
     source: CredentialSource | None
 
-    @property
-    def rehearsal(self) -> bool:
-        """Whether all of it happens inside this process."""
-        return self.inputs.api_endpoint == EMULATOR
-
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
         return tuple(map(capitalised, self.prepared.lines))
+
+    def as_json(self) -> str:
+        """The output `plan` where the service has no better one: the steps in words, bounded, on one line."""
+        steps = self.lines()
+        few = [step[:MOST_CHARACTERS] for step in steps[:MOST_STEPS]]
+        plan = {"version": 1, "target": self.inputs.target, "steps": few, "left_out": len(steps) - len(few)}
+        return json.dumps(plan, separators=(",", ":"))
 
 
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
-    rehearsal = inputs.api_endpoint == EMULATOR
-    source = None if rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
+    source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
     inputs = _guarded(inputs, source)
     workspace = Workspace.of(inputs)
     files = found.collect(lambda: find(inputs.files, workspace, shard=inputs.shard), skip_known=True) or ()
     known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
     if found or prepared is None:
-        raise InputError(*(name_as_given(problem, inputs.platform) for problem in found))
+        raise InputError(*found)
     return Plan(inputs, files, prepared, source)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 _JSON_KEYS = (
@@ -13,7 +13,7 @@ _JSON_KEYS = (
 
 
 class Moment(NamedTuple):
-    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds since the run began.
+    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the monotonic clock.
 
     `bytes` is how many a request carried, where it carried any.
     """
@@ -50,6 +50,11 @@ class FileResult:
     timeline: tuple[Moment, ...] = ()
     failure: BaseException | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def bytes_sent(self) -> int:
+        """What this run handed on of the file, resent bytes counted each time."""
+        return sum(moment.bytes for moment in self.timeline)
+
     def as_json(self) -> dict[str, Any]:
         """The object that stands for this file in `uploader-results.json`, with the contract's keys."""
         values = {name: getattr(self, name) for name in _JSON_KEYS}
@@ -81,6 +86,17 @@ class RunRecord:
                 return
         self.results.append(result)
 
+    def discard(self, why: str, files: Collection[str], outputs: Sequence[str]) -> None:
+        """What was uploaded is gone: `why` is the error of its results; outputs that told of it are taken back.
+
+        Of what the service had already only `files` are gone.
+        """
+        for place, result in enumerate(self.results):
+            if not result.error and (not result.reused or result.path in files):
+                self.results[place] = replace(result, error=why)
+        self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
+        self.ids = ()
+
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
         """Output values that are true from now on; without `ids` those that are known stay."""
         self.outputs.update(outputs)
@@ -91,9 +107,9 @@ def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, st
     """Every output of a run but the place of its results file.
 
     `id` is the resource id of the first file and `ids` those of all files that have one, in the order of the files,
-    unless the service named others; neither is set where there is none.
+    unless the service named others; neither is set where there is none. What failed, or was discarded, has none.
     """
-    ids = record.ids or tuple(result.id for result in results)
+    ids = record.ids or tuple("" if result.error else result.id for result in results)
     named = ",".join(filter(None, ids))
     return {
         **({"id": ids[0], "ids": named} if named else {}),

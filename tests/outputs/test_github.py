@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
 from uploader.errors import (
+    AnswerLost,
     CredentialsError,
     ForeignHost,
     InputError,
     IntegrityError,
     Interrupted,
     Problem,
+    ProtocolError,
     Refused,
+    ReleaseRefused,
     TemporaryError,
     UploaderError,
 )
@@ -124,7 +127,7 @@ def test_warnings_beyond_the_limit_are_lines(heard: Heard) -> None:
 
 
 def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
-    """A group inside another is a plain line, and a group that an error leaves is closed."""
+    """A group inside another interrupts it, and a group that an error leaves is closed."""
 
     def fail() -> None:
         with heard.reporter.group("outer"), heard.reporter.group("inner"):
@@ -132,7 +135,9 @@ def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
 
     with pytest.raises(UploaderError):
         fail()
-    assert heard.log.getvalue() == "::group::outer\ninner\n::endgroup::\n"
+    assert heard.log.getvalue() == (
+        "::group::outer\n::endgroup::\n::group::inner\n::endgroup::\n::group::outer\n::endgroup::\n"
+    )
 
 
 def test_secrets_are_masked_line_by_line(heard: Heard) -> None:
@@ -188,7 +193,10 @@ def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path)
         (InputError(Problem("files", "none.")), "Invalid input"),
         (CredentialsError("x"), "Access denied"),
         (Refused("x", status=403), "Refused"),
-        (ForeignHost("x"), "Service error"),
+        (ReleaseRefused("x"), "Release not made"),
+        (ProtocolError("x"), "Service error"),
+        (AnswerLost("x"), "Outcome unknown"),
+        (ForeignHost("x"), "Host not trusted"),
         (IntegrityError("x"), "Integrity error"),
         (TemporaryError("x"), "Temporary failure"),
         (Interrupted(15), "Interrupted"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,16 +102,21 @@ class MemoryJournal(Journal):
 
 
 class Line:
-    """The progress of one upload, written down; `hook` is told each offset."""
+    """The progress of one upload, written down; `hook` is told each offset that is another than the last."""
 
     def __init__(self, hook: Callable[[int], None]) -> None:
         self._hook = hook
         self.offsets: list[int] = []
         self.ok: bool | None = None
 
-    def to(self, offset: int) -> None:
+    def sent(self, offset: int) -> None:
+        moved = offset != (self.offsets[-1] if self.offsets else 0)
         self.offsets.append(offset)
-        self._hook(offset)
+        if moved:
+            self._hook(offset)
+
+    def stored(self, offset: int) -> None:
+        self.sent(offset)
 
     def done(self, ok: bool) -> None:
         self.ok = ok
@@ -131,6 +137,10 @@ class RecordingReporter:
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        self.infos.append(title)
+        return nullcontext()
 
     def redact_session(self, uri: str, endpoint: str) -> None:
         assert uri not in endpoint

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TextIO
 
-from uploader.errors import UploaderError
-from uploader.inputs import Platform
+from uploader.errors import InputError, UploaderError
+from uploader.inputs import Platform, renamed
 from uploader.outputs.output_files import dotenv_report, results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
@@ -18,6 +19,7 @@ from uploader.reporting import Progress
 from uploader.results import FileResult
 from uploader.text import sentence
 
+BOLD, YELLOW, RED = "1", "33", "31;1"
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 
 
@@ -27,7 +29,8 @@ class LogReporter:
     `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
     """
 
-    _warning_mark, _error_mark = "WARNING:", "ERROR:"
+    _assign = "="  # between the name of an input and its value, as people write it here
+    names: Mapping[str, str] = MappingProxyType({})  # how inputs are called here, if not by their own names
 
     def __init__(
         self,
@@ -57,11 +60,14 @@ class LogReporter:
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
-        self._say(f"{self._warning_mark} {self._short(text)}", self._err)
+        self._say(f"{self._painted('WARNING:', YELLOW, self._err)} {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
-        self._say(f"{self._error_mark} {self._text_of(error)}", self._err)
+        if isinstance(error, InputError):
+            problems = (problem._replace(name=self.names.get(problem.name, problem.name)) for problem in error.problems)
+            error = InputError(*problems)
+        self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
@@ -109,15 +115,23 @@ class LogReporter:
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
-        self._say(title)
+        self._say(self._painted(title, BOLD, self._out))
         yield
 
+    def _painted(self, text: str, style: str, stream: TextIO) -> str:
+        """The text in a style (ECMA-48, SGR) where `stream` shows it; a plain log stays plain."""
+        del style, stream
+        return text
+
     def _indented(self, text: str) -> str:
-        return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")
+        return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
+
+    def _renamed(self, text: str) -> str:
+        return renamed(text, self.names, self._assign)
 
     def _short(self, text: str, limit: int = SENTENCE) -> str:
         """One clean line of at most `limit` characters, an ellipsis for what is cut."""
-        line = self.redactor.one_line(text)
+        line = self.redactor.one_line(self._renamed(text))
         return line if len(line) <= limit else line[: limit - 1] + "…"
 
     def _text_of(self, error: UploaderError) -> str:
@@ -143,3 +157,8 @@ class LogReporter:
     def _put(self, text: str, stream: TextIO) -> None:
         stream.write(text)
         stream.flush()
+
+
+def painted(text: str, style: str) -> str:
+    """The text in a style, and the usual one after it."""
+    return f"\x1b[{style}m{text}\x1b[0m"

@@ -156,6 +156,11 @@ def failure_of(answer: Response | Broken) -> str:
     return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
 
 
+def last_failure(answer: Response | Broken) -> str:
+    """What went wrong for good, with the last words of the service."""
+    return failure_of(answer) + google_error.last_words(answer)
+
+
 def _describe(request: Request, path: str, answer: Response | Broken) -> str:
     """One request and its answer, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
@@ -175,12 +180,14 @@ def refusal(answer: Response, what: str) -> UploaderError:
             f"The service did not accept the credentials for {what}: {said.message}",
             cause="The token is not valid for this API, or the account was disabled.",
             cure="Check that the API is enabled in the credentials' project and that the key still exists.",
+            code="token-rejected",
         )
     if 300 <= answer.status < 400:
         return ServiceError(
             f"The service answered {what} with a redirect ({answer.status}), which is never followed.",
             cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
             cure="Check `api-endpoint` and the proxy settings.",
+            code="redirected",
         )
     reason = f", {said.reason}" if said.reason else ""
     return Refused(
