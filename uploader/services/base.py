@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from uploader.errors import Refused
+from uploader.errors import Refused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.protocol.media import identifier
 from uploader.results import FileResult
@@ -136,6 +136,21 @@ class Backoff(NamedTuple):
     why: str
 
 
+class Time(NamedTuple):
+    """Ask for the time. The answer is in seconds since the epoch."""
+
+
+class Pause(NamedTuple):
+    """Wait before looking again at something that takes its time, for the `number`-th time (1, 2, …), longer each time.
+
+    The answer is False, at once, when `most` seconds have passed since the first pause: then the last look is done.
+    """
+
+    number: int
+    most: float
+    why: str
+
+
 class Digest(NamedTuple):
     """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is lower-case hex."""
 
@@ -148,7 +163,7 @@ class Reused(NamedTuple):
     result: FileResult
 
 
-Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Backoff | Digest | Reused
+Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Backoff | Time | Pause | Digest | Reused
 
 
 class Section(NamedTuple):
@@ -160,11 +175,15 @@ class Section(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a flow returns: one sentence that tells the end, and links and tables for the summary."""
+    """What a flow returns: one sentence that tells the end, and links and tables for the summary.
+
+    `trouble` ends the run as an error does, though the flow did all it could: what it made and found out is told.
+    """
 
     headline: str
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
+    trouble: UploaderError | None = None
 
 
 Steps: TypeAlias = Generator[Step, Any, T]

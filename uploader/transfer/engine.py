@@ -19,11 +19,13 @@ from uploader.services.base import (
     Flow,
     Note,
     Outcome,
+    Pause,
     Publish,
     Recall,
     Remember,
     Reused,
     Step,
+    Time,
     Upload,
 )
 from uploader.state.journal import Journal
@@ -46,6 +48,7 @@ class Engine:
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
         self._forgotten: set[str] = set()
+        self._watch = client.policy.watch(reporter.info, 0.0)
         self.record = RunRecord()
 
     def run(self, flow: Flow) -> Outcome:
@@ -84,8 +87,8 @@ class Engine:
                 return self.record.publish(step.outputs, step.ids)
             case Note():
                 return getattr(self._reporter, step.level)(step.text)
-            case Backoff():
-                return self._back_off(step)
+            case Time() | Backoff() | Pause():
+                return self._about_time(step)
 
     def _remember(self, step: Remember) -> None:
         if step.value is None:
@@ -107,11 +110,26 @@ class Engine:
             self._journal.drop(job)
         self._journal.close()
 
+    def _about_time(self, step: Time | Backoff | Pause) -> float | bool | None:
+        match step:
+            case Time():
+                return self._client.policy.clock.wall()
+            case Pause():
+                return self._pause(step)
+            case Backoff():
+                self._back_off(step)
+        return None
+
     def _back_off(self, step: Backoff) -> None:
         retrier = self._backoffs.get(step.why) if step.attempt > 1 else None
         if retrier is None:
             retrier = self._backoffs[step.why] = self._retrier()
         retrier.wait(step.why)
+
+    def _pause(self, step: Pause) -> bool:
+        if step.number == 1:
+            self._watch = self._client.policy.watch(self._reporter.info, step.most)
+        return self._watch.wait(step.why)
 
     def _retrier(self, prefix: str = "") -> Retrier:
         return self._client.policy.retrier(lambda wait: self._reporter.info(f"{prefix}{wait}"))

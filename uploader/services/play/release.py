@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 from uploader.errors import Refused, ServiceError, UploaderError
@@ -15,6 +16,7 @@ from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.listing_sync import synchronise
 from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.review import awaited
 from uploader.services.play.track_update import TrackUpdate, all_up_to_date, check_tracks, update_track
 
 REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
@@ -23,16 +25,20 @@ REPLAYS = 2  # fresh edits after the first, where another job or the console kee
 def flow(job: ReleaseJob) -> Flow:
     """Carries the job out; every refusal leaves with its cause and its cure."""
     try:
-        return (yield from _story(job))
+        outcome = yield from in_an_edit(job, _release)
+        if job.review is None or job.dry_run:
+            return outcome
+        return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome))
     except Refused as refused:
         raise explained(refused) from None
 
 
-def _story(job: ReleaseJob) -> Flow:
+def in_an_edit(job: ReleaseJob, work: Callable[[ReleaseEdit], Flow]) -> Flow:
+    """Does the work in an edit, from the beginning in a fresh one where others close it; settles what becomes of it."""
     edit = yield from opened(job)
     for replay in count():
         try:
-            return (yield from _release(edit))
+            return (yield from work(edit))
         except Exception as error:
             if isinstance(error, Refused) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
