@@ -98,7 +98,6 @@ class Rollout:
             edit.apply(Event.SEEN_LIVE if passed else Event.NOT_SEEN)
         if first and passed:
             return (yield from self._ended(edit, Look(live), _made(first, live, ours=in_doubt)))
-        edit.changes.clear()  # of a commit that did not happen
         look = yield from self._look(live)
         decision = decide(self._job, look)
         if decision.release is None or self._job.dry_run:
