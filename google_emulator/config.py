@@ -50,6 +50,17 @@ class Config:
         default=False,
         metadata={"meaning": "a draft app: only releases with status draft pass validation and commit"},
     )
+    lifecycle: dict[str, Json] = field(
+        default_factory=dict,
+        metadata={
+            "meaning": "by package (`*`: any other) the course of a review: states, or "
+            "{state, looks or seconds until the next}; PUBLISHED at once where there is none"
+        },
+    )
+    vitals: dict[str, Json] = field(
+        default_factory=dict,
+        metadata={"meaning": "by package (`*`: any other) what the Reporting API measures; see Vitals"},
+    )
     one_edit_per_app: bool = field(
         default=False,
         metadata={"meaning": "a new edit deletes the open ones of the same app"},

@@ -6,24 +6,38 @@ is looked at; then authentication, then the service's own rules.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from email.utils import formatdate
+
 from google_emulator.admin import ADMIN_PATH, Admin
 from google_emulator.faults.injector import FaultInjector
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response
 from google_emulator.http.routes import Handler
+from google_emulator.request_log import RequestLog
 from google_emulator.router import Router
 from google_emulator.traffic import Traffic
 
 
 class Dispatcher:
-    """Answers requests, whatever they are."""
+    """Answers requests, whatever they are. `clock` is what the Date of an answer says, in seconds since the epoch."""
 
-    def __init__(self, router: Router, faults: FaultInjector, admin: Admin, traffic: Traffic) -> None:
+    def __init__(
+        self,
+        router: Router,
+        faults: FaultInjector,
+        admin: Admin,
+        traffic: Traffic,
+        log: RequestLog,
+        clock: Callable[[], float],
+    ) -> None:
         self._router = router
         self._faults = faults
         self._admin = admin
         self._traffic = traffic
+        self._log = log
+        self._clock = clock
 
     def respond(self, request: Request) -> Response:
         """The response to one request.
@@ -34,9 +48,14 @@ class Dispatcher:
             return _respond(self._admin.respond, request)
         handler = self._router.resolve(request)
         try:
-            return self._faults.respond(request, lambda request: _respond(handler, request))
+            return self._faults.respond(request, lambda request: self._dated(_respond(handler, request)))
         finally:
             self._traffic.finished(request.operations, request.body.received)
+            self._log.add(request)
+
+    def _dated(self, response: Response) -> Response:
+        response.headers.append(("Date", formatdate(self._clock(), usegmt=True)))
+        return response
 
 
 def _respond(handler: Handler, request: Request) -> Response:

@@ -22,9 +22,14 @@ from google_emulator.google_services import Backend
 from google_emulator.http.response import Json
 from google_emulator.operation_names import all_operations
 from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.request_log import LoggedRequest, RequestLog
 from google_emulator.router import Router
 from google_emulator.server import Server
+from google_emulator.services.play.console import Console
+from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.store import PlayStore
+from google_emulator.services.reporting.vitals_store import VitalsStore
+from google_emulator.simulated_clock import SimulatedClock
 from google_emulator.state_report import describe
 from google_emulator.traffic import Traffic
 
@@ -56,7 +61,7 @@ class Emulator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.config = Config.read(config or {})
-        self._traffic = Traffic()
+        self._traffic, self._log = Traffic(), RequestLog()
         with contextlib.ExitStack() as stack:
             root = root or stack.enter_context(tempfile.TemporaryDirectory(prefix="uploader-emulator-"))
             self._backend = Backend(self.config, Path(root), clock)
@@ -65,8 +70,9 @@ class Emulator:
             self.faults = self._injector()
             self.faults.add(faults)
             self._cleanup = stack.pop_all()
-        admin = Admin(self.state, self.faults)
-        self._server.respond = Dispatcher(Router(self._backend), self.faults, admin, self._traffic).respond
+        admin = Admin(self.state, self.faults, self._backend)
+        router, clock = Router(self._backend), self._backend.clock
+        self._server.respond = Dispatcher(router, self.faults, admin, self._traffic, self._log, clock).respond
         run, options = self._server.serve_forever, {"poll_interval": POLL_INTERVAL}
         self._thread = threading.Thread(target=run, kwargs=options, name="emulator", daemon=True)
 
@@ -116,6 +122,31 @@ class Emulator:
     def play(self) -> PlayStore:
         """The apps and edits of Play."""
         return self._backend.play
+
+    @property
+    def clock(self) -> SimulatedClock:
+        """The clock by which Play ages: `advance` moves it."""
+        return self._backend.clock
+
+    @property
+    def console(self) -> Console:
+        """What people do in the Play Console."""
+        return self._backend.console
+
+    @property
+    def lifecycle(self) -> ReleaseLifecycle:
+        """The course of reviews: `script` sets those of what will be committed."""
+        return self._backend.lifecycle
+
+    @property
+    def vitals(self) -> VitalsStore:
+        """What the Reporting API measures: `script` changes it."""
+        return self._backend.vitals
+
+    @property
+    def requests(self) -> list[LoggedRequest]:
+        """The API requests so far, without logins and without what was sent to the emulator's own paths."""
+        return self._log.requests()
 
     @property
     def oidc_url(self) -> str:

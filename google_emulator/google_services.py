@@ -23,15 +23,21 @@ from google_emulator.services.games import games_uploads
 from google_emulator.services.gmail import Gmail
 from google_emulator.services.mailbox import Mailbox
 from google_emulator.services.over_the_air import OverTheAir
+from google_emulator.services.play.console import Console
+from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.publisher import AndroidPublisher
 from google_emulator.services.play.store import PlayStore
+from google_emulator.services.reporting.reporting_api import ReportingApi
+from google_emulator.services.reporting.vitals_store import VitalsStore
+from google_emulator.simulated_clock import SimulatedClock
 
 
 class Backend:
     """The services. `root` is where uploaded bytes are kept, `clock` tells seconds since the epoch.
 
-    `lock` guards every change that takes more than one step. `routes` and `upload_methods` are in the order in which
-    they are tried.
+    Play ages by `clock`, which can be moved ahead; logins and upload sessions by real time, as the client does. `lock`
+    guards every change that takes more than one step. `routes` and `upload_methods` are in the order in which they are
+    tried.
     """
 
     def __init__(self, config: Config, root: Path, clock: Callable[[], float]) -> None:
@@ -41,7 +47,11 @@ class Backend:
         self.uploads = UploadStore(self.blobs, self.lock, clock, config.session_lifetime)
         self.authority = Authority(config, clock)
         self.identity_tokens = IdentityTokens(self.authority, config)
-        self.play = PlayStore(config, clock)
+        self.clock = SimulatedClock(clock)
+        self.play = PlayStore(config, self.clock)
+        self.lifecycle = ReleaseLifecycle(config, self.clock)
+        self.console = Console(self.play, self.lifecycle, self.lock)
+        self.vitals = VitalsStore(config.vitals, self.clock)
         self.mailbox = Mailbox()
         self.over_the_air = OverTheAir()
         self.storage = CloudStorage(clock)
@@ -56,10 +66,12 @@ class Backend:
         return [*(route.id for route in self.routes), *(method.id for method in self.upload_methods)]
 
     def _serve(self) -> None:
-        publisher, gmail = AndroidPublisher(self.play, self.config), Gmail(self.mailbox, self.blobs)
+        publisher = AndroidPublisher(self.play, self.config, self.lifecycle)
+        gmail = Gmail(self.mailbox, self.blobs)
         self.routes += [
             *TokenEndpoint(self.authority, self.config).routes(),
             *publisher.routes(),
+            *ReportingApi(self.vitals, self.config).routes(),
             *gmail.routes(),
             *self.identity_tokens.routes(),
             *SecurityTokenService(self.authority).routes(),

@@ -161,7 +161,7 @@ class Connection(socketserver.StreamRequestHandler):
             raise ApiError(431, f"Request header fields too large: {error}") from None
         url = urlsplit(target)
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        return Request(self.server.url, method, url.path, query, headers, self._body(headers))
+        return Request(self.server.url, method, url.path, query, headers, self._body(headers), raw_query=url.query)
 
     def _body(self, headers: Message) -> Body:
         source, length = self._source(headers)

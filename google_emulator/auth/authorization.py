@@ -9,7 +9,7 @@ from functools import cached_property
 
 from google_emulator.auth.keys import SigningKey, process_key
 from google_emulator.config import Config
-from google_emulator.http.errors import ApiError, unauthenticated
+from google_emulator.http.errors import insufficient_scopes, unauthenticated
 from google_emulator.http.request import Request
 
 SERVICE_ACCOUNT = "uploader@emulator.iam.gserviceaccount.com"
@@ -99,7 +99,7 @@ class Authority:
         if token.federated:
             raise unauthenticated()
         if scopes and not set(scopes) & set(token.scopes):
-            raise ApiError(403, "Request had insufficient authentication scopes.", "insufficientPermissions")
+            raise insufficient_scopes()
         request.account, request.subject = token.email, token.subject
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 
 from google_emulator.auth import jwt
 from google_emulator.auth.authorization import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority
-from google_emulator.http.errors import ApiError
+from google_emulator.http.errors import ApiError, insufficient_scopes
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, json_response
 from google_emulator.http.routes import Route
@@ -62,7 +62,7 @@ class Impersonation:
         """Only a federated login or a token for IAM may act as the account. Raises `ApiError`."""
         caller = self._authority.authenticate(request)
         if not caller.federated and not set(caller.scopes) & set(IAM_SCOPES):
-            raise ApiError(403, "Request had insufficient authentication scopes.", "insufficientPermissions")
+            raise insufficient_scopes()
         if request.params["email"] != SERVICE_ACCOUNT:
             raise ApiError(404, "Not found; Gaia id not found for email " + request.params["email"])
 

@@ -5,7 +5,9 @@ The error bodies have the shape that Google's APIs share: `{"error": {"code", "m
 
 from __future__ import annotations
 
-from google_emulator.http.response import Response, json_response
+from collections.abc import Sequence
+
+from google_emulator.http.response import Json, Response, json_response
 
 STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
@@ -37,11 +39,18 @@ class ApiError(Exception):
     """The service refuses, in Google's words; it becomes a response with an error body.
 
     `reason` and `domain` are those of the older `errors` list, `status_name` the canonical name beside the code; the
-    ones usual for the status unless given.
+    ones usual for the status unless given. `details` are what newer APIs add (google.rpc.ErrorInfo, BadRequest).
     """
 
     def __init__(
-        self, status: int, message: str, reason: str = "", *, status_name: str = "", domain: str = "global"
+        self,
+        status: int,
+        message: str,
+        reason: str = "",
+        *,
+        status_name: str = "",
+        domain: str = "global",
+        details: Sequence[Json] = (),
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -49,11 +58,14 @@ class ApiError(Exception):
         self.reason = reason or REASONS.get(status, "unknown")
         self.status_name = status_name or STATUS_NAMES.get(status, "UNKNOWN")
         self.domain = domain
+        self.details = list(details)
 
     def response(self) -> Response:
         """The error as it is sent."""
         detail = {"message": self.message, "domain": self.domain, "reason": self.reason}
         error = {"code": self.status, "message": self.message, "status": self.status_name, "errors": [detail]}
+        if self.details:
+            error["details"] = self.details
         return json_response({"error": error}, self.status)
 
 
@@ -77,6 +89,24 @@ def unauthenticated() -> ApiError:
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other "
         "valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
     )
+
+
+def insufficient_scopes() -> ApiError:
+    """Google's words for a token that was given for other APIs."""
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
+        "domain": "googleapis.com",
+    }
+    message = "Request had insufficient authentication scopes."
+    return ApiError(403, message, "insufficientPermissions", details=[info])
+
+
+def invalid_argument(message: str, field: str = "") -> ApiError:
+    """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it is known."""
+    violation = {"field": field, "description": message} if field else {"description": message}
+    bad_request = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [violation]}
+    return ApiError(400, message, details=[bad_request])
 
 
 def failed_precondition(message: str, reason: str = "failedPrecondition") -> ApiError:

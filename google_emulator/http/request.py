@@ -18,7 +18,8 @@ PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
 class Request:
     """A request and what is found out about it on the way.
 
-    `server_url` is the root that the client was given, `query` has the last value of each name. The router sets
+    `server_url` is the root that the client was given, `query` has the last value of each name,
+    `raw_query` is as it was sent. The router sets
     `operations` (the names by which faults select it) and `params` (of the path, decoded); the check of the token sets
     `account` and `subject`, the user it acts for; `payload` is the body of a request that is no upload.
     """
@@ -34,6 +35,7 @@ class Request:
     account: str = ""
     subject: str = ""
     payload: bytes = b""
+    raw_query: str = ""
 
     @property
     def upload_id(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from google_emulator import Emulator
 from tests.support import secret_watch
+from tests.support.discovery import refused_by_google
 from tests.support.platforms import file_commands
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
@@ -124,6 +125,8 @@ class Running:
         written = secret_watch.files(self.job._private, results, self.job.workspace / "uploader.env")
         leaks = secret_watch.leaks(self.job.emulator, {"the log": log, "the arguments": arguments, **dict(written)})
         assert not leaks, leaks
+        refused = refused_by_google(self.job.emulator.requests)
+        assert not refused, refused
         return Ended(
             code=self.child.returncode,
             log=log.decode(),

@@ -12,7 +12,8 @@ from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, json_response
 from google_emulator.http.routes import Route
-from google_emulator.services.play.model import Edit
+from google_emulator.services.play.lifecycle import ReleaseLifecycle
+from google_emulator.services.play.model import App, Edit
 from google_emulator.services.play.paths import EDIT, EDITS
 from google_emulator.services.play.store import PlayStore
 
@@ -29,9 +30,10 @@ BEHAVIORS = ("", "CHANGES_IN_REVIEW_BEHAVIOR_TYPE_UNSPECIFIED", "CANCEL_IN_REVIE
 class EditsApi:
     """The life of an edit."""
 
-    def __init__(self, store: PlayStore, config: Config) -> None:
+    def __init__(self, store: PlayStore, config: Config, lifecycle: ReleaseLifecycle) -> None:
         self._store = store
         self._config = config
+        self._lifecycle = lifecycle
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
@@ -65,7 +67,7 @@ class EditsApi:
         self._check_drafts(edit)
         return json_response(edit.resource())
 
-    def _check_review(self, request: Request) -> None:
+    def _check_review(self, request: Request, app: App) -> None:
         """Refuses a commit whose parameters don't fit how this app's changes get into review."""
         behavior = request.query.get("changesInReviewBehavior", "")
         if behavior not in BEHAVIORS:
@@ -75,7 +77,8 @@ class EditsApi:
             raise ApiError(400, MUST_BE_SET)
         if self._config.review == "automatic" and not_sent:
             raise ApiError(400, MUST_NOT_BE_SET)
-        if self._config.in_review and behavior == "ERROR_IF_IN_REVIEW":
+        in_review = self._config.in_review or self._lifecycle.in_review(app)
+        if in_review and behavior == "ERROR_IF_IN_REVIEW":
             raise failed_precondition("Changes are already in review.")
 
     def _commit(self, request: Request) -> Response:
@@ -83,11 +86,12 @@ class EditsApi:
         if request.payload.strip():
             raise ApiError(400, "The request body must be empty.")
         self._check_drafts(edit)
-        self._check_review(request)
-        app = self._store.app(edit.package)
+        app, before = self._store.app(edit.package), self._store.app(edit.package).live.tracks
+        self._check_review(request, app)
         app.live = copy.deepcopy(edit.content)
         app.used.update(edit.content.artifacts)
         app.revision += 1
+        self._lifecycle.committed(app, before, sent=not request.flag("changesNotSentForReview"))
         edit.state = "committed"
         edit.commit_query = dict(request.query)
         return json_response(edit.resource())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from google_emulator.http.response import Json
+from google_emulator.services.play.review_course import Review
 
 STANDARD_TRACKS = ("production", "beta", "alpha", "internal")
 ArtifactKind: TypeAlias = Literal["apk", "bundle"]
@@ -39,12 +40,16 @@ class AppContent:
 
 @dataclass(slots=True)
 class App:
-    """One app: its live state, how often that was changed, and the version codes that can't be used again."""
+    """One app: its live state, how often that was changed, and the version codes that can't be used again.
+
+    `reviews` are those of its releases by track.
+    """
 
     package: str
     live: AppContent
     used: set[int]
     revision: int = 0
+    reviews: dict[str, list[Review]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from google_emulator.config import Config
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.services.play.languages import is_language
-from google_emulator.services.play.model import Edit
+from google_emulator.services.play.model import STANDARD_TRACKS, AppContent, Edit
 
 APPLICATIONS = "/androidpublisher/v3/applications"
 EDITS = APPLICATIONS + "/{package}/edits"
@@ -21,6 +22,13 @@ def code_of(request: Request, edit: Edit) -> int:
     if not text.isdecimal() or int(text) not in edit.content.artifacts:
         raise ApiError(404, f"Version code {text} could not be found.", "apkNotFound", domain="androidpublisher")
     return int(text)
+
+
+def check_track(name: str, content: AppContent, config: Config) -> None:
+    """Refuses (404) a track that does not exist."""
+    standard = name.rpartition(":")[2] in STANDARD_TRACKS  # `wear:production` has a form factor before it
+    if name not in content.tracks and not standard and not config.any_track:
+        raise ApiError(404, f"Track not found: {name}.", "trackNotFound", domain="androidpublisher")
 
 
 def type_of(request: Request, types: tuple[str, ...]) -> str:

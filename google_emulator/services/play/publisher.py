@@ -14,7 +14,9 @@ from google_emulator.services.play.edits import EditsApi
 from google_emulator.services.play.expansion_files import ExpansionFilesApi
 from google_emulator.services.play.images import ImagesApi
 from google_emulator.services.play.internal_sharing import InternalSharingApi
+from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.listings import ListingsApi
+from google_emulator.services.play.release_summaries import ReleaseSummariesApi
 from google_emulator.services.play.store import PlayStore
 from google_emulator.services.play.tracks import TracksApi
 
@@ -22,8 +24,9 @@ from google_emulator.services.play.tracks import TracksApi
 class AndroidPublisher:
     """Play's apps and edits as an API."""
 
-    def __init__(self, store: PlayStore, config: Config) -> None:
-        self._edits = EditsApi(store, config)
+    def __init__(self, store: PlayStore, config: Config, lifecycle: ReleaseLifecycle) -> None:
+        self._edits = EditsApi(store, config, lifecycle)
+        self._releases = ReleaseSummariesApi(store, config, lifecycle)
         self._artifacts = ArtifactsApi(store, config)
         self._tracks = TracksApi(store, config)
         self._expansion_files = ExpansionFilesApi(store)
@@ -36,6 +39,7 @@ class AndroidPublisher:
         """The calls that this API serves."""
         return [
             *self._edits.routes(),
+            *self._releases.routes(),
             *self._artifacts.routes(),
             *self._tracks.routes(),
             *self._expansion_files.routes(),

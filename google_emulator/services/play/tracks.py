@@ -8,7 +8,7 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.services.play.model import STANDARD_TRACKS, Edit
-from google_emulator.services.play.paths import EDIT
+from google_emulator.services.play.paths import EDIT, check_track
 from google_emulator.services.play.release_rules import check_halts, checked_releases
 from google_emulator.services.play.store import PlayStore
 
@@ -42,9 +42,7 @@ class TracksApi:
     def _find(self, request: Request) -> tuple[Edit, str]:
         """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that does not exist."""
         edit, name = self._store.open_edit(request), request.params["track"]
-        standard = name.rpartition(":")[2] in STANDARD_TRACKS  # `wear:production` has a form factor before it
-        if name not in edit.content.tracks and not standard and not self._config.any_track:
-            raise ApiError(404, f"Track not found: {name}.", "trackNotFound", domain="androidpublisher")
+        check_track(name, edit.content, self._config)
         return edit, name
 
     def _get(self, request: Request) -> Response:

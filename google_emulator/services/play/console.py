@@ -1,0 +1,172 @@
+"""What people do in the Play Console between two runs: each change of the live state ends the edits that are open.
+
+Operations come as calls from Python or as objects from JSON: `{"do": "halt", "package": ..., "track": ...}`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from google_emulator.http.errors import ApiError
+from google_emulator.http.response import Json
+from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of
+from google_emulator.services.play.model import App, StoreArtifact
+from google_emulator.services.play.review_course import Review, read_course
+from google_emulator.services.play.store import PlayStore
+
+
+class Console:
+    """The Play Console. `lock` guards the live state.
+
+    A release is named by its track and one of its version codes; without a code the one in the status that the
+    operation starts from is meant. Every operation raises `ValueError` when there is none, or when the console would
+    not offer it.
+    """
+
+    def __init__(self, store: PlayStore, lifecycle: ReleaseLifecycle, lock: AbstractContextManager[object]) -> None:
+        self._store = store
+        self._lifecycle = lifecycle
+        self._lock = lock
+
+    def operations(self) -> dict[str, Callable[..., None]]:
+        """Every operation by the name that it has in JSON."""
+        return {
+            "set-fraction": self.set_fraction,
+            "halt": self.halt,
+            "resume": self.resume,
+            "complete": self.complete,
+            "remove": self.remove,
+            "add-release": self.add_release,
+            "add-track": self.add_track,
+            "review": self.review,
+            "send-for-review": self.send_for_review,
+        }
+
+    def carry_out(self, wanted: Sequence[Mapping[str, Json]]) -> None:
+        """Carries out operations from JSON, one after the other. Raises `ValueError` at the first that can't be."""
+        operations = self.operations()
+        for one in wanted:
+            options = {name: value for name, value in one.items() if name != "do"}
+            operation = operations.get(str(one.get("do")))
+            if operation is None:
+                raise ValueError(f"unknown operation {one.get('do')!r}; there are: {', '.join(operations)}")
+            try:
+                inspect.signature(operation).bind(**options)
+            except TypeError as error:
+                raise ValueError(f"{one['do']}: {error}") from None
+            operation(**options)
+
+    def set_fraction(self, package: str, track: str, fraction: float, code: int | None = None) -> None:
+        """Serves a release in progress, or a halted one later, to this share of the users (0 to 1, both excluded)."""
+        _check_fraction(fraction)
+        with self._changed(package) as app:
+            _find(app, track, code, "inProgress", "halted")["userFraction"] = fraction
+
+    def halt(self, package: str, track: str, code: int | None = None) -> None:
+        """Halts a release in progress."""
+        with self._changed(package) as app:
+            self._put(app, track, _find(app, track, code, "inProgress") | {"status": "halted"})
+
+    def resume(self, package: str, track: str, code: int | None = None, fraction: float | None = None) -> None:
+        """Resumes a halted release, at the share that it had unless another is given."""
+        with self._changed(package) as app:
+            release = _find(app, track, code, "halted")
+            share = release.get("userFraction") if fraction is None else fraction
+            _check_fraction(share)
+            self._put(app, track, release | {"status": "inProgress", "userFraction": share})
+
+    def complete(self, package: str, track: str, code: int | None = None) -> None:
+        """Gives a release in progress, or a halted one, to everybody, in place of what they had."""
+        with self._changed(package) as app:
+            release = _find(app, track, code, "inProgress", "halted") | {"status": "completed"}
+            for name in ("userFraction", "countryTargeting"):
+                release.pop(name, None)
+            self._put(app, track, release)
+
+    def remove(self, package: str, track: str, code: int) -> None:
+        """Takes a release off a track."""
+        with self._changed(package) as app:
+            release = _find(app, track, code)
+            app.live.tracks[track].remove(release)
+
+    def add_release(
+        self, package: str, track: str, release: Mapping[str, Json], course: Sequence[Json] | None = None
+    ) -> None:
+        """Puts a TrackRelease on a track, in place of the one in the same status; its artifacts are uploaded besides.
+
+        `course` is that of its review, the one for the app unless given.
+        """
+        added = {"status": "completed", **release, "versionCodes": list(codes_of(release))}
+        stages = self._lifecycle.course(package) if course is None else read_course(list(course))
+        with self._changed(package) as app:
+            for code in map(int, added["versionCodes"]):
+                app.live.artifacts.setdefault(code, StoreArtifact(code, "bundle", "0" * 40, "0" * 64, 0))
+                app.used.add(code)
+            self._lifecycle.reviews(app, track, app.live.tracks.get(track, []))  # those that were there are published
+            self._put(app, track, added)
+            if added["status"] != "draft":
+                self._lifecycle.begin(app, track, added, stages)
+
+    def add_track(self, package: str, track: str) -> None:
+        """Creates a track without releases."""
+        with self._changed(package) as app:
+            if track in app.live.tracks:
+                raise ValueError(f"the track {track} exists")
+            app.live.tracks[track] = []
+
+    def review(self, package: str, track: str, course: Sequence[Json], code: int | None = None) -> None:
+        """Puts a release on another course, as when Google approves or rejects it or someone publishes it."""
+        stages = read_course(list(course))
+        with self._lock:
+            app = self._app(package)
+            for release in [_find(app, track, code)] if code else list(app.live.tracks.get(track, [])):
+                self._reviewed(app, track, release).begin(stages, self._lifecycle.now())
+
+    def send_for_review(self, package: str) -> None:
+        """Sends what was committed with changesNotSentForReview."""
+        with self._lock:
+            self._lifecycle.send_for_review(self._app(package))
+
+    def _app(self, package: str) -> App:
+        try:
+            return self._store.app(package)
+        except ApiError as error:
+            raise ValueError(error.message) from None
+
+    def _reviewed(self, app: App, track: str, release: Mapping[str, Json]) -> Review:
+        reviews = self._lifecycle.reviews(app, track, app.live.tracks[track])
+        found = [review for review in reviews if review.codes == codes_of(release)]
+        if not found:
+            raise ValueError(f"a draft on {track} is not reviewed")
+        return found[0]
+
+    @contextmanager
+    def _changed(self, package: str) -> Iterator[App]:
+        """The app to be changed; once that is done, no edit that was open can be committed."""
+        with self._lock:
+            app = self._app(package)
+            yield app
+            app.revision += 1
+
+    def _put(self, app: App, track: str, release: dict[str, Json]) -> None:
+        """Puts a release on a track in place of itself and of the one that had its status."""
+        others = app.live.tracks.get(track, [])
+        kept = [one for one in others if codes_of(one) != codes_of(release) and one["status"] != release["status"]]
+        app.live.tracks[track] = [release, *kept]
+
+
+def _find(app: App, track: str, code: int | None, *statuses: str) -> dict[str, Json]:
+    """The release meant. Raises `ValueError` when there is none in one of the statuses (none given: in any)."""
+    for release in app.live.tracks.get(track, []):
+        meant = code is None or str(code) in codes_of(release)
+        if meant and (not statuses or release["status"] in statuses):
+            return release
+    which = f"release {code}" if code else "release"
+    raise ValueError(f"{app.package} has no {which} on {track} that is {' or '.join(statuses) or 'there'}")
+
+
+def _check_fraction(fraction: Json) -> None:
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction < 1:
+        raise ValueError("the share of the users is greater than 0 and less than 1")

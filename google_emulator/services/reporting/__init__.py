@@ -1,0 +1,1 @@
+"""The Play Developer Reporting API: crash and ANR rates from scripted series."""
