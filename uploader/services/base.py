@@ -137,7 +137,7 @@ class Backoff(NamedTuple):
 
 
 class Time(NamedTuple):
-    """Ask for the time. The answer is in seconds since the epoch."""
+    """Ask for the time as the service has it. The answer is in seconds since the epoch."""
 
 
 class Pause(NamedTuple):

@@ -62,11 +62,24 @@ class ApiClient:
         self._transport = transport
         self._tokens = tokens
         self._settings = settings
+        self._date = ""
         self.policy = policy
 
     def url(self, root: str, path: str) -> str:
         """The address of a path of an API, or of the same path under the endpoint that was given."""
         return (self._settings.root or root).rstrip("/") + path
+
+    def service_time(self) -> float:
+        """Seconds since the epoch as the last answer dates itself, else as this machine's clock has it.
+
+        How old data of a service are is counted by the service's own clock: a machine's may be wrong.
+        """
+        from email.utils import parsedate_to_datetime  # few runs ask what time it is
+
+        try:
+            return parsedate_to_datetime(self._date).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return self.policy.clock.wall()
 
     def exchange(
         self, request: Request, blocks: Iterable[Block], *, final: bool = False, path: str = ""
@@ -85,6 +98,8 @@ class ApiClient:
             answer = error.broken
         if self._debug:
             self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
+        if isinstance(answer, Response):
+            self._date = answer.headers.get("date") or ""
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
             self.policy.cancellation.check()
         return answer

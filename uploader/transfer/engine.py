@@ -113,7 +113,7 @@ class Engine:
     def _about_time(self, step: Time | Backoff | Pause) -> float | bool | None:
         match step:
             case Time():
-                return self._client.policy.clock.wall()
+                return self._client.service_time()
             case Pause():
                 return self._pause(step)
             case Backoff():
