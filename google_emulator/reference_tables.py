@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from google_emulator.config import Config, settings
 from google_emulator.faults.fault_kinds import KINDS
 from google_emulator.google_services import Backend
 from google_emulator.operation_names import STEPS, WIDE, method_names
+from google_emulator.services.reporting.vitals_script import AppVitals
 
 
 def _backend() -> Backend:
@@ -55,7 +58,42 @@ def _paths() -> str:
     return _table(("method", "HTTP", "path"), [*calls, *uploads])
 
 
-TABLES = {"faults": _faults, "steps": _steps, "methods": _methods, "settings": _settings, "paths": _paths}
+def _console() -> str:
+    rows = (
+        (f"`{name}`", str(inspect.getdoc(act)).partition("\n")[0], ", ".join(map(_parameter, _parameters(act))))
+        for name, act in _backend().console.operations().items()
+    )
+    return _table(("operation (`do`)", "what it does", "options"), rows)
+
+
+def _parameters(act: Callable[..., object]) -> list[inspect.Parameter]:
+    """What an operation takes beside the app, which all of them do."""
+    return [one for one in inspect.signature(act).parameters.values() if one.name != "package"]
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    return f"`{one.name}`" if one.default is inspect.Parameter.empty else f"[`{one.name}`]"
+
+
+def _vitals() -> str:
+    defaults = AppVitals()
+    rows = ((f"`{one.name}`", one.metadata["meaning"], _json(getattr(defaults, one.name))) for one in fields(AppVitals))
+    return _table(("key", "meaning", "default"), rows)
+
+
+def _json(value: object) -> str:
+    return f"`{json.dumps(value)}`"
+
+
+TABLES = {
+    "faults": _faults,
+    "steps": _steps,
+    "methods": _methods,
+    "settings": _settings,
+    "console": _console,
+    "vitals": _vitals,
+    "paths": _paths,
+}
 
 
 def rendered(text: str) -> str:

@@ -11,6 +11,7 @@ from google_emulator.protocol.upload_store import CompletedUpload, UploadStore
 from google_emulator.services.mailbox import Mailbox
 from google_emulator.services.play.model import AppContent, Edit
 from google_emulator.services.play.store import PlayStore
+from google_emulator.services.timestamps import timestamp
 from google_emulator.traffic import Traffic
 
 
@@ -20,6 +21,8 @@ def describe(backend: Backend, faults: FaultQueue, traffic: Traffic) -> dict[str
         drive = {f"drive/{file_id}": file for file_id, file in backend.drive.files.items()}
         return {
             **_play(backend.play),
+            "reviews": _reviews(backend.play, backend.clock()),
+            "time": timestamp(backend.clock()),
             **_uploads(backend.uploads),
             **_mail(backend.mailbox),
             "files": {**backend.storage.objects, **drive},
@@ -43,6 +46,16 @@ def _play(store: PlayStore) -> dict[str, Json]:
         "apps": {
             package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in store.apps.items()
         },
+    }
+
+
+def _reviews(store: PlayStore, now: float) -> dict[str, Json]:
+    return {
+        package: {
+            track: [{"versionCodes": list(one.codes), "state": one.state(now)} for one in reviews]
+            for track, reviews in app.reviews.items()
+        }
+        for package, app in store.apps.items()
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.destination_runs import visit
 from tests.support.destinations import PLACES
+from tests.support.job import Job
 
 # What the emulator calls them: its second dialect has a name of its own for a resumable session.
 WAYS = [
@@ -42,6 +43,19 @@ def test_the_way_that_was_asked_for_is_taken(name: str, asked: str, spoken: str,
     assert place.is_mail or seen.arrived == seen.content
     assert seen.ended.outputs["attempts"] == "1"
     assert {"id", "ids"} & set(place.outputs) <= set(seen.ended.outputs)
+
+
+def test_a_simple_upload_leaves_out_the_name_that_nobody_gave(job: Job) -> None:
+    """The bytes alone go out, Drive names the file itself, and the log says so before."""
+    (job.workspace / "app.bin").write_bytes(b"x" * 1000)
+    ended = job.run({"target": "drive.files.create", "files": "app.bin", "upload-protocol": "simple"})
+    assert ended.code == 0, ended.log
+    assert "Drive will call the file Untitled" in ended.log
+    state = job.emulator.state()
+    [stored] = state["objects"]
+    assert (stored["protocol"], stored["size"], stored["metadata"]) == ("simple", 1000, {})
+    [made] = state["files"].values()
+    assert (made["id"], made["name"], made["size"]) == (ended.outputs["id"], "Untitled", "1000")
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,12 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "not support resumable uploads",
     ),
     "method stream needs a session": ({**CHROME, "files": "-"}, BIN, "files", "must know the size"),
-    "method simple with metadata": ({**DRIVE, "upload-protocol": "simple"}, BIN, "upload-protocol", "metadata"),
+    "method simple with metadata": (
+        {**DRIVE, "upload-protocol": "simple", "metadata": '{"name": "x"}'},
+        BIN,
+        "upload-protocol",
+        "`name`",
+    ),
     "method stream in one request": (
         {**STORAGE, "files": "-", "upload-protocol": "simple"},
         BIN,

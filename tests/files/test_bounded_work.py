@@ -29,7 +29,7 @@ from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.files.workspace import Workspace
 from uploader.http.messages import Headers, Response
 from uploader.protocol import google_error
-from uploader.services.mail import mime
+from uploader.services.mail import message_file
 
 MIB = 1 << 20
 
@@ -88,10 +88,12 @@ def refusal(body: bytes) -> object:
 
 
 def message(data: bytes) -> object:
-    text = mime.normalised(data)
-    return mime.faults(text, to_send=True) or mime.recipients(text)
+    text = message_file.normalised(data)
+    return message_file.faults(text, to_send=True) or message_file.recipients(text)
 
 
+MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"
+NESTED = b"Content-Type: multipart/mixed; boundary=%08d\n\n--%08d\n"
 CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))
 WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "axml, an honest one": (binary_xml.root, CROWDED[0]),
@@ -110,6 +112,14 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "mail, parameters": (message, b"To: a@b.c\nContent-Type: multipart/mixed" + b"; a=b" * 50_000 + b"\n\n"),
     "mail, nested comments": (message, b"To: " + b"(" * 50_000 + b" a@b.c\n\n"),
     "mail, headers": (message, b"To: a@b.c\n" + b"X: y\n" * 5_000 + b"\n"),
+    "mail, parts": (message, MULTIPART + b"--b\n\n" * 20_000),
+    "mail, parts without an end": (message, MULTIPART + b"--b\nX: y\n" * 20_000),
+    "mail, messages within messages": (message, b"To: a@b.c\n" + b"Content-Type: message/rfc822\n\n" * 5_000),
+    "mail, parts within parts": (
+        message,
+        b"To: a@b.c\n" + b"".join(NESTED % (number, number) for number in range(2_000)),
+    ),
+    "mail, lines like delimiters": (message, MULTIPART + b"--b \n\n" + b"--c\n" * 20_000),
     "mail, encoded words": (message, b"To: a@b.c\nSubject:" + b" =?utf-8?q?a?=\n" * 5_000 + b"\n"),
 }
 

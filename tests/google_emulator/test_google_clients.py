@@ -17,10 +17,12 @@ from google.oauth2 import credentials, service_account
 from googleapiclient.discovery import build_from_document
 from googleapiclient.http import MediaIoBaseUpload
 
+from tests.support.discovery import refused_by_google
 from tests.support.emulator_client import GRANULE, PACKAGE, EmulatorClient
 
 DATA = os.urandom(3 * GRANULE + 7)
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
+REPORTING = "https://www.googleapis.com/auth/playdeveloperreporting"
 STORAGE = "https://www.googleapis.com/auth/devstorage.read_write"
 
 
@@ -63,6 +65,30 @@ def test_google_api_python_client_uploads_to_play(client: EmulatorClient, chunk:
         answer = edits.images().upload(**image).execute()
         assert answer["image"]["sha256"] == hashlib.sha256(DATA).hexdigest()
         assert edits.commit(**names).execute()["id"] == edit
+
+
+def test_google_api_python_client_reads_what_follows_a_commit(client: EmulatorClient) -> None:
+    """The releases of a track with their reviews, and the crash rate by day and version, page after page."""
+    emulator = client.emulator
+    emulator.console.add_release(PACKAGE, "production", {"versionCodes": [42]}, ["IN_REVIEW"])
+    emulator.vitals.script({PACKAGE: {"versions": {"42": {"userPerceivedCrashRate": 0.0142}}, "page_size": 2}})
+    with api(client, "androidpublisher", "v3", PLAY) as play:
+        track = play.applications().tracks().releases()
+        [release] = track.list(parent=f"applications/{PACKAGE}/tracks/production").execute()["releases"]
+        assert release["releaseLifecycleState"] == "RELEASE_LIFECYCLE_STATE_IN_REVIEW"
+    with api(client, "playdeveloperreporting", "v1beta1", REPORTING) as reporting:
+        crashes, name = reporting.vitals().crashrate(), f"apps/{PACKAGE}/crashRateMetricSet"
+        days = crashes.get(name=name).execute()["freshnessInfo"]["freshnesses"][1]
+        start = {"year": days["latestEndTime"]["year"] - 1, "month": 1, "day": 1}
+        timeline = {"aggregationPeriod": "DAILY", "startTime": start, "endTime": days["latestEndTime"]}
+        asked = {"timelineSpec": timeline, "dimensions": ["versionCode"], "metrics": ["userPerceivedCrashRate"]}
+        rows, page = [], crashes.query(name=name, body=asked).execute()
+        while token := page.get("nextPageToken"):
+            rows += page["rows"]
+            page = crashes.query(name=name, body={**asked, "pageToken": token}).execute()
+        assert {row["metrics"][0]["decimalValue"]["value"] for row in [*rows, *page["rows"]]} == {"0.0142"}
+        assert len([*rows, *page["rows"]]) == 27  # a series begins 28 days ago, and the latest day is not there yet
+    assert refused_by_google(emulator.requests) == []
 
 
 @pytest.mark.parametrize("chunk", [None, GRANULE], ids=["multipart", "chunks"])

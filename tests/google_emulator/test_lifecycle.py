@@ -186,6 +186,16 @@ def test_courses_can_be_changed_while_it_runs(with_course: Any) -> None:
     assert (wrong.status, "unknown state 'DONE'" in wrong.message) == (400, True)
 
 
+def test_the_state_tells_of_reviews(with_course: Any) -> None:
+    """Whoever watches a rehearsal sees the states without a look at them, and where Play's clock stands."""
+    client = with_course({"state": "IN_REVIEW", "looks": 1}, "PUBLISHED", any_app=False)
+    commit(client, release(8))
+    states = [client.emulator.state() for _ in range(3)]
+    for state in states:
+        assert state["reviews"][PACKAGE]["production"][-1] == {"versionCodes": ["8"], "state": "IN_REVIEW"}
+        assert state["time"].endswith("Z")
+
+
 @pytest.mark.parametrize(
     ("course", "words"),
     [

@@ -172,8 +172,10 @@ def test_ways_that_the_method_does_not_have_are_refused(tmp_path: Path) -> None:
     given = {"target": "chromewebstore.items.update", "params": {"itemId": "i"}}
     assert "not support resumable uploads" in refused(tmp_path, **given, upload_protocol="resumable")["upload-protocol"]
     assert "size in advance" in refused(tmp_path, stream(), **given)["files"]
-    found = refused(tmp_path, target="drive.files.create", upload_protocol="simple")
-    assert "can't carry metadata" in found["upload-protocol"]
+    found = refused(tmp_path, target="drive.files.create", metadata={"parents": ["p"]}, upload_protocol="simple")
+    assert "can't carry metadata: `parents`" in found["upload-protocol"]
+    found = refused(tmp_path, target="chat.media.upload", params={"parent": "spaces/s"}, upload_protocol="simple")
+    assert "can't carry metadata: `filename`" in found["upload-protocol"], "Chat requires the name"
     assert prepared(tmp_path, stream(), target="drive.files.create").lines
 
 

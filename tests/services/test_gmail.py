@@ -569,6 +569,67 @@ def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -
     assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
 
 
+def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b") -> bytes:
+    """The headers and the body of a multipart entity."""
+    body = b"".join(b"--" + boundary + b"\n" + part + b"\n" for part in parts)
+    return b"Content-Type: multipart/" + kind + b"; boundary=" + boundary + b"\n\n" + body + b"--" + boundary + b"--\n"
+
+
+TEXT = b"Content-Type: text/plain\n\ntext\n"
+INNER = b"Subject: " + HIDDEN.encode() + b"\n\ntext\n"
+MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
+
+
+@pytest.mark.threat(
+    "committer",
+    "a part of a message file, or a message within it, hides a line break in its headers",
+    rule="a message file is held to the rule of composed mails, in every part",
+)
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (multipart(TEXT, INNER), "in the Subject header of a part"),
+        (multipart(TEXT, b"Content-Disposition: attachment; filename*=utf-8''a%0D%0Ab\n\nx"), "Content-Disposition"),
+        (multipart(b"Content-Disposition: a; filename*0*=utf-8''a; filename*1*=%0A\n\nx"), "Content-Disposition"),
+        (multipart(b'Content-Type: a/b; name="=?utf-8?q?a=0D?="\n\nx'), "in the Content-Type header of a part"),
+        (multipart(multipart(INNER, boundary=b"c")), "in the Subject header of a part"),
+        (MESSAGE_PART + INNER, "in the Subject header of a part"),
+        (multipart(MESSAGE_PART + INNER), "in the Subject header of a part"),
+        (multipart(MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")), "in the Subject header"),
+        (multipart(b"\n" + INNER, kind=b"digest"), "in the Subject header of a part"),
+        (multipart(b"Subject: a\x0bb\n\nx"), "in the Subject header of a part"),
+        (multipart(b"Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=c\n\nx"), "can't be read"),
+        (multipart(b"no header\nSubject: " + HIDDEN.encode() + b"\n\nx"), "can't be read"),
+        (multipart(b"Content-Type: a/b" + b"; a=b" * 4000 + b"\n\nx"), "Content-Type header of more than 4,096"),
+        (multipart(*[TEXT] * 4000), "more parts"),
+        (multipart(b"X: " + b"y" * 70_000 + b"\n\nx"), "X header of more than 65,536"),
+        (multipart(b"X: y\n" * 200_000 + b"\nx"), "longer headers"),
+        (multipart(b"Content-Type: a/b; name*=undefined''b\n\nx"), "can't be read"),
+    ],
+)
+def test_no_part_of_a_message_file_hides_anything(tmp_path: Path, body: bytes, fault: str) -> None:
+    """A line break in a header or a file's name, in parts within parts and messages within messages, and no end."""
+    make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + body)
+    assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        multipart(TEXT, MESSAGE_PART + b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n folded\n\nSubject: " + HIDDEN.encode()),
+        multipart(b"\ntext", b"Content-Disposition: attachment; filename*=utf-8''%C3%BC%0.txt\n\nx"),
+        multipart(b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nAAAA\n"),
+        multipart(TEXT, boundary=b"x--"),
+        b"\n--b\nSubject: " + HIDDEN.encode() + b"\n",
+        b"Content-Type: message/rfc822",
+    ],
+)
+def test_what_parts_may_say(tmp_path: Path, body: bytes) -> None:
+    """Encoded words and foreign names are no tricks, and what stands in a text is no header."""
+    make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + body)
+    assert prepared(tmp_path, target="gmail", message_file="a.eml").lines
+
+
 def test_nested_comments_among_the_addresses_are_no_traceback(tmp_path: Path) -> None:
     """The library's parser goes as deep as they do; beyond its depth they are no list of addresses."""
     assert "mail-to" in refused(tmp_path, **{**BASIC, "mail_to": "(" * 3000 + "ann@example.com"})

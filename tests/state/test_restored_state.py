@@ -306,6 +306,33 @@ def killed_after_the_last_byte(job: Job, given: dict[str, str], **run: str) -> N
     running.send(signal.SIGKILL).end()
 
 
+@pytest.mark.parametrize("protocol", ["simple", "multipart"])
+def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(job: Job, protocol: str) -> None:
+    """No session can be asked, so the next run says its doubt once; the one after it sends."""
+    mail = {**JOBS["mail"][0], "upload-protocol": protocol, "state-dir": str(job.workspace.parent / "state")}
+    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
+    job.emulator.add_fault(protocol, "slow-answer", seconds=30)
+    job.start(mail).when(lambda state: bool(state["messages"])).send(signal.SIGKILL).end()
+    ended = job.run(mail)
+    assert ended.code == 4, ended.log
+    assert "a run began it at" in ended.log
+    assert len(job.emulator.state()["messages"]) == 1
+    assert job.run(mail).code == 0
+    assert len(job.emulator.state()["messages"]) == 2
+
+
+@pytest.mark.parametrize("protocol", ["simple", "resumable"])
+def test_a_mail_that_surely_was_not_sent_is_sent_by_the_next_run(job: Job, protocol: str) -> None:
+    """After a failure that was told there is no doubt: the retries were spent before anything was received."""
+    mail = {**JOBS["mail"][0], "upload-protocol": protocol, "state-dir": str(job.workspace.parent / "state")}
+    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
+    for _ in range(2):
+        job.emulator.add_fault("upload", "status", status=429, retry_after=0)
+    assert job.run({**mail, "max-retries": "1"}).code == 75
+    assert job.run(mail).code == 0
+    assert len(job.emulator.state()["messages"]) == 1
+
+
 @pytest.mark.threat("state", "brings back an older state, which makes a new upload look finished")
 @pytest.mark.parametrize("platform", ["github", "gitlab"])
 @pytest.mark.parametrize("what", JOBS)

@@ -1,4 +1,4 @@
-"""Holds requests against Google's discovery documents: what of path, parameters and body would Google refuse?
+"""Holds requests against Google's discovery documents: which of them would Google refuse, and for what.
 
 The documents are the static files inside the package google-api-python-client. Whether a request makes sense in the
 state that things are in is for the emulator to say; this knows the form alone.

@@ -126,7 +126,7 @@ class Running:
         leaks = secret_watch.leaks(self.job.emulator, {"the log": log, "the arguments": arguments, **dict(written)})
         assert not leaks, leaks
         refused = refused_by_google(self.job.emulator.requests)
-        assert not refused, refused
+        assert not refused, f"Google would refuse {refused}"
         return Ended(
             code=self.child.returncode,
             log=log.decode(),

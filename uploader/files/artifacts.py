@@ -11,11 +11,12 @@ import io
 import os
 import stat
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from uploader.errors import InputError, IntegrityError, Problem
-from uploader.files.globbing import UnreadableFolder, expand, has_wildcard
+from uploader.files.globbing import expand, has_wildcard
 from uploader.files.workspace import (
     ANYWHERE,
     LOGIN_FILE,
@@ -148,7 +149,7 @@ class _FileSearch:
         self.problems = Problems()
         self._access = workspace.access()
         self._workspace = workspace.root
-        self._real_folders: dict[str, str] = {}
+        self._real_folder = cache(os.path.realpath)
 
     def add(self, pattern: str) -> None:
         if pattern == STREAM:
@@ -156,8 +157,10 @@ class _FileSearch:
             return
         try:
             names, exact = self._names(pattern)
-        except (UnreadableFolder, OSError, ValueError) as error:
-            self._wrong(f"`{printable(pattern)}`: {_reason(error)}.")
+        except (OSError, ValueError) as error:
+            folder = str(getattr(error, "filename", "")).removeprefix(f"{self._workspace}/")
+            where = f"the folder {printable(folder)} can't be read: " if folder else ""
+            self._wrong(f"`{printable(pattern)}`: {where}{reason(error)}.")
             return
         if not sum(self._take(name, exact) for name in names):
             self._wrong(self._nothing(pattern, names))
@@ -174,7 +177,7 @@ class _FileSearch:
         try:
             status = path.stat()
         except OSError as error:
-            missing = "is a broken symbolic link" if path.is_symlink() else f"can't be read: {_reason(error)}"
+            missing = "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
             self._wrong(f"{printable(name)} {missing}.")
             return True
         if stat.S_ISDIR(status.st_mode):
@@ -202,10 +205,7 @@ class _FileSearch:
     def _real(self, path: Path) -> str:
         if path.is_symlink():
             return os.path.realpath(path)
-        folder = str(path.parent)
-        if folder not in self._real_folders:
-            self._real_folders[folder] = os.path.realpath(folder)
-        return f"{self._real_folders[folder].rstrip('/')}/{path.name}"
+        return f"{self._real_folder(path.parent).rstrip('/')}/{path.name}"
 
     def _nothing(self, pattern: str, names: Sequence[str]) -> str:
         what = f"`{printable(pattern)}` matches nothing"
@@ -229,10 +229,3 @@ def _tidy(pattern: str, workspace: Path) -> str:
     root = [segment for segment in workspace.as_posix().split("/") if segment]
     inside = segments[: len(root)] == root and len(segments) > len(root)
     return "/".join(segments[len(root) :]) if inside else "/" + "/".join(segments)
-
-
-def _reason(error: Exception) -> str:
-    """What the system says in its own words; never the exception's text, which may repeat a whole hostile name."""
-    if isinstance(error, UnreadableFolder):
-        return f"the folder {printable(error.folder)} can't be read: {error.reason}"
-    return reason(error)

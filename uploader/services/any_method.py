@@ -22,6 +22,7 @@ from uploader.services.method_catalogue import Method
 _STORAGE = "storage.objects.insert"
 # A precondition on the state before the request fails when the request is repeated after it was obeyed.
 _PRECONDITIONS = ("ifGenerationMatch", "ifGenerationNotMatch", "ifMetagenerationMatch", "ifMetagenerationNotMatch")
+_NAMELESS = "A simple upload can't carry the file's name, so Drive will call the file Untitled."
 
 
 class _MethodRequest(NamedTuple):
@@ -30,7 +31,7 @@ class _MethodRequest(NamedTuple):
     method: Method
     values: method_parameters.Values
     metadata: Mapping[str, Any]
-    scopes: tuple[str, ...]
+    name_field: str
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -44,10 +45,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     uploads = tuple(_upload(_named(request, file), file) for file in files)
     _check_collisions(method, uploads, problems)
-    for upload in uploads:
-        batch_upload.check(upload, inputs, problems)
-    problems.raise_if_any()
-    return batch_upload.prepared(inputs, uploads)
+    made = batch_upload.prepared(inputs, uploads, problems)
+    return made if request.name_field == method.name_field else made._replace(warnings=(_NAMELESS,))
 
 
 def _unknown(target: str) -> Problem:
@@ -62,15 +61,17 @@ def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodReque
     if metadata and not method.takes_metadata:
         problems.add("metadata", f"{method.target} takes none.")
     values = {} if params is None else method_parameters.check(method, params, problems)
-    return _MethodRequest(method, values, metadata, (_scope(method, values, metadata),))
+    # Drive does without a name; whatever else takes one requires it.
+    nameless = inputs.upload_protocol == "simple" and method.id.startswith("drive.")
+    name_field = "" if nameless else method.name_field
+    return _MethodRequest(method, values, metadata, name_field)
 
 
 def _check_files(request: _MethodRequest, files: tuple[Artifact, ...], problems: Problems) -> None:
     if not files:
         problems.add("files", f"no file was given to upload to {request.method.target}.")
-    field = request.method.name_field
-    if len(files) > 1 and field in request.metadata:
-        what = f"gives all {len(files)} files the same `{field}`; leave it out, and each keeps its own."
+    if len(files) > 1 and request.name_field in request.metadata:
+        what = f"gives all {len(files)} files the same `{request.name_field}`; leave it out, and each keeps its own."
         problems.add("metadata", what)
 
 
@@ -83,9 +84,9 @@ def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     """The request with the file's own name in it, where the method makes something that has one."""
     if request.method.id == _STORAGE:
         return _object_named(request, file)
-    if not request.method.name_field:
+    if not request.name_field:
         return request
-    metadata = {request.method.name_field: PurePosixPath(file.name).name, **request.metadata}
+    metadata = {request.name_field: PurePosixPath(file.name).name, **request.metadata}
     return request._replace(metadata=metadata)
 
 
@@ -110,7 +111,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         path=sys.intern(uri_template.expand(method.path, filled)),  # one text for all files of a run
         upload_path=sys.intern(uri_template.expand(method.upload_path, filled)),
         media_types=method.accept,
-        scopes=request.scopes,
+        scopes=(_scope(request),),
         http_method=method.http_method,
         query=tuple((name, value) for name, items in values.items() if name not in filled for value in items),
         max_size=method.max_size,
@@ -123,10 +124,10 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
     )
 
 
-def _scope(method: Method, values: method_parameters.Values, metadata: Mapping[str, Any]) -> str:
+def _scope(request: _MethodRequest) -> str:
     """The wider scope when the request names something that others may have made: a file, a folder."""
-    existing = "fileId" in values or "addParents" in values or metadata.get("parents")
-    return method.scope_existing if existing else method.scope
+    existing = "fileId" in request.values or "addParents" in request.values or request.metadata.get("parents")
+    return request.method.scope_existing if existing else request.method.scope
 
 
 def _replaces(request: _MethodRequest) -> bool:

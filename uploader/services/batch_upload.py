@@ -33,11 +33,16 @@ def check(upload: Upload, inputs: Inputs, problems: Problems) -> None:
         problems.add("files", what, ", ".join(upload.endpoint.media_types))
 
 
-def prepared(inputs: Inputs, uploads: tuple[Upload, ...], outputs: OutputsOf = lambda _: {}) -> Prepared:
-    """What a target is that only sends files: the plan, and the flow or its rehearsal.
+def prepared(
+    inputs: Inputs, uploads: tuple[Upload, ...], problems: Problems, outputs: OutputsOf = lambda _: {}
+) -> Prepared:
+    """What a target is that only sends files: the plan, and the flow or its rehearsal, after the endpoints' checks.
 
-    `outputs` makes the output values that only this target has.
+    `outputs` makes the output values that only this target has. Raises InputError with the `problems` so far, too.
     """
+    for upload in uploads:
+        check(upload, inputs, problems)
+    problems.raise_if_any()
     flow = partial(_rehearse, uploads) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
     return Prepared(_lines(uploads), uploads[0].endpoint.scopes, flow)
 
@@ -105,4 +110,5 @@ def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
         what = f"{upload.artifact.name} is a stream, which a {protocol} upload can't carry."
         problems.add(name, what, "auto or resumable")
     elif protocol == "simple" and upload.metadata:
-        problems.add(name, "a simple upload can't carry metadata.", "auto, multipart or resumable")
+        fields = ", ".join(f"`{field}`" for field in upload.metadata)
+        problems.add(name, f"a simple upload can't carry metadata: {fields}.", "auto, multipart or resumable")

@@ -22,12 +22,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     made = [problems.collect(partial(_upload, file, inputs.package_name)) for file in files]
     uploads = tuple(upload for upload in made if upload)
-    for upload in uploads:
-        batch_upload.check(upload, inputs, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
-    problems.raise_if_any()
-    return batch_upload.prepared(inputs, uploads, _outputs)
+    return batch_upload.prepared(inputs, uploads, problems, _outputs)
 
 
 def _upload(file: Artifact, package: str) -> Upload:
@@ -59,14 +56,11 @@ def _endpoint(kind: str, package: str) -> Endpoint:
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
     """The links, and of the first file how it was signed and its digest, as the service tells them."""
-
-    def values(field: str) -> list[str]:
-        return [str(result.resource.get(field) or "") for result in results]
-
-    links = values("downloadUrl")
+    links = [str(result.resource.get("downloadUrl") or "") for result in results]
+    first = results[0].resource
     return {
         "download-url": links[0],
         "download-urls": ",".join(filter(None, links)),
-        "certificate-fingerprint": values("certificateFingerprint")[0],
-        "sha256": values("sha256")[0],
+        "certificate-fingerprint": str(first.get("certificateFingerprint") or ""),
+        "sha256": str(first.get("sha256") or ""),
     }

@@ -39,7 +39,6 @@ _EXTENSIONS = {
     ".deb": "application/vnd.debian.binary-package",
     ".dmg": "application/x-apple-diskimage",
     ".docx": f"{_OFFICE}wordprocessingml.document",
-    ".eml": "message/rfc822",
     ".gz": "application/gzip",
     ".heic": "image/heic",
     ".ipa": OCTETS,
@@ -48,7 +47,6 @@ _EXTENSIONS = {
     ".pptx": f"{_OFFICE}presentationml.presentation",
     ".rpm": "application/x-rpm",
     ".tgz": "application/gzip",
-    ".webp": "image/webp",
     ".whl": "application/zip",
     ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
     ".yaml": "application/yaml",
@@ -66,26 +64,14 @@ def head(artifact: Artifact, count: int = _HEAD) -> bytes:
         return file.read(count)
 
 
-def tail(artifact: Artifact, count: int) -> bytes:
-    """The last `count` bytes of a file of known size."""
-    with artifact.reader() as file:
-        file.seek(max(0, (artifact.size or 0) - count))
-        return file.read(count)
-
-
 def sniff(first: bytes) -> str:
     """The media type that the first bytes prove; empty when they prove none."""
     return next((kind for kind, signature in _SIGNATURES if signature.match(first)), "")
 
 
-def from_extension(name: str) -> str:
-    """The media type that a file's extension claims; empty when it is unknown."""
-    return _TYPES.get(splitext(name)[1].lower(), "")
-
-
 def kinds(artifact: Artifact) -> tuple[str, ...]:
     """What the file can be called, the best name first; never empty."""
-    proven, claimed = sniff(head(artifact)), from_extension(artifact.name)
+    proven, claimed = sniff(head(artifact)), _TYPES.get(splitext(artifact.name)[1].lower(), "")
     if claimed in _SIGNED and claimed != proven and artifact.size is not None:
         claimed = ""
     order = (claimed, proven) if proven in _CONTAINERS or not proven else (proven, claimed)

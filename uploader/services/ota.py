@@ -36,16 +36,17 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     metadata = {"deployment": inputs.deployment, "package_title": inputs.package_title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for upload in uploads:
-        batch_upload.check(upload, inputs, problems)
         if not _is_whole_zip(upload.artifact):
             what = f"{upload.artifact.name} is not a zip file, or its end is missing."
             problems.add("files", what, "a whole zip file")
-    problems.raise_if_any()
-    return batch_upload.prepared(inputs, uploads)
+    return batch_upload.prepared(inputs, uploads, problems)
 
 
 def _is_whole_zip(file: Artifact) -> bool:
     if file.size is None:
         return True  # nobody can look into a stream; the service does
-    is_zip = media_types.sniff(media_types.head(file)) == "application/zip"
-    return is_zip and end_record(media_types.tail(file, LONGEST_TAIL)) >= 0
+    if media_types.sniff(media_types.head(file)) != "application/zip":
+        return False
+    with file.reader() as opened:
+        opened.seek(max(0, file.size - LONGEST_TAIL))
+        return end_record(opened.read(LONGEST_TAIL)) >= 0

@@ -18,6 +18,7 @@ from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
 _DEPRECATED = "Google has deprecated image uploads to Play Games and is removing them; use the Play Console instead."
+_MISSING = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
 _GONE = {404, 405, 410, 501}
 
 
@@ -32,9 +33,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         if upload.artifact.size is None:
             what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
             problems.add("files", what, "an image file")
-        batch_upload.check(upload, inputs, problems)
-    problems.raise_if_any()
-    made = batch_upload.prepared(inputs, uploads)
+    made = batch_upload.prepared(inputs, uploads, problems)
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
     return made._replace(warnings=(_DEPRECATED,), flow=flow)
 
@@ -59,15 +58,10 @@ def _flow(upload: Upload) -> Flow:
     try:
         result: FileResult = yield upload
     except Refused as error:
-        _explain(error)
+        if error.status in _GONE:  # a missing method and a missing resource look alike
+            error.cause = _MISSING
+            error.cure = "Check the id in the Play Console; if it is right, upload the image there by hand."
         raise
     url = result.resource.get("url")
     links = (("Image", url),) if isinstance(url, str) else ()
     return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
-
-
-def _explain(error: Refused) -> None:
-    """Adds to the refusal what is known of it: a missing method and a missing resource look alike."""
-    if error.status in _GONE:
-        error.cause = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
-        error.cure = "Check the id in the Play Console; if it is right, upload the image there by hand."

@@ -11,7 +11,7 @@ from uploader.inputs.parse import leads_elsewhere
 
 _EXPRESSION = re.compile(r"\{(\+?)([A-Za-z0-9_]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="  # RFC 6570, section 1.5: what `{+name}` lets pass
-_ESCAPED = re.compile(r"(%[0-9A-Fa-f]{2})")
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")  # one that begins no escape
 
 
 def names(template: str) -> tuple[str, ...]:
@@ -51,6 +51,4 @@ def objection(template: str, name: str, value: str) -> str:
 def _escape(value: str, *, reserved: bool) -> str:
     if not reserved:
         return quote(value, safe="")
-    return "".join(
-        piece if _ESCAPED.fullmatch(piece) else quote(piece, safe=_RESERVED) for piece in _ESCAPED.split(value)
-    )
+    return _LONE_PERCENT.sub("%25", quote(value, safe=_RESERVED + "%"))

@@ -13,6 +13,7 @@ from google_emulator.http.errors import ApiError
 from google_emulator.http.response import Json
 from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of
 from google_emulator.services.play.model import App, StoreArtifact
+from google_emulator.services.play.release_rules import checked_releases
 from google_emulator.services.play.review_course import Review, read_course
 from google_emulator.services.play.store import PlayStore
 
@@ -60,9 +61,8 @@ class Console:
 
     def set_fraction(self, package: str, track: str, fraction: float, code: int | None = None) -> None:
         """Serves a release in progress, or a halted one later, to this share of the users (0 to 1, both excluded)."""
-        _check_fraction(fraction)
         with self._changed(package) as app:
-            _find(app, track, code, "inProgress", "halted")["userFraction"] = fraction
+            self._put(app, track, _find(app, track, code, "inProgress", "halted") | {"userFraction": fraction})
 
     def halt(self, package: str, track: str, code: int | None = None) -> None:
         """Halts a release in progress."""
@@ -73,9 +73,8 @@ class Console:
         """Resumes a halted release, at the share that it had unless another is given."""
         with self._changed(package) as app:
             release = _find(app, track, code, "halted")
-            share = release.get("userFraction") if fraction is None else fraction
-            _check_fraction(share)
-            self._put(app, track, release | {"status": "inProgress", "userFraction": share})
+            share = {} if fraction is None else {"userFraction": fraction}
+            self._put(app, track, release | {"status": "inProgress", **share})
 
     def complete(self, package: str, track: str, code: int | None = None) -> None:
         """Gives a release in progress, or a halted one, to everybody, in place of what they had."""
@@ -154,7 +153,10 @@ class Console:
         """Puts a release on a track in place of itself and of the one that had its status."""
         others = app.live.tracks.get(track, [])
         kept = [one for one in others if codes_of(one) != codes_of(release) and one["status"] != release["status"]]
-        app.live.tracks[track] = [release, *kept]
+        try:
+            app.live.tracks[track] = checked_releases(app.live, track, [release, *kept])
+        except ApiError as error:
+            raise ValueError(error.message) from None
 
 
 def _find(app: App, track: str, code: int | None, *statuses: str) -> dict[str, Json]:
@@ -165,8 +167,3 @@ def _find(app: App, track: str, code: int | None, *statuses: str) -> dict[str, J
             return release
     which = f"release {code}" if code else "release"
     raise ValueError(f"{app.package} has no {which} on {track} that is {' or '.join(statuses) or 'there'}")
-
-
-def _check_fraction(fraction: Json) -> None:
-    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction < 1:
-        raise ValueError("the share of the users is greater than 0 and less than 1")

@@ -10,7 +10,7 @@ from typing import Any
 from google_emulator.http.errors import ApiError
 from google_emulator.http.response import Json
 from google_emulator.services.play.languages import is_language
-from google_emulator.services.play.model import Edit
+from google_emulator.services.play.model import AppContent
 
 STATUSES = ("completed", "inProgress", "halted", "draft")
 NOTES_LIMIT = 500  # characters
@@ -25,11 +25,11 @@ _FIELDS = {
 }
 
 
-def checked_releases(edit: Edit, track: str, wanted: Json) -> list[dict[str, Json]]:
+def checked_releases(content: AppContent, track: str, wanted: Json) -> list[dict[str, Json]]:
     """The releases of a request, once they obey every rule. Raises `ApiError` 400 for the first that they break."""
     if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
         raise ApiError(400, "Invalid value at 'releases': a list of releases is expected.")
-    releases = [_release(edit, dict(one)) for one in wanted]
+    releases = [_release(content, dict(one)) for one in wanted]
     for one in releases:
         _check_countries(track, one)
     _check_unique((one["status"] for one in releases), "A track can have at most one release with status {}.")
@@ -44,22 +44,22 @@ def _check_unique(values: Iterable[str], message: str) -> None:
             raise ApiError(400, message.format(value))
 
 
-def _release(edit: Edit, release: dict[str, Json]) -> dict[str, Json]:
+def _release(content: AppContent, release: dict[str, Json]) -> dict[str, Json]:
     unknown = sorted(set(release) - _FIELDS)
     if unknown:
         raise ApiError(400, f"Invalid JSON payload received. Unknown name \"{unknown[0]}\" at 'releases'.")
     for check in _CHECKS:
-        check(edit, release)
+        check(content, release)
     return release
 
 
-def _check_status(edit: Edit, release: dict[str, Json]) -> None:
-    del edit
+def _check_status(content: AppContent, release: dict[str, Json]) -> None:
+    del content
     if release.get("status") not in STATUSES:
         raise ApiError(400, f"Invalid value at 'releases.status' (TYPE_ENUM), \"{release.get('status')}\"")
 
 
-def _check_codes(edit: Edit, release: dict[str, Json]) -> None:
+def _check_codes(content: AppContent, release: dict[str, Json]) -> None:
     try:
         codes = [int(code) for code in release.get("versionCodes", [])]
     except (TypeError, ValueError):
@@ -67,14 +67,14 @@ def _check_codes(edit: Edit, release: dict[str, Json]) -> None:
     if not codes and release["status"] != "draft":
         raise ApiError(400, "A release that is rolled out must have version codes.")
     for code in codes:
-        if code not in edit.content.artifacts:
+        if code not in content.artifacts:
             raise ApiError(400, f"Version code {code} could not be found.", "versionCodeNotFound")
     if codes:
         release["versionCodes"] = [str(code) for code in codes]
 
 
-def _check_fraction(edit: Edit, release: dict[str, Json]) -> None:
-    del edit
+def _check_fraction(content: AppContent, release: dict[str, Json]) -> None:
+    del content
     fraction: Any = release.get("userFraction")
     status = release["status"]
     if fraction is None:
@@ -87,8 +87,8 @@ def _check_fraction(edit: Edit, release: dict[str, Json]) -> None:
         raise ApiError(400, "The user fraction must be greater than 0 and less than 1.")
 
 
-def _check_notes(edit: Edit, release: dict[str, Json]) -> None:
-    del edit
+def _check_notes(content: AppContent, release: dict[str, Json]) -> None:
+    del content
     notes = release.get("releaseNotes", [])
     languages = [str(note.get("language", "")) for note in notes]
     for note, language in zip(notes, languages, strict=True):
@@ -101,8 +101,8 @@ def _check_notes(edit: Edit, release: dict[str, Json]) -> None:
         raise ApiError(400, "Release notes have a language twice.")
 
 
-def _check_priority(edit: Edit, release: dict[str, Json]) -> None:
-    del edit
+def _check_priority(content: AppContent, release: dict[str, Json]) -> None:
+    del content
     priority = release.get("inAppUpdatePriority", 0)
     if isinstance(priority, bool) or not isinstance(priority, int) or not 0 <= priority <= 5:
         raise ApiError(400, "The in-app update priority must be between 0 and 5.")
@@ -128,7 +128,7 @@ def _check_countries(track: str, release: dict[str, Json]) -> None:
         raise ApiError(400, "Country targeting is only allowed for inProgress releases in the production track.")
 
 
-_CHECKS: tuple[Callable[[Edit, dict[str, Json]], None], ...] = (
+_CHECKS: tuple[Callable[[AppContent, dict[str, Json]], None], ...] = (
     _check_status,
     _check_codes,
     _check_fraction,

@@ -63,7 +63,7 @@ class TracksApi:
         if wanted.get("track", name) != name:
             raise ApiError(400, f"The track in the body is {wanted['track']!r}, the one in the path {name!r}.")
         if "releases" in wanted or not keep_absent:
-            releases = checked_releases(edit, name, wanted.get("releases", []))
+            releases = checked_releases(edit.content, name, wanted.get("releases", []))
             check_halts(name, edit.content.tracks.get(name, []), releases)
             edit.content.tracks[name] = releases
         return json_response(_resource(name, edit.content.tracks.get(name)))

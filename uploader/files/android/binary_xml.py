@@ -62,8 +62,7 @@ def _attributes(chunk: bytes, header: int, strings: StringPool, ids: tuple[int, 
         raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
     found: dict[str, Value] = {}
     for index in range(count):
-        values = _ATTRIBUTE.unpack_from(chunk, header + start + index * size)
-        namespace, name, raw, _, _, kind, content = values
+        namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(chunk, header + start + index * size)
         if resource_id := ids[name] if name < len(ids) else 0:
             key = IDS.get(resource_id, "")
         else:

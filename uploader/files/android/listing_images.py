@@ -19,8 +19,6 @@ _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools appen
 _MOST_SEGMENTS = 4096  # before the frame header, with fill bytes; real images have fewer than 300
 # Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-
-
 SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
 SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 

@@ -20,7 +20,10 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class LocalizedFolder:
-    """The folder that one input names. What is wrong with its entries is added to `problems` under that input."""
+    """The folder that one input names. What is wrong with its entries is added to `problems` under that input.
+
+    Raises InputError when it is no folder, or may not be listed.
+    """
 
     def __init__(self, input_name: str, name: str, workspace: Workspace, accepted: str) -> None:
         self.path = workspace.root / name
@@ -31,6 +34,7 @@ class LocalizedFolder:
             self.wrong(self.path, "is not a folder.", accepted)
         elif objection := self.access.objection(self.path):
             self.wrong(self.path, f"{objection}.")
+        self.problems.raise_if_any()
 
     def name_of(self, path: Path) -> str:
         """How an entry, or the folder itself, is called in messages."""
@@ -67,8 +71,7 @@ class LocalizedFolder:
 
     def text(self, path: Path, limit: int | None) -> str:
         """The text without a byte order mark, with LF line ends, trimmed; "" when there is none or it is wrong."""
-        data = self._bytes(path)
-        text = self._decoded(data, path) if data is not None else None
+        text = self._read(path)
         if text is None:
             return ""
         text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -79,7 +82,7 @@ class LocalizedFolder:
             self._check_length(text, limit, path)
         return text
 
-    def _bytes(self, path: Path) -> bytes | None:
+    def _read(self, path: Path) -> str | None:
         file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
         if file is None:
             return None
@@ -88,9 +91,7 @@ class LocalizedFolder:
             if size > _MAX_BYTES:
                 self.wrong(path, f"has {size:,} bytes; no text that Play takes is that long.")
                 return None
-            return file.read(size)
-
-    def _decoded(self, data: bytes, path: Path) -> str | None:
+            data = file.read(size)
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"
         try:
             return data.decode("utf-16" if wide else "utf-8-sig")

@@ -51,7 +51,7 @@ def read(file: BinaryIO, name: str) -> Manifest:
     try:
         manifest = _read(file)
     except MalformedFile as error:
-        raise InputError(Problem("files", f"{name} {error.what} {error.cure}".rstrip())) from None
+        raise InputError(Problem("files", f"{name} {error}")) from None
     except OSError as error:
         raise InputError(Problem("files", f"{name} can't be read: {reason(error)}.")) from None
     claimed = _SUFFIXES.get(PurePath(name).suffix.lower())
@@ -95,12 +95,9 @@ def _manifest(kind: Kind, attributes: dict[str, Value], signed: bool) -> Manifes
     # Test builds have none; Android then counts 0, and only internal app sharing takes such an artifact.
     missing = attributes.get("versionCode") in (None, "")
     code = 0 if missing else number(attributes, "versionCodeMajor") << 32 | number(attributes, "versionCode")
-    return Manifest(package, code, _text(version_name), signed, kind)
-
-
-def _text(value: Value) -> str:
-    """The version name, cut to a length that no honest one reaches; empty for a reference, which can't be resolved."""
-    return str(value)[:255] if isinstance(value, (str, int)) else ""
+    # No honest name is longer; a reference can't be resolved.
+    name = str(version_name)[:255] if isinstance(version_name, (str, int)) else ""
+    return Manifest(package, code, name, signed, kind)
 
 
 def _signed(archive: ZipReader, kind: Kind) -> bool:

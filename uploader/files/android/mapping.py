@@ -20,13 +20,7 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
     problems = Problems()
     artifact = from_path(workspace.root / name, name, workspace.access(_INPUT))
     check_size(artifact, "mapping", problems, _INPUT)
-    if not problems:
-        _check_first_class(artifact, problems)
     problems.raise_if_any()
-    return artifact
-
-
-def _check_first_class(artifact: Artifact, problems: Problems) -> None:
     with artifact.reader() as file:
         lines = file.read(_HEADER).splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None)
@@ -34,3 +28,5 @@ def _check_first_class(artifact: Artifact, problems: Problems) -> None:
         problems.add(_INPUT, f"{artifact.name} has no class in it. Was the build minified?", _ACCEPTED)
     elif not _CLASS.fullmatch(first):
         problems.add(_INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED)
+    problems.raise_if_any()
+    return artifact

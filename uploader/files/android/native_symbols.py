@@ -48,10 +48,13 @@ _ZIP_ERRORS = (
     OSError,
 )
 
+_FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not take them."
+
 Opener = Callable[[], IO[bytes]]
+Symbols = tuple[Artifact, tuple[str, ...]]  # the zip to send, and warnings
 
 
-def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact, tuple[str, ...]]:
+def debug_symbols(name: str, workspace: Workspace, temp: Path) -> Symbols:
     """The zip to send, and warnings: the one given when it is right, else one made in the folder `temp`.
 
     Raises InputError (`debug-symbols`).
@@ -78,40 +81,35 @@ class _BoundedReader(io.BufferedReader):
         return super().read(size)
 
 
-def _from_folder(
-    path: Path, temp: Path, name: str, access: Access, problems: Problems
-) -> tuple[Artifact, tuple[str, ...]]:
+def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Symbols:
     if objection := access.objection(path):
-        problems.add(_INPUT, f"{name} {objection}.")
-        problems.raise_if_any()
-    sources = {file.relative_to(path).as_posix(): file for file in _walk(path, name, problems)}
+        raise InputError(Problem(_INPUT, f"{name} {objection}."))
+    sources = {file.relative_to(path).as_posix(): file for file in _walk(path, name)}
     chosen = _layout(sources, name, problems)
     files = {
         target: problems.collect(partial(from_path, sources[source], f"{name}/{source}", access))
         for target, source in chosen.items()
     }
+    problems.raise_if_any()
     found = {target: file for target, file in files.items() if file}
-    _check_unpacked(sum(file.size or 0 for file in found.values()), name, problems)
+    _check_unpacked(sum(file.size or 0 for file in found.values()), name)
     return _written({target: file.reader for target, file in found.items()}, temp, name, problems)
 
 
-def _walk(path: Path, name: str, problems: Problems) -> list[Path]:
+def _walk(path: Path, name: str) -> list[Path]:
     """Every file below the folder, in order; links to folders are not followed."""
     found: list[Path] = []
     for folder, _, files in os.walk(path):
         found += (Path(folder, file) for file in files)
         if len(found) > _MAX_FILES:
-            problems.add(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED)
-            problems.raise_if_any()
+            raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED))
     return sorted(found)
 
 
-def _from_zip(
-    archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems
-) -> tuple[Artifact, tuple[str, ...]]:
+def _from_zip(archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems) -> Symbols:
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
-    _check_unpacked(sum(entry.file_size for entry in entries), artifact.name, problems, packed=artifact.size)
+    _check_unpacked(sum(entry.file_size for entry in entries), artifact.name, packed=artifact.size)
     names = [entry.filename for entry in entries]
     chosen = _layout(names, artifact.name, problems)
     if list(chosen.items()) == sorted((name, name) for name in names):
@@ -119,21 +117,16 @@ def _from_zip(
         problems.raise_if_any()
         return artifact, tuple(problems.warnings)
     by_name = {entry.filename: entry for entry in entries}
-    openers = {target: _member(archive, by_name[source]) for target, source in chosen.items()}
+    openers = {target: partial(archive.open, by_name[source]) for target, source in chosen.items()}
     return _written(openers, temp, artifact.name, problems)
 
 
-def _check_unpacked(size: int, name: str, problems: Problems, *, packed: int | None = None) -> None:
+def _check_unpacked(size: int, name: str, *, packed: int | None = None) -> None:
     """Refuses what is more work than any app's symbols: too much in all, or too much for the bytes that were given."""
     if size > _MAX_UNPACKED:
-        problems.add(_INPUT, f"{name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB.")
-    elif packed is not None and size > max(_MAX_RATIO * packed, _SMALL):
-        problems.add(_INPUT, f"{name} claims to unpack to more than {_MAX_RATIO} times its size.")
-    problems.raise_if_any()
-
-
-def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Opener:
-    return lambda: archive.open(entry)
+        raise InputError(Problem(_INPUT, f"{name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."))
+    if packed is not None and size > max(_MAX_RATIO * packed, _SMALL):
+        raise InputError(Problem(_INPUT, f"{name} claims to unpack to more than {_MAX_RATIO} times its size."))
 
 
 def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str, str]:
@@ -149,7 +142,8 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
         else:
             chosen[target] = source
     if not chosen:
-        problems.add(_INPUT, f"{name} has no native symbols.{_hint(unused)}", _ACCEPTED)
+        hint = _FLUTTER if any(source.endswith(".symbols") for source in unused) else ""
+        problems.add(_INPUT, f"{name} has no native symbols.{hint}", _ACCEPTED)
     elif unused:
         shown = ", ".join(printable(each) for each in unused[:3]) + (" and more" if len(unused) > 3 else "")
         problems.warn(f"{_INPUT}: {name}: left out, because Play refuses them: {shown}.")
@@ -165,17 +159,8 @@ def _target(source: str) -> str:
     return "/".join(parts[abis[-1] :]) if usable else ""
 
 
-def _hint(names: list[str]) -> str:
-    if any(name.endswith(".symbols") for name in names):
-        return " Flutter's .symbols files are for `flutter symbolize`; Play does not take them."
-    return ""
-
-
-def _written(
-    files: Mapping[str, Opener], temp: Path, name: str, problems: Problems
-) -> tuple[Artifact, tuple[str, ...]]:
+def _written(files: Mapping[str, Opener], temp: Path, name: str, problems: Problems) -> Symbols:
     target = temp / "native-debug-symbols.zip"
-    problems.raise_if_any()
     try:
         temp.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w") as archive:
@@ -185,8 +170,7 @@ def _written(
         with suppress(OSError):
             target.unlink()
         reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
-        problems.add(_INPUT, f"{name} can't be packed: {reason}.")
-        problems.raise_if_any()
+        raise InputError(Problem(_INPUT, f"{name} can't be packed: {reason}.")) from None
     artifact = from_path(target, f"{name} (as {target.name})")
     check_size(artifact, "symbols", problems, _INPUT)
     problems.raise_if_any()

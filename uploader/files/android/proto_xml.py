@@ -8,6 +8,7 @@ its length, so the depth of the document does not matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from uploader.files.android.manifest_attributes import IDS, ResourceReference, Value, name_of
 from uploader.files.android.zip_reader import MalformedFile
@@ -32,14 +33,22 @@ def root(data: bytes) -> dict[str, Value]:
         ) from None
 
 
+class _ProtoField(NamedTuple):
+    """One field of a message: its content is a number on the wire, or bytes; the other of the two is empty."""
+
+    id: int
+    number: int = 0
+    data: bytes = b""
+
+
 def _root(data: bytes) -> dict[str, Value]:
     name = ""
     found: dict[str, Value] = {}
-    for field, content in _fields(_message(data, _NODE_ELEMENT)):
-        if field == _ELEMENT_NAME:
-            name = _text(content)
-        elif field == _ELEMENT_ATTRIBUTE and isinstance(content, bytes):
-            key, value = _attribute(content)
+    for field in _fields(_pick(data, _NODE_ELEMENT)[_NODE_ELEMENT].data):
+        if field.id == _ELEMENT_NAME:
+            name = field.data.decode()
+        elif field.id == _ELEMENT_ATTRIBUTE:
+            key, value = _attribute(field.data)
             if key:
                 found[key] = value
     if name != "manifest":
@@ -49,63 +58,51 @@ def _root(data: bytes) -> dict[str, Value]:
 
 def _attribute(data: bytes) -> tuple[str, Value]:
     fields = _pick(data, _ATTRIBUTE_NAMESPACE, _ATTRIBUTE_NAME, _ATTRIBUTE_VALUE, _ATTRIBUTE_ID, _ATTRIBUTE_ITEM)
-    resource_id = fields.get(_ATTRIBUTE_ID, 0)
-    if isinstance(resource_id, int) and resource_id:
+    if resource_id := fields[_ATTRIBUTE_ID].number:
         key = IDS.get(resource_id, "")
     else:
-        key = name_of(_text(fields.get(_ATTRIBUTE_NAMESPACE, b"")), _text(fields.get(_ATTRIBUTE_NAME, b"")))
-    item = fields.get(_ATTRIBUTE_ITEM)
-    value = _item(item) if isinstance(item, bytes) else None
-    return key, _text(fields.get(_ATTRIBUTE_VALUE, b"")) if value is None else value
+        key = name_of(fields[_ATTRIBUTE_NAMESPACE].data.decode(), fields[_ATTRIBUTE_NAME].data.decode())
+    value = _item(fields[_ATTRIBUTE_ITEM].data)
+    return key, fields[_ATTRIBUTE_VALUE].data.decode() if value is None else value
 
 
 def _item(data: bytes) -> Value | None:
     """The compiled value, or None when it is of a kind that only its text can tell."""
-    for field, content in _fields(data):
-        if field == _ITEM_REFERENCE and isinstance(content, bytes):
-            reference = _pick(content, _REFERENCE_ID).get(_REFERENCE_ID, 0)
-            return ResourceReference(reference if isinstance(reference, int) else 0)
-        if field == _ITEM_STRING:
-            return _text(_message(content, _STRING_VALUE) if isinstance(content, bytes) else b"")
-        if field == _ITEM_PRIMITIVE and isinstance(content, bytes):
+    for field in _fields(data):
+        if field.id == _ITEM_REFERENCE:
+            return ResourceReference(_pick(field.data, _REFERENCE_ID)[_REFERENCE_ID].number)
+        if field.id == _ITEM_STRING:
+            return _pick(field.data, _STRING_VALUE)[_STRING_VALUE].data.decode()
+        if field.id == _ITEM_PRIMITIVE:
             # int32 on the wire is sign-extended to 64 bits; Android reads a version code as unsigned 32.
-            numbers = [v for f, v in _fields(content) if f in _PRIMITIVE_INTEGERS and isinstance(v, int)]
+            numbers = [each.number for each in _fields(field.data) if each.id in _PRIMITIVE_INTEGERS]
             return numbers[-1] & 0xFFFFFFFF if numbers else None
     return None
 
 
-def _message(data: bytes, wanted: int) -> bytes:
-    """The content of the field `wanted` of a message; empty when there is none."""
-    content = _pick(data, wanted).get(wanted, b"")
-    return content if isinstance(content, bytes) else b""
+def _pick(data: bytes, *wanted: int) -> dict[int, _ProtoField]:
+    """The fields asked for, the last of each as protobuf has it, and empty where there is none; no others are held."""
+    return {id_: _ProtoField(id_) for id_ in wanted} | {
+        field.id: field for field in _fields(data) if field.id in wanted
+    }
 
 
-def _pick(data: bytes, *wanted: int) -> dict[int, int | bytes]:
-    """The fields asked for, the last of each as protobuf has it; no others are held, however many there are."""
-    return {field: content for field, content in _fields(data) if field in wanted}
-
-
-def _text(content: int | bytes) -> str:
-    return content.decode("utf-8") if isinstance(content, bytes) else ""
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and content of each field of a message: an integer for a varint, bytes for the rest."""
+def _fields(data: bytes) -> Iterator[_ProtoField]:
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
         kind = key & 7
-        content: int | bytes
         if kind == _VARINT:
-            content, at = _varint(data, at)
-        else:
-            length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
-            if length < 0:
-                raise MalformedFile("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.")
-            if at + length > len(data):
-                raise IndexError(at)
-            content, at = data[at : at + length], at + length
-        yield key >> 3, content
+            number, at = _varint(data, at)
+            yield _ProtoField(key >> 3, number)
+            continue
+        length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
+        if length < 0:
+            raise MalformedFile("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.")
+        if at + length > len(data):
+            raise IndexError(at)
+        yield _ProtoField(key >> 3, data=data[at : at + length])
+        at += length
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

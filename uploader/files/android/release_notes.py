@@ -33,7 +33,6 @@ def notes(
     does not have are filled from the default. With several version codes the highest one that has a file counts.
     """
     folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED)
-    folder.problems.raise_if_any()
     codes = sorted(version_codes, reverse=True)
     layouts: Mapping[str, Callable[[], Notes]] = {
         "whatsnew-<language>": lambda: _whatsnew(folder),
@@ -66,8 +65,8 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Notes:
     texts: Texts = {}
     for entry in folder.entries():
         changelogs = {path.name: path for path in folder.entries(entry / "changelogs")}
-        chosen = _first(changelogs, [*(f"{code}.txt" for code in codes), "default.txt"])
-        if chosen:
+        names = [*(f"{code}.txt" for code in codes), "default.txt"]
+        if chosen := next(filter(None, map(changelogs.get, names)), None):
             _add(texts, entry.name, chosen, folder)
         elif changelogs:
             folder.warn(entry, "has no notes for this release: neither a default.txt nor a file for its version.")
@@ -87,10 +86,6 @@ def _release_notes(folder: LocalizedFolder, tracks: Sequence[str]) -> Notes:
                 _add(texts, entry.name, chosen, folder)
     result: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
     return {None: default, **result} if default or result else {}
-
-
-def _first(files: Mapping[str, Path], names: Sequence[str]) -> Path | None:
-    return next((files[name] for name in names if name in files), None)
 
 
 def _add(texts: Texts, language: str, path: Path, folder: LocalizedFolder) -> None:

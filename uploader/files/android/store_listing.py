@@ -42,7 +42,6 @@ class StoreFiles:
 def listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tuple[str, ...]]:
     """The listing files, and warnings. Raises InputError (`images-directory`)."""
     folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED)
-    folder.problems.raise_if_any()
     texts: dict[str, Mapping[str, str]] = {}
     images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
     for entry in folder.entries():

@@ -31,8 +31,6 @@ class MalformedFile(Exception):
 
     def __init__(self, what: str, cure: str = "Build the artifact again.") -> None:
         super().__init__(f"{what} {cure}")
-        self.what = what
-        self.cure = cure
 
 
 class ZipEntry(NamedTuple):

@@ -9,9 +9,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, NamedTuple
 
-from uploader.errors import AnswerLost, InputError, ProtocolError, Refused
+from uploader.errors import (
+    AnswerLost,
+    CredentialsError,
+    InputError,
+    Interrupted,
+    ProtocolError,
+    Refused,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -25,6 +35,7 @@ _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
 _LOOK = "Check the sent mail of the mailbox before you run again."
+_SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
 
@@ -41,28 +52,26 @@ class _MailAction(NamedTuple):
     done: str
     limit: int = _SEND_LIMIT
     http_method: str = "POST"
-    sends: bool = False
-    needs_draft: bool = False
 
 
 _ACTIONS = {
-    "send": _MailAction("messages.send", "/messages/send", "gmail.send", "Send", "Mail sent", sends=True),
+    "send": _MailAction("messages.send", "/messages/send", "gmail.send", "Send", "Mail sent"),
     "insert": _MailAction("messages.insert", "/messages", "gmail.insert", "Insert", "Mail inserted", _INSERT_LIMIT),
     "import": _MailAction(
         "messages.import", "/messages/import", "gmail.insert", "Import", "Mail imported", _INSERT_LIMIT
     ),
     "draft": _MailAction("drafts.create", "/drafts", "gmail.compose", "Draft", "Draft created"),
     "draft-update": _MailAction(
-        *("drafts.update", "/drafts/{draft}", "gmail.compose", "Replace the draft with", "Draft updated"),
+        "drafts.update",
+        "/drafts/{draft}",
+        "gmail.compose",
+        "Replace the draft with",
+        "Draft updated",
         http_method="PUT",
-        needs_draft=True,
     ),
-    "draft-send": _MailAction(
-        *("drafts.send", "/drafts/send", "gmail.compose", "Send the draft as", "Draft sent"),
-        sends=True,
-        needs_draft=True,
-    ),
+    "draft-send": _MailAction("drafts.send", "/drafts/send", "gmail.compose", "Send the draft as", "Draft sent"),
 }
+_NEED_DRAFT = {"draft-update", "draft-send"}
 
 
 def prepare(
@@ -75,21 +84,20 @@ def prepare(
     """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every problem."""
     action = _ACTIONS[inputs.gmail_action]
     problems = Problems()
-    _check_ids(inputs, action, problems)
+    if inputs.gmail_action in _NEED_DRAFT and not inputs.draft_id:
+        problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     if inputs.gmail_action == "draft-send" and not mail_inputs.given(inputs, files):
         problems.raise_if_any()
-        return _prepared(inputs, action, lambda: _send_draft(inputs, action), f"Send the draft {inputs.draft_id}")
-    mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=action.sends, limit=action.limit))
+        return _prepared(inputs, action, partial(_send_draft, inputs, action), f"Send the draft {inputs.draft_id}")
+    to_send = inputs.gmail_action in {"send", "draft-send"}
+    mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=to_send, limit=action.limit))
     if mail is None:
         raise InputError(*problems)
     identity = mime.MessageIdentity(now(), token())
     upload = _upload(inputs, action, mail.name, mail.data(identity))
     batch_upload.check(upload, inputs, problems)
     problems.raise_if_any()
-
-    def flow() -> Flow:
-        return _send(inputs, action, mail, identity, upload)
-
+    flow = partial(_send, inputs, action, mail, identity, upload)
     return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
 
 
@@ -103,17 +111,12 @@ def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
 def _prepared(
     inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str, warnings: tuple[str, ...] = ()
 ) -> Prepared:
-    return Prepared((line,), (_scope(action),), (lambda: _rehearse(line)) if inputs.dry_run else flow, warnings)
+    return Prepared((line,), (_scope(action),), partial(_rehearse, line) if inputs.dry_run else flow, warnings)
 
 
 def _rehearse(line: str) -> Flow:
     yield Note(f"Would {line[0].lower()}{line[1:]}.")
     return Outcome("Dry run: every check passed, nothing was sent.")
-
-
-def _check_ids(inputs: Inputs, action: _MailAction, problems: Problems) -> None:
-    if action.needs_draft and not inputs.draft_id:
-        problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
 
 
 def _scope(action: _MailAction) -> str:
@@ -147,20 +150,34 @@ def _send(
 ) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
     key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest}"
+    in_session = inputs.upload_protocol in {"auto", "resumable"}
     kept: str | None = yield Recall(key)
     earlier = mime.MessageIdentity.parse(kept or "")
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
+        if not in_session:
+            yield Remember(key, None)
+            raise _doubt(mail.name, earlier)
         identity, upload = earlier, _upload(inputs, action, mail.name, mail.data(earlier))
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
-    except (AnswerLost, Refused) as error:
-        yield Remember(key, None)  # a mail that is sent anew after this is another one
+    except UploaderError as error:
+        if not (in_session and isinstance(error, _SESSION_KEPT)):
+            yield Remember(key, None)  # a mail that is sent anew after this is another one
         _explain(error, inputs)
         raise
     outcome = yield from _outcome(action, dict(result.resource))
     yield Remember(key, None)
     return outcome
+
+
+def _doubt(name: str, earlier: mime.MessageIdentity) -> AnswerLost:
+    """A run that ended without a word left its stamp, and no session that could be asked."""
+    return AnswerLost(
+        f"It is not known whether {name} still has to be sent: a run began it at {earlier.date:%Y-%m-%d %H:%M} UTC.",
+        cause="That run was killed before it could report, or `state-dir` was restored to an older state.",
+        cure=f"{_LOOK} The next run sends it. `upload-protocol: resumable` can ask the server.",
+    )
 
 
 def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
@@ -193,13 +210,13 @@ def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
     return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.")
 
 
-def _explain(error: AnswerLost | Refused, inputs: Inputs) -> None:
+def _explain(error: UploaderError, inputs: Inputs) -> None:
     """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
     if not isinstance(error, Refused):
         return
     if error.reason == "failedPrecondition" and not inputs.impersonate_user:
         error.cause = "A service account has no mailbox of its own."
         error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
-    if error.status == 404 and _ACTIONS[inputs.gmail_action].needs_draft:
+    if error.status == 404 and inputs.gmail_action in _NEED_DRAFT:
         error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
         error.cure = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."

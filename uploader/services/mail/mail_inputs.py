@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from email.headerregistry import Address
+from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
-from uploader.files.workspace import Workspace
+from uploader.files.workspace import Workspace, printable
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import media_types
-from uploader.services.mail import mime
+from uploader.services.mail import message_file, mime
 
 _FILE = "file:"
 _ADDRESS_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
 _BODY_INPUTS = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
 _CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", *_BODY_INPUTS)
-# The input to look at when a finished message does not say what was asked.
-_INPUT_OF = {"from": "mail-from", "to": "mail-to", "cc": "mail-cc", "bcc": "mail-bcc", "subject": "mail-subject"}
 
 
 class Mail(NamedTuple):
@@ -57,23 +56,21 @@ def _given_message(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool
     message = problems.collect(lambda: _normalised(inputs, limit))
     if message is None:
         raise InputError(*problems)
-    for fault in mime.faults(message, to_send=to_send):
+    for fault in message_file.faults(message, to_send=to_send):
         problems.add("message-file", f"{inputs.message_file} {fault}")
     problems.raise_if_any()
     digest = hashlib.sha256(message).hexdigest()
-    return Mail(inputs.message_file, mime.recipients(message), 0, digest, lambda _: message)
+    return Mail(inputs.message_file, message_file.recipients(message), 0, digest, lambda _: message)
 
 
 def _normalised(inputs: Inputs, limit: int) -> bytes:
-    file = _in_workspace(inputs, "message-file", inputs.message_file)
-    if (file.size or 0) > limit:
-        raise InputError(_too_large("message-file", file.name, file.size or 0, limit))
+    name = printable(inputs.message_file)
     try:
-        message = mime.normalised(media_types.head(file, limit + 1))
+        message = message_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
     except ValueError as error:
-        raise InputError(Problem("message-file", f"{file.name} {error}", "an RFC 822 message")) from None
+        raise InputError(Problem("message-file", f"{name} {error}", "an RFC 822 message")) from None
     if len(message) > limit:
-        raise InputError(_too_large("message-file", file.name, len(message), limit))
+        raise InputError(_too_large("message-file", name, len(message), limit))
     return message
 
 
@@ -81,10 +78,13 @@ def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
     return Problem(name, f"{what} takes {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
 
 
-def _in_workspace(inputs: Inputs, name: str, given: str) -> Artifact:
-    """The regular file that an input names; a link may not lead out of its folder, unless that is allowed."""
+def _content(inputs: Inputs, name: str, given: str, limit: int) -> bytes:
+    """What is in the file that an input names; a link may not lead out of its folder, unless that is allowed."""
     workspace = Workspace.of(inputs)
-    return from_path(workspace.root / given, given, workspace.access(name, str(PurePosixPath(given).parent)))
+    file = from_path(workspace.root / given, given, workspace.access(name, str(PurePosixPath(given).parent)))
+    if (file.size or 0) > limit:
+        raise InputError(_too_large(name, file.name, file.size or 0, limit))
+    return media_types.head(file, limit)
 
 
 class _MailReader:
@@ -110,7 +110,7 @@ class _MailReader:
         name = f'mail "{content.subject}"' if content.subject else "mail"
         recipients = len((*to, *cc, *bcc))
         warnings = tuple(self._problems.warnings)
-        return Mail(name, recipients, len(files), content.digest(), lambda identity: _data(content, identity), warnings)
+        return Mail(name, recipients, len(files), content.digest(), partial(mime.compose, content), warnings)
 
     def _check_required(self, content: mime.MailContent, *, to_send: bool) -> None:
         inputs = self._inputs
@@ -168,24 +168,11 @@ class _MailReader:
         return () if len(self._problems) > before else tuple(_attachment(file) for file in files)
 
 
-def _data(content: mime.MailContent, identity: mime.MessageIdentity) -> bytes:
-    """The finished message. Raises InputError when it would not say what was asked."""
-    try:
-        return mime.compose(content, identity)
-    except mime.MessageDiffers as error:
-        name = _INPUT_OF.get(error.header, "files")
-        what = "can't be written into a message that says the same."
-        raise InputError(Problem(name, what, "plain text")) from None
-
-
 def _text_of(inputs: Inputs, name: str, path: str, limit: int) -> str:
-    file = _in_workspace(inputs, name, path)
-    if (file.size or 0) > limit:
-        raise InputError(_too_large(name, file.name, file.size or 0, limit))
     try:
-        return media_types.head(file, limit).decode()
+        return _content(inputs, name, path, limit).decode()
     except UnicodeDecodeError:
-        raise InputError(Problem(name, f"{file.name} is not UTF-8.", "text in UTF-8")) from None
+        raise InputError(Problem(name, f"{printable(path)} is not UTF-8.", "text in UTF-8")) from None
 
 
 def _attachment(file: Artifact) -> mime.Attachment:

@@ -1,4 +1,4 @@
-"""Composes a message from what the inputs say, or checks one that was given; nothing can slip a header into either.
+"""Composes a message from what the inputs say, and lets nothing slip a header into it.
 
 Every header goes through the standard library's structured e-mail package, addresses as parsed addresses. That package
 decodes what looks like an RFC 2047 encoded word, in every version of Python in another way, and a line break may come
@@ -16,24 +16,21 @@ from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.headerregistry import Address
 from email.message import EmailMessage, Message
-from email.parser import BytesHeaderParser, BytesParser
+from email.parser import BytesParser
 from email.policy import SMTP, EmailPolicy
-from email.utils import format_datetime, getaddresses
+from email.utils import format_datetime
 from typing import NamedTuple
+
+from uploader.errors import InputError, Problem
 
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
 _ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z0-9-]{2,}"
 )
-# RFC 5322, section 3.6: these stand at most once in a message.
-_ONCE = ("from", "sender", "reply-to", "to", "cc", "bcc", "message-id", "date", "subject", "content-type")
-_RECIPIENTS = ("To", "Cc", "Bcc")
-_MOST_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
-_MOST_STRUCTURE = 8192  # bytes of a Content-Type, whose parameters take the library quadratic time
 _PART_HEADERS = {"content-type", "content-transfer-encoding", "content-disposition", "mime-version"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
+UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
 
 
 class Attachment(NamedTuple):
@@ -94,7 +91,7 @@ def addresses(text: str) -> tuple[Address, ...]:
     try:
         header = _POLICY.header_factory("to", text)
         found: tuple[Address, ...] = header.addresses
-    except _UNREADABLE:  # how the standard library's parser fails
+    except UNREADABLE:  # how the standard library's parser fails
         raise ValueError("is not a list of e-mail addresses.") from None
     if has_control(text) or any(map(has_control, map(str, found))):
         raise ValueError("contains a control character, perhaps in an encoded word.")
@@ -108,7 +105,7 @@ def decoded(text: str) -> str:
     """The text with its RFC 2047 encoded words decoded; as it is when one of them can't be."""
     try:
         return str(make_header(decode_header(text)))
-    except _UNREADABLE:
+    except UNREADABLE:
         return text
 
 
@@ -117,25 +114,19 @@ def has_control(text: str) -> bool:
     return any(_CONTROL.search(form) for form in (text, decoded(text)))
 
 
-class MessageDiffers(Exception):
-    """A finished message would not say what was asked, in the header `header`, or in its `parts`."""
-
-    def __init__(self, header: str) -> None:
-        super().__init__(header)
-        self.header = header
-
-
 def compose(content: MailContent, identity: MessageIdentity) -> bytes:
     """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and takes it out.
 
-    Raises MessageDiffers.
+    Raises InputError when it would not say what was asked.
     """
     try:
         message = _composed(content, identity)
-    except _UNREADABLE:  # what newer versions of the library refuse to write themselves
-        raise MessageDiffers("subject") from None
-    if header := difference(message, content):
-        raise MessageDiffers(header)
+        header = difference(message, content)
+    except UNREADABLE:  # what newer versions of the library refuse to write themselves
+        message, header = b"", "subject"
+    if header:
+        name = "files" if header == "parts" else f"mail-{header}"
+        raise InputError(Problem(name, "can't be written into a message that says the same.", "plain text"))
     return message
 
 
@@ -177,7 +168,7 @@ def difference(message: bytes, content: MailContent) -> str:
     try:
         parsed = BytesParser(policy=_POLICY.clone(raise_on_defect=True)).parsebytes(message)
         return _header_difference(parsed, content) or _part_difference(parsed, content)
-    except _UNREADABLE:
+    except UNREADABLE:
         return "parts"
 
 
@@ -222,57 +213,3 @@ def encoded_size(count: int) -> int:
     """Bytes that `count` bytes take as base64 in lines of 76 characters with CRLF."""
     characters = (count + 2) // 3 * 4
     return characters + (characters + 75) // 76 * 2
-
-
-def normalised(raw: bytes) -> bytes:
-    """A message that was given, every line ended by CRLF as RFC 5322 wants it. Raises ValueError when it is none."""
-    end = re.search(rb"\r?\n\r?\n", raw)
-    head = raw[: end.start()] if end else raw
-    if head.startswith(b"From "):
-        raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
-    if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
-        raise ValueError("has a bare carriage return, a NUL or another control character in its headers.")
-    if len(head) > _MOST_HEADERS:
-        raise ValueError(f"has {len(head):,} bytes of headers; Gmail accepts at most {_MOST_HEADERS:,}.")
-    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
-
-
-def faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
-    """What is wrong with a normalised message; `to_send` demands a recipient."""
-    try:
-        recipients(message)
-        return _faults(message, to_send=to_send)
-    except RecursionError:  # the standard library follows each comment into the next one
-        return ("has comments or addresses that stand too deep in one another.",)
-
-
-def _faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
-    parsed = BytesHeaderParser().parsebytes(message)  # the old policy, which leaves hostile values alone
-    names = [name.lower() for name in parsed]
-    found = [f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1]
-    hiding = dict.fromkeys(name for name, value in parsed.items() if _hides_control(value))
-    found += [f"has a control character in its {name} header." for name in hiding]
-    if parsed.defects or not {"from", "to", "cc", "bcc", "subject"} & set(names):
-        found.append("is not a message: its headers can't be read.")
-    if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
-        found.append("has no recipient in To, Cc or Bcc.")
-    if len(str(parsed.get("content-type", ""))) > _MOST_STRUCTURE:
-        found.append(f"has a Content-Type header of more than {_MOST_STRUCTURE:,} bytes.")
-    elif parsed.get_content_maintype() == "multipart" and not _has_parts(message, parsed.get_boundary()):
-        found.append("is multipart, but its boundary does not occur in it.")
-    return tuple(found)
-
-
-def recipients(message: bytes) -> int:
-    """How many addresses a normalised message without `faults` goes to."""
-    parsed = BytesHeaderParser().parsebytes(message)
-    return len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
-
-
-def _hides_control(value: object) -> bool:
-    """Whether a header's value holds a control character, perhaps in an encoded word; a fold of the header is none."""
-    return has_control(re.sub(r"\r\n(?=[ \t])|\t", " ", str(value)))
-
-
-def _has_parts(message: bytes, boundary: str | None) -> bool:
-    return boundary is not None and b"\r\n--" + boundary.encode("ascii", "replace") in message
