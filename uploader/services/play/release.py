@@ -65,6 +65,8 @@ def _release(edit: ReleaseEdit) -> Flow:
         updates.append((yield from update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
     yield _version_codes(codes)
+    if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
+        yield Publish({"user-fraction": share})
     return (yield from finish(edit, codes, updates))
 
 

@@ -195,11 +195,10 @@ def _values(after: Releases, look: Look) -> dict[str, str]:
     release = next((one for one in after if codes and tracks.codes(one) == codes), None)
     if release is None:
         return {}
-    fraction = release.get("userFraction")
     return {
         "version-code": max(codes, key=int),
         "version-codes": ",".join(codes),
-        "user-fraction": "" if fraction is None else f"{fraction:g}",
+        "user-fraction": tracks.user_fraction(release),
         "lifecycle": look.review,
     }
 

@@ -97,8 +97,7 @@ def outputs(found: Iterable[TrackStatus]) -> dict[str, str]:
     values = {"status": json.dumps(status, ensure_ascii=False), "version-codes": ",".join(codes)}
     if releases:
         release, state = max(releases, key=lambda each: tracks.highest(each[0]))
-        fraction = release.get("userFraction")
-        values |= {"lifecycle": state, "user-fraction": "" if fraction is None else f"{fraction:g}"}
+        values |= {"lifecycle": state, "user-fraction": tracks.user_fraction(release)}
     return {**values, "version-code": codes[0] if codes else ""}
 
 
