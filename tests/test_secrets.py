@@ -29,7 +29,7 @@ from tests.support.transfer_harness import job as upload_of
 from uploader import main
 from uploader.inputs.ci_platform import JobRun
 from uploader.redaction import Redactor
-from uploader.state.journal import FileJournal
+from uploader.state.journal import Journal
 from uploader.transfer.engine import Engine
 
 SIZE = 600 * KIB  # bytes
@@ -216,7 +216,7 @@ def test_a_session_is_hidden_as_soon_as_it_is_known(tmp_path: Path) -> None:
     """The URI of a session is a secret whatever it looks like, an earlier run's as well."""
     uri = "/sessions/AbCdEfGhIjKlMnOpQrStUvWxYz/42"
     with scripted(says(200, b"", f"Location: {uri}"), says(503)) as script:
-        journal = FileJournal(tmp_path / "state", bytes(32), "me", lambda: 0.0, RecordingReporter(), JobRun("run"))
+        journal = Journal(tmp_path / "state", bytes(32), "me", lambda: 0.0, RecordingReporter(), JobRun("run"))
         bench = Bench(script.url, journal=journal, max_retries=0)
         upload = upload_of(on_disk(tmp_path, data_of(1000)))
         assert bench.send(upload).error

@@ -8,7 +8,7 @@ from pathlib import Path
 from uploader.authentication import Authenticated
 from uploader.outputs import LogReporter
 from uploader.plan import Plan
-from uploader.state.journal import FileJournal, Journal
+from uploader.state.journal import Journal
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
@@ -21,15 +21,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
     inputs = parts.inputs
     if inputs.dry_run and plan.prepared.scopes:
         parts.tokens.token()
-    settings = _settings(parts)
-    debug = reporter.debug if inputs.platform.debug else None
-    client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter), reporter)
-
-
-def _settings(parts: Authenticated) -> TransferSettings:
-    inputs = parts.inputs
-    return TransferSettings(
+    settings = TransferSettings(
         root=inputs.api_endpoint,
         protocol=inputs.upload_protocol,
         chunk_size=inputs.chunk_size,
@@ -38,21 +30,24 @@ def _settings(parts: Authenticated) -> TransferSettings:
         finalize_timeout=inputs.finalize_timeout,
         quota_project=parts.login.quota_project,
     )
+    debug = reporter.debug if inputs.platform.debug else None
+    client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
+    return Engine(client, settings, _journal(parts, reporter), reporter)
 
 
 def _journal(parts: Authenticated, reporter: LogReporter) -> Journal:
     inputs, login = parts.inputs, parts.login
-    if login.seal_key is None or inputs.state_dir is None:
+    folder = inputs.state_dir
+    if login.seal_key is None or folder is None:
         unsealed = "there is no lasting secret to encrypt them with; set `state-key`"
         why = unsealed if login.seal_key is None else "there is no folder to keep them in; set `state-dir`"
         reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
-        return Journal()
+        folder = None
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
-    clock = parts.policy.clock
-    platform = inputs.platform
-    owners = workspace_owners(platform.workspace)
-    return FileJournal(inputs.state_dir, login.seal_key, whose, clock.wall, reporter, platform.run, owners)
+    wall_clock, run = parts.policy.clock.wall, inputs.platform.run
+    owners = workspace_owners(inputs.platform.workspace)
+    return Journal(folder, login.seal_key or b"", whose, wall_clock, reporter, run, owners)
 
 
 def workspace_owners(workspace: Path) -> tuple[int, ...]:

@@ -179,9 +179,7 @@ def _visible(match: re.Match[str]) -> str:
 def _forms(part: str) -> Iterator[str]:
     """Every way in which a piece of a secret is likely to turn up in a text."""
     yield part
-    for encoded in _encoded(part):
-        if len(encoded) >= SHORTEST_PART:
-            yield encoded
+    yield from (encoded for encoded in _encoded(part) if len(encoded) >= SHORTEST_PART)
 
 
 def _encoded(part: str) -> Iterator[str]:

@@ -10,8 +10,8 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import NoReturn, TypeVar
+from contextlib import suppress
+from typing import TypeVar
 
 from uploader.cancellation import Cancellation
 
@@ -34,27 +34,25 @@ def ignore_signals(numbers: Iterable[int]) -> None:
 
 def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD) -> T:
     """What `work` returns or raises. Raises `Interrupted` when it goes on for `grace_period` seconds after a signal."""
-    ended: queue.SimpleQueue[Callable[[], T] | None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
-    cancellation.on_cancel(lambda: ended.put(None))
-    threading.Thread(target=lambda: ended.put(_result_of(work)), daemon=True).start()
-    result = ended.get()
-    if result is None:
+    woken: queue.SimpleQueue[None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def carry_out() -> None:
         try:
-            result = ended.get(timeout=grace_period)
-        except queue.Empty:
-            cancellation.check()
-    assert result is not None
-    return result()
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
+            errors.append(error)
+        woken.put(None)
 
-
-def _result_of(work: Callable[[], T]) -> Callable[[], T]:
-    """What the work returned or raised, as a function that does so in another thread."""
-    try:
-        value = work()
-    except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
-        return partial(_raise, error)
-    return lambda: value
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+    cancellation.on_cancel(lambda: woken.put(None))
+    threading.Thread(target=carry_out, daemon=True).start()
+    woken.get()
+    if not (results or errors):
+        with suppress(queue.Empty):
+            woken.get(timeout=grace_period)
+    if errors:
+        raise errors[0]
+    if not results:
+        cancellation.check()
+    return results[0]

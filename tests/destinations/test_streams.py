@@ -113,6 +113,18 @@ def test_a_stream_whose_session_is_lost_ends_as_temporary(begin: Begin) -> None:
     assert objects(job) == {}
 
 
+def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:
+    """No run could go on in it, so none is promised and no record stays."""
+    job.emulator.add_fault("resumable.put", "status", status=503, nth=2)
+    job.emulator.add_fault("resumable.query", "status", status=503)
+    with poured(noise(3 * MIB)) as stdin:
+        given = {**STORAGE, "files": "-", "chunk-size": "1MiB", "max-retries": "1", "state-dir": "state"}
+        ended = replace(job, stdin=stdin).run(given)
+    assert ended.code == 75, ended.log
+    assert "continues from there" not in ended.log
+    assert not list((job.workspace / "state").iterdir())
+
+
 def test_a_long_stream_takes_no_more_memory_than_a_short_one(job: Job) -> None:
     """What is held of a stream is what the server has not confirmed, however much comes."""
     peaks = []

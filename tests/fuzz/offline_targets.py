@@ -37,7 +37,7 @@ from uploader.services.base import Endpoint, Upload
 from uploader.services.play import tracks
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.release_edit import recalled
-from uploader.state.journal import FileJournal, SessionRecord
+from uploader.state.journal import Journal, SessionRecord
 
 _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator")
 _MAIL = Inputs(target="gmail", api_endpoint="emulator")
@@ -206,9 +206,9 @@ def state_entries(data: bytes) -> None:
     assert [entry.read_bytes() for entry in entries] == [data, data]
 
 
-def _journal(state: Path) -> FileJournal:
+def _journal(state: Path) -> Journal:
     reporter: Any = Silent()  # it follows no upload
-    return FileJournal(state, b"k" * 32, "account", time.time, reporter, JobRun("run"))
+    return Journal(state, b"k" * 32, "account", time.time, reporter, JobRun("run"))
 
 
 def edit_records(data: bytes) -> None:

@@ -41,7 +41,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the doubt is forgotten",
-        (("edit.py", "(edit.remember() if commit_may_have_happened else edit.forget())", "edit.forget()"),),
+        (("edit.py", "if commit_may_have_happened:", "if False:"),),
         "own edit",
         "committed again",
     ),

@@ -28,7 +28,7 @@ from tests.support.transfer_harness import (
 from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
 from uploader.inputs import JobRun
 from uploader.services.base import Dialect
-from uploader.state.journal import FileJournal
+from uploader.state.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
@@ -321,9 +321,9 @@ bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))
 """
 
 
-def journal(folder: Path) -> FileJournal:
+def journal(folder: Path) -> Journal:
     """The journal that a run and the next one share."""
-    return FileJournal(
+    return Journal(
         folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter(), JobRun("run")
     )
 

@@ -22,7 +22,7 @@ from tests.support.job import Job
 from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_of, in_memory, on_disk
 from uploader.inputs import JobRun
 from uploader.services.base import Upload
-from uploader.state.journal import FileJournal, SessionOrigin, SessionRecord
+from uploader.state.journal import Journal, SessionOrigin, SessionRecord
 
 MIB = 1024 * KIB
 SIZE = 3 * MIB + 777  # bytes
@@ -42,11 +42,9 @@ class Books:
         self.now = NOW
         self.reporter = RecordingReporter()
 
-    def open(
-        self, key: bytes = KEY, account: str = "me", run: JobRun = RUN, owners: tuple[int, ...] = ()
-    ) -> FileJournal:
+    def open(self, key: bytes = KEY, account: str = "me", run: JobRun = RUN, owners: tuple[int, ...] = ()) -> Journal:
         """A journal as a new process would open it."""
-        return FileJournal(self.folder, key, account, lambda: self.now, self.reporter, run, owners)
+        return Journal(self.folder, key, account, lambda: self.now, self.reporter, run, owners)
 
     def files(self, suffix: str = "") -> list[Path]:
         """What is in the folder, but for its mark."""

@@ -26,7 +26,7 @@ from uploader.http.messages import Block, ConnectionBroke, Request, Response
 from uploader.inputs import JobRun
 from uploader.redaction import Redactor
 from uploader.retrier import RetryPolicy
-from uploader.state.journal import FileJournal
+from uploader.state.journal import Journal
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
 
@@ -163,7 +163,7 @@ class World:
         read, problems = inputs.read(environ, [])
         clock = replace(self.time.clock(), wall=lambda: BEGAN + self.time.now)  # files bear the real time
         reporter, client = RecordingReporter(), FatedClient(fate)
-        journal = FileJournal(self._state, b"k" * 32, "me", clock.wall, reporter, run)
+        journal = Journal(self._state, b"k" * 32, "me", clock.wall, reporter, run)
         settings = TransferSettings(self.emulator.url, chunk_size=GRANULE)
         api = ApiClient(client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings)
         engine = Engine(api, settings, journal, reporter)

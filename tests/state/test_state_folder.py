@@ -17,7 +17,7 @@ from uploader.engine_setup import workspace_owners
 from uploader.http.client import Limits
 from uploader.http.messages import ConnectionBroke, Headers, Request, Response
 from uploader.inputs import JobRun
-from uploader.state.journal import FileJournal
+from uploader.state.journal import Journal
 from uploader.state.sealed_store import SealedStore
 
 NOW = 1_800_000_000.0  # seconds since the epoch
@@ -163,7 +163,7 @@ def descriptors() -> int:
 def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
     """Each of 1,200 uploads that fail is kept, and none leaves its lock open."""
     reporter = RecordingReporter()
-    journal = FileJournal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, reporter, JobRun("run"))
+    journal = Journal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, reporter, JobRun("run"))
     bench = Bench("http://127.0.0.1:9", max_retries=0, journal=journal, transport=NoNetwork())
     before = descriptors()
     for number in range(1200):
@@ -176,7 +176,7 @@ def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
 
 def test_the_journal_is_closed_only_after_it_was_cleared(tmp_path: Path) -> None:
     """The session of a finished upload is dropped, and the folder is left empty: not even the mark stays."""
-    journal = FileJournal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, RecordingReporter(), JobRun("run"))
+    journal = Journal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, RecordingReporter(), JobRun("run"))
     with Emulator() as emulator:
         bench = Bench(emulator, protocol="resumable", journal=journal)
         assert not bench.send(upload_of(in_memory(b"x", "a.bin"))).error

@@ -6,6 +6,7 @@ made up, so that a wait of a minute is written down instead of slept.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from uploader.clock import Clock
 from uploader.errors import UploaderError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.http.client import HttpClient, Transport
+from uploader.inputs import JobRun
 from uploader.results import FileResult
 from uploader.retrier import RetryPolicy
 from uploader.services.base import Dialect, Endpoint, Flow, Outcome, Upload
@@ -75,10 +77,16 @@ class FakeLogin:
         return self._emulator.token(CLOUD) if self._emulator else f"token-{self.renewals}"
 
 
+def forgetful_journal() -> Journal:
+    """A journal that keeps nothing, as that of a run without a state folder."""
+    return Journal(None, b"", "", time.time, RecordingReporter(), JobRun(""))
+
+
 class MemoryJournal(Journal):
     """A journal that two runs of a test share."""
 
     def __init__(self) -> None:
+        super().__init__(None, b"", "", time.time, RecordingReporter(), JobRun(""))
         self.entries: dict[Artifact, SessionRecord] = {}
 
     def find(self, job: Upload) -> SessionRecord | None:
@@ -159,7 +167,7 @@ class Bench:
         settings = TransferSettings(root, protocol, chunk, stall_timeout=stall, finalize_timeout=finalize)
         policy = RetryPolicy(self.time.clock(), self.cancellation, max_retries, retry_deadline)
         self.client = ApiClient(transport or HttpClient(direct=True), self.login, policy, settings)
-        self.engine = Engine(self.client, settings, journal or Journal(), self.reporter)
+        self.engine = Engine(self.client, settings, journal or forgetful_journal(), self.reporter)
 
     def send(self, job: Upload) -> FileResult:
         """Uploads one file through the engine; a failure stands in the result."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.transfer_harness import Bench, in_memory
+from tests.support.transfer_harness import Bench, MemoryJournal, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
 from uploader.http.messages import Response
 from uploader.services.base import Flow, Note, Outcome, Recall
-from uploader.state.journal import Journal
 
 CONFLICT = Response(409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}')
 STORED = Response(200, body=b'{"id": "1"}')
 
 
-class DefectiveJournal(Journal):
+class DefectiveJournal(MemoryJournal):
     """A journal with a fault of the program in it."""
 
     def recall(self, name: str) -> str | None:

@@ -55,7 +55,9 @@ def check(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, Any]
     kind = str(info.get("type"))
     if kind not in REQUIRED or (nested and kind == IMPERSONATED):
         return info, (_unknown(info),)
-    problems = [*_missing(info, REQUIRED[kind]), *_urls(info), *_universe(info)]
+    problems = [*_missing(info, REQUIRED[kind]), *_urls(info)]
+    if info.get("universe_domain") not in (None, "googleapis.com"):
+        problems.append("the field `universe_domain` names an unsupported universe; only googleapis.com is supported.")
     if kind == SERVICE_ACCOUNT and is_text(info.get("private_key")):
         key, complaint = private_key(info["private_key"])
         info = {**info, "private_key": key}
@@ -139,11 +141,6 @@ def _urls(info: Mapping[str, Any], where: str = "") -> Iterator[str]:
             yield f"the URL in `{name}`{where} must be https, or http on loopback{where and ' or a metadata server'}."
     if is_text(info.get(IMPERSONATION)) and not principal(info[IMPERSONATION]):
         yield f"the URL in `{IMPERSONATION}` must end with `/serviceAccounts/ACCOUNT:generateAccessToken`."
-
-
-def _universe(info: Mapping[str, Any]) -> Iterator[str]:
-    if info.get("universe_domain") not in (None, "googleapis.com"):
-        yield "the field `universe_domain` names an unsupported universe; only googleapis.com is supported."
 
 
 def _token_source(source: object) -> list[str]:

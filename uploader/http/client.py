@@ -18,7 +18,7 @@ from uploader.http.connection import LARGEST_ANSWER, Outgoing
 from uploader.http.failures import untrusted, words
 from uploader.http.hosts import may_use_proxy
 from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
-from uploader.http.pools import session
+from uploader.http.pools import PooledAdapter
 
 _EVERY: Mapping[str, str] = {
     "User-Agent": f"uploader/{__version__}",
@@ -62,7 +62,9 @@ class HttpClient:
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open for each host; `direct` leaves the system's proxies aside."""
-        self._session = session(connections, direct=direct)
+        self._adapter = PooledAdapter(pool_maxsize=connections, max_retries=0)
+        self._session = requests.Session()
+        self._session.trust_env = not direct
         self._under_way: set[Outgoing] = set()
         self._aborted = False
         self._found: dict[str, dict[str, Any]] = {}
@@ -92,10 +94,10 @@ class HttpClient:
         prepared.headers["Content-Length"] = str(len(request.body))
         options = {**self._settings(request.url), "cert": request.client_certificate}
         # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
-        adapter = self._session.get_adapter(request.url)
-        answer = adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
+        answer = self._adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
         try:
-            body = _read_capped(answer, limits.size)
+            # What is longer is cut, and then fails as JSON: no method returns so much.
+            body = answer.raw.read(limits.size, decode_content=False)
         finally:
             answer.close()
         return Response(answer.status_code, Headers(answer.headers), body, outgoing.sent_whole)
@@ -113,15 +115,3 @@ class HttpClient:
         self._aborted = True
         for outgoing in tuple(self._under_way):
             outgoing.abort()
-
-
-def _read_capped(answer: requests.Response, size: int) -> bytes:
-    """The body up to `size` bytes. What is longer is cut, and then fails as JSON: no method returns so much."""
-    parts: list[bytes] = []
-    while size > 0:
-        part = answer.raw.read(min(size, 65536), decode_content=False)
-        if not part:
-            break
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

@@ -33,9 +33,6 @@ class Body:
         return len(self.prefix) + len(self.span or ()) + len(self.suffix)
 
 
-EMPTY = Body()
-
-
 class Request(NamedTuple):
     """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport.
 
@@ -46,7 +43,7 @@ class Request(NamedTuple):
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
-    body: Body = EMPTY
+    body: Body = Body()
     client_certificate: tuple[str, str] | None = None
 
 

@@ -1,27 +1,16 @@
-"""requests' session over watched connections, direct and through a proxy, of which some are kept open for each host."""
+"""Watched connections as an adapter of requests, direct and through a proxy; some are kept open for each host."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import requests
 from requests.adapters import HTTPAdapter
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
 from uploader.http.connection import WatchedConnection
 from uploader.http.tls import WatchedTLSConnection
-
-
-def session(connections: int, *, direct: bool) -> requests.Session:
-    """A session that keeps so many connections open for each host; `direct` leaves the system's proxies aside."""
-    made = requests.Session()
-    made.trust_env = not direct
-    adapter = PooledAdapter(pool_maxsize=connections, max_retries=0)
-    for scheme in ("https://", "http://"):
-        made.mount(scheme, adapter)
-    return made
 
 
 class WatchedPool(HTTPConnectionPool):
@@ -40,7 +29,7 @@ _POOLS = {"http": WatchedPool, "https": WatchedTLSPool}
 
 
 class PooledAdapter(HTTPAdapter):
-    """requests' adapter with watched connections, direct and through a proxy."""
+    """An adapter that pools watched connections; `pool_maxsize` is how many it keeps open for each host."""
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
         """See HTTPAdapter, which looks at the file before each request; here it may go once it was read."""

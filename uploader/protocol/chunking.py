@@ -36,6 +36,3 @@ class Chunking(NamedTuple):
     def after_success(self) -> Chunking:
         """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
         return self if self.current is None else self._replace(current=self.current * 2)
-
-
-AUTO = Chunking()

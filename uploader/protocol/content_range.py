@@ -10,7 +10,7 @@ import re
 
 from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
-from uploader.protocol.media import JSON_TYPE, Media, bare
+from uploader.protocol.media import Media
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
@@ -41,25 +41,21 @@ def request(move: Move, session: Session, media: Media) -> Request:
         case QueryOffset():
             # Without a declared size the query is `*/*`: `*/N` could finish a stream too early.
             total = "*" if media.size is None else str(media.size)
-            return bare("PUT", session.uri, ("Content-Range", f"bytes */{total}"))
+            return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
         case Cancel():
-            return bare("DELETE", session.uri)
+            return Request("DELETE", session.uri)
 
 
 def _start(media: Media) -> Request:
-    headers = [("X-Upload-Content-Type", media.media_type)]
-    if media.size is not None:
-        headers.append(("X-Upload-Content-Length", str(media.size)))
-    if media.metadata is not None:
-        headers.append(("Content-Type", JSON_TYPE))
+    size = () if media.size is None else (("X-Upload-Content-Length", str(media.size)),)
     url = media.with_query(("uploadType", "resumable"))
-    return Request(media.method, url, tuple(headers), Body(prefix=media.metadata or b""))
+    return media.start(url, ("X-Upload-Content-Type", media.media_type), *size)
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:
     total = str(session.size) if move.final else ("*" if media.size is None else str(media.size))
     if not len(move.span):
-        return bare("PUT", session.uri, ("Content-Range", f"bytes */{total}"))
+        return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
     # A whole file in one request needs no range: it is the documents' preferred way, and some servers know only that.
     whole = move.final and move.span.start == 0
     place = f"bytes {move.span.start}-{move.span.stop - 1}/{total}"

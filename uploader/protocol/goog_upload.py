@@ -10,7 +10,7 @@ import re
 
 from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.answers import failed, finished
-from uploader.protocol.media import JSON_TYPE, Media, bare
+from uploader.protocol.media import Media
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
@@ -54,25 +54,22 @@ def request(move: Move, session: Session, media: Media) -> Request:
         case Send():
             return _send(move, session)
         case QueryOffset():
-            return bare("POST", session.uri, (COMMAND, "query"))
+            return Request("POST", session.uri, ((COMMAND, "query"),))
         case Cancel():
-            return bare("POST", session.uri, (COMMAND, "cancel"))
+            return Request("POST", session.uri, ((COMMAND, "cancel"),))
 
 
 def _start(media: Media) -> Request:
-    headers = [(PROTOCOL, "resumable"), (COMMAND, "start"), (CONTENT_TYPE, media.media_type)]
-    if media.size is not None:
-        headers.append((CONTENT_LENGTH, str(media.size)))
-    if media.metadata is not None:
-        headers.append(("Content-Type", JSON_TYPE))
-    return Request(media.method, media.with_query(), tuple(headers), Body(prefix=media.metadata or b""))
+    size = () if media.size is None else ((CONTENT_LENGTH, str(media.size)),)
+    command = ((PROTOCOL, "resumable"), (COMMAND, "start"))
+    return media.start(media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size)
 
 
 def _send(move: Send, session: Session) -> Request:
+    place = (OFFSET, str(move.span.start))
     if not len(move.span):
-        return bare("POST", session.uri, (COMMAND, "finalize"), (OFFSET, str(move.span.start)))
-    command = "upload, finalize" if move.final else "upload"
-    headers = ((COMMAND, command), (OFFSET, str(move.span.start)))
+        return Request("POST", session.uri, ((COMMAND, "finalize"), place))
+    headers = ((COMMAND, "upload, finalize" if move.final else "upload"), place)
     return Request("POST", session.uri, headers, Body(span=move.span))
 
 

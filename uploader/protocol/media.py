@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from uploader.http.messages import Request, Response
+from uploader.http.messages import Body, Request, Response
 
 JSON_TYPE = "application/json; charset=UTF-8"
 
@@ -35,6 +35,11 @@ class Media(NamedTuple):
             return self.empty_answer
         return not self.promised_id or bool(identifier(resource, self.promised_id))
 
+    def start(self, url: str, *headers: tuple[str, str]) -> Request:
+        """The request that opens a session in either dialect: the metadata is its body."""
+        kind = () if self.metadata is None else (("Content-Type", JSON_TYPE),)
+        return Request(self.method, url, (*headers, *kind), Body(prefix=self.metadata or b""))
+
     def with_query(self, *extra: tuple[str, str]) -> str:
         """The upload URI with the method's own query and `extra` behind it."""
         query = urlencode(self.query + extra)
@@ -50,8 +55,3 @@ def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
         if value != "" and isinstance(value, (str, int)) and not isinstance(value, bool):
             return str(value)
     return ""
-
-
-def bare(method: str, url: str, *headers: tuple[str, str]) -> Request:
-    """A request without a body."""
-    return Request(method, url, headers)

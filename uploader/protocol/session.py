@@ -41,7 +41,7 @@ Known weak spots:
   finished can't be known: for a method that must not take effect twice (a mail) the caller stops at that point instead.
 - `Started` in NEW after a start whose answer was lost leaves an empty session behind on the server, never a resource.
 - A stream's size is unknown until its end is read, so the span that `next_move()` names for it is an upper bound. The
-  caller reads ahead, tells the size with `with_size` when it sees the end, and asks for the move again.
+  caller reads ahead, sets `size` when it sees the end, and asks for the move again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from uploader.http.messages import Broken, Response, Span
-from uploader.protocol.chunking import AUTO, AUTO_CHUNK, Chunking, rounded
+from uploader.protocol.chunking import AUTO_CHUNK, Chunking, rounded
 
 MAX_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
@@ -201,7 +201,7 @@ class Session(NamedTuple):
     """
 
     size: int | None
-    chunking: Chunking = AUTO
+    chunking: Chunking = Chunking()
     state: State = State.NEW
     uri: str = ""
     granularity: int = DEFAULT_GRANULARITY
@@ -235,10 +235,6 @@ class Session(NamedTuple):
         wanted = self.chunking.length(self.granularity)
         stop = self.size if wanted is None else min(self.offset + wanted, self.size)
         return Send(Span(self.offset, stop), final=stop == self.size)
-
-    def with_size(self, size: int) -> Session:
-        """The session once a stream's end was seen."""
-        return self._replace(size=size)
 
     def after(self, event: Event, sent: int = 0) -> Session:
         """The session after an event; `sent` is the end of what the request that led to it may have brought there.

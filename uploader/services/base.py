@@ -112,6 +112,12 @@ class Remember(NamedTuple):
     value: str | None
 
 
+class ForgetUploads(NamedTuple):
+    """Forget every upload session below this path, because what they belong to is over. The answer is None."""
+
+    upload_path: str
+
+
 class Recall(NamedTuple):
     """Ask the journal for what an earlier run of the same job remembered. The answer is a string, or None."""
 
@@ -163,7 +169,21 @@ class Reused(NamedTuple):
     result: FileResult
 
 
-Step: TypeAlias = Call | Upload | Batch | Note | Remember | Recall | Publish | Backoff | Time | Pause | Digest | Reused
+Step: TypeAlias = (
+    Call
+    | Upload
+    | Batch
+    | Note
+    | Remember
+    | ForgetUploads
+    | Recall
+    | Publish
+    | Backoff
+    | Time
+    | Pause
+    | Digest
+    | Reused
+)
 
 
 class Section(NamedTuple):

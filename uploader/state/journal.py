@@ -53,44 +53,17 @@ class SessionRecord(NamedTuple):
 
 
 class Journal:
-    """Where unfinished sessions and a service's own notes are kept: nowhere, unless a subclass has a place for them."""
+    """Where unfinished sessions and a service's own notes are kept, each locked while a run works on it.
 
-    def find(self, job: Upload) -> SessionRecord | None:
-        """The session that an earlier run began for the same file and method, if it can still live."""
-
-    def save(self, job: Upload, record: SessionRecord) -> bool:
-        """Keeps a session, before its first byte is sent; whether that was possible."""
-        del job, record
-        return False
-
-    def unlock(self, job: Upload) -> None:
-        """Unlocks a session that this run is done with, and keeps it for a run that has to be repeated."""
-
-    def drop(self, job: Upload) -> None:
-        """Forgets a session that is lost, or whose end the run has told."""
-
-    def recall(self, name: str) -> str | None:
-        """What an earlier run remembered under a name."""
-
-    def remember(self, name: str, value: str | None) -> None:
-        """Keeps a value under a name; None forgets it."""
-
-    def close(self) -> None:
-        """Unlocks everything; what is unfinished stays for the next run."""
-
-
-class FileJournal(Journal):
-    """One sealed file for each unfinished session and each note, locked while a run works on it.
-
-    `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `wall_clock` is
-    the time in seconds since the epoch, `run` the run that this process belongs to. The folder may belong to `owners`,
-    too. An error of the disk never ends a run: the reporter warns of it, once; and it says why a session that was kept
-    is not continued.
+    `folder` may belong to `owners`, too; without one nothing is kept. `seal_key` is any lasting secret, `account` names
+    whose uploads these are, and at which endpoint, `wall_clock` is the time in seconds since the epoch, `run` the run
+    that this process belongs to. An error of the disk never ends a run: the reporter warns of it, once; and it says why
+    a session that was kept is not continued.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         seal_key: bytes,
         account: str,
         wall_clock: Callable[[], float],
@@ -104,7 +77,7 @@ class FileJournal(Journal):
         self._reporter = reporter
 
     def find(self, job: Upload) -> SessionRecord | None:
-        """See `Journal.find`."""
+        """The session that an earlier run began for the same file and method, if it can still live."""
         found = self._store.read(self._store.name(_job_key(job)))
         if found is None:
             return None
@@ -121,38 +94,46 @@ class FileJournal(Journal):
         run = self._run
         own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
         del found["file"]
+        found.pop("path", None)  # an earlier version kept none
         return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
-        """See `Journal.save`."""
+        """Keeps a session, before its first byte is sent; whether that was possible."""
         origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._wall_clock())
         kept = record._replace(origin=origin)._asdict()
         del kept["same_file"], kept["own_run"]
-        return self._store.write(self._store.name(_job_key(job)), {**kept, "file": _file_key(job)})
+        place = {"file": _file_key(job), "path": job.endpoint.upload_path}
+        return self._store.write(self._store.name(_job_key(job)), {**kept, **place})
 
     def unlock(self, job: Upload) -> None:
-        """See `Journal.unlock`."""
+        """Unlocks a session that this run is done with, and keeps it for a run that has to be repeated."""
         self._store.unlock(self._store.name(_job_key(job)))
 
     def drop(self, job: Upload) -> None:
-        """See `Journal.drop`."""
+        """Forgets a session that is lost, or whose end the run has told."""
         self._store.remove(self._store.name(_job_key(job)))
 
+    def drop_below(self, upload_path: str) -> None:
+        """Forgets every session whose upload path begins with the segments of this one."""
+        for name, value in self._store.values():
+            if str(value.get("path")).startswith(f"{upload_path}/"):
+                self._store.remove(name)
+
     def recall(self, name: str) -> str | None:
-        """See `Journal.recall`."""
+        """What an earlier run remembered under a name."""
         found = self._store.read(self._store.name(f"note:{name}"))
         value = found.get("value") if found else None
         return value if isinstance(value, str) else None
 
     def remember(self, name: str, value: str | None) -> None:
-        """See `Journal.remember`."""
+        """Keeps a value under a name; None forgets it."""
         if value is None:
             self._store.remove(self._store.name(f"note:{name}"))
         else:
             self._store.write(self._store.name(f"note:{name}"), {"value": value})
 
     def close(self) -> None:
-        """See `Journal.close`."""
+        """Unlocks everything; what is unfinished stays for the next run."""
         self._store.close()
 
 

@@ -41,19 +41,21 @@ class SealedStore:
     """Sealed values by name.
 
     `key` is 32 secret bytes, `purpose` what they are used for here; `wall_clock` is the time in seconds since the
-    epoch. The folder may belong to this process's user and to `owners`, other users by their number.
+    epoch. The folder may belong to this process's user and to `owners`, other users by their number; without a folder
+    nothing is kept.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         key: bytes,
         purpose: str,
         wall_clock: Callable[[], float],
         reporter: Reporter,
         owners: Collection[int] = (),
     ) -> None:
-        self._folder = folder
+        self._folder = folder or Path()
+        self._mark = self._folder / _MARK
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
         self._wall_clock = wall_clock
@@ -62,7 +64,8 @@ class SealedStore:
         self._usable = self._ours = False
         self._warned = False
         self._locks: dict[str, int | None] = {}  # by name: the lock's descriptor, None where another run has it
-        self._prepare()
+        if folder:
+            self._prepare()
 
     def name(self, text: str) -> str:
         """The file name for a value, which tells nothing to anyone without the key."""
@@ -93,8 +96,8 @@ class SealedStore:
                 if self._ours and self._expired(path):
                     self._clear(path)
                     expired += path.suffix == ".sealed"
-                elif path.suffix == ".sealed":
-                    unreadable += self._load(path.stem) is None
+                elif path.suffix == ".sealed" and self._load(path.stem) is None:
+                    unreadable += _set_aside(path)
         if expired:
             self._reporter.info(
                 f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
@@ -118,10 +121,6 @@ class SealedStore:
             return False
         return True
 
-    @property
-    def _mark(self) -> Path:
-        return self._folder / _MARK
-
     def _expired(self, path: Path) -> bool:
         try:
             return self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
@@ -139,9 +138,17 @@ class SealedStore:
     def _path(self, name: str, suffix: str = "sealed") -> Path:
         return self._folder / f"{name}.{suffix}"
 
+    def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every value that this key opens, with its name, not locked."""
+        with self._tolerant():
+            for path in list(self._folder.glob("*.sealed"))[:_MAX_FILES] if self._usable else ():
+                value = self._load(path.stem)
+                if value is not None:
+                    yield path.stem, value
+
     def read(self, name: str) -> dict[str, Any] | None:
         """The value, locked before it is read: until then another run might finish it."""
-        if not os.path.lexists(self._path(name)) or not self._lock(name):
+        if not self._usable or not os.path.lexists(self._path(name)) or not self._lock(name):
             return None
         found = self._load(name)
         if found is None and os.path.lexists(self._path(name)):
@@ -156,21 +163,27 @@ class SealedStore:
             with open(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     sealed = file.read(_MAX_BYTES)
-        return self._open(sealed, name) if sealed else None
+        try:
+            value: dict[str, Any] = json.loads(AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode()))
+        except (InvalidTag, ValueError):
+            return None
+        return value
 
     def write(self, name: str, value: dict[str, Any]) -> bool:
         """Keeps a value, whole or not at all; whether it did. The value of a run that holds the lock stays."""
         if not self._lock(name):
             return False
         kept = False
+        nonce = secrets.token_bytes(12)
+        sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
         temporary = self._path(name, "new")
         try:
             with self._tolerant():
-                if self._ours and not os.path.lexists(self._mark):
-                    with suppress(FileExistsError):  # another thread was quicker
+                if self._ours:
+                    with suppress(FileExistsError):  # of an earlier value, or of a run that made it at this moment
                         _create(self._mark, _MARK_TEXT)
                 temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
-                _create(temporary, self._seal(value, name))
+                _create(temporary, sealed)
                 temporary.replace(self._path(name))
                 self._sync()
                 kept = True
@@ -222,8 +235,9 @@ class SealedStore:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Whoever had it may have removed the file since it was opened here: then this lock locks nothing.
-                if _inode(path) == os.fstat(lock).st_ino:
-                    return lock
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(path.stat(), os.fstat(lock)):
+                        return lock
             except BlockingIOError:
                 os.close(lock)
                 self._reporter.info("Another run is working on the same upload; this one does not share its session.")
@@ -241,18 +255,6 @@ class SealedStore:
                 self._path(name, "lock").unlink(missing_ok=True)
             os.close(lock)
 
-    def _seal(self, value: dict[str, Any], name: str) -> bytes:
-        nonce = secrets.token_bytes(12)
-        sealed: bytes = AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
-        return nonce + sealed
-
-    def _open(self, sealed: bytes, name: str) -> dict[str, Any] | None:
-        try:
-            value: dict[str, Any] = json.loads(AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode()))
-        except (InvalidTag, ValueError):
-            return None
-        return value
-
 
 def _derived(key: bytes, purpose: str) -> bytes:
     """A key for one purpose alone. Whatever was sealed under another version of the scheme is not recognised."""
@@ -269,8 +271,15 @@ def _create(path: Path, content: bytes) -> None:
         os.fsync(descriptor)
 
 
-def _inode(path: Path) -> int | None:
+def _set_aside(path: Path) -> bool:
+    """Marks a file that this key can't open as known by making it read-only; whether it was not known yet.
+
+    Whoever has its key may still go on with it: it is not removed, and what replaces it is writable and thus unknown.
+    """
     try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None
+        with open(os.open(path, os.O_RDONLY | _OWN_FILE), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            os.fchmod(file.fileno(), stat.S_IMODE(mode) & ~stat.S_IWUSR)
+    except OSError:  # gone, a link, or a file of another user
+        return True
+    return bool(mode & stat.S_IWUSR)

@@ -12,7 +12,6 @@ from uploader.protocol.media import JSON_TYPE
 from uploader.reporting import Reporter
 from uploader.services.base import Call
 from uploader.transfer.api_client import ApiClient, failure_of
-from uploader.transfer.file_transfer import own_bytes
 
 
 def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
@@ -26,10 +25,10 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     request = _request(step, client)
     answer = client.request_with_retries(
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
-        lambda: client.exchange(request, own_bytes(request), final=not step.repeatable, path=step.path),
+        lambda: client.exchange(request, final=not step.repeatable, path=step.path),
         client.policy.retrier(lambda wait: reporter.info(f"{what}: {wait}")),
         what,
-        may_repeat=lambda answer: _may_repeat(step, answer),
+        repeatable=step.repeatable,
         lost=lambda answer: _lost(answer, what),
         retry_on=step.retry_on,
     )
@@ -42,13 +41,6 @@ def _request(step: Call, client: ApiClient) -> Request:
     if step.json is None:
         return Request(step.method, url)
     return Request(step.method, url, (("Content-Type", JSON_TYPE),), Body(json.dumps(step.json).encode()))
-
-
-def _may_repeat(step: Call, answer: Response | Broken) -> bool:
-    """Whether the call may be sent again: 408, 429 and rate limits turn it away before any effect, a 5xx may not."""
-    if step.repeatable or not answer.sent_whole:
-        return True
-    return isinstance(answer, Response) and answer.status < 500
 
 
 def _lost(answer: Response | Broken, what: str) -> AnswerLost:

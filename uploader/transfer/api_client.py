@@ -13,6 +13,7 @@ from uploader.http.hosts import trusted
 from uploader.http.messages import Block, Broken, ConnectionBroke, Request, Response
 from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
+from uploader.protocol.single_request import may_repeat
 from uploader.retrier import Retrier, RetryPolicy
 
 # Headers that tell how far an upload is, and hold no secret.
@@ -82,13 +83,18 @@ class ApiClient:
             return self.policy.clock.wall()
 
     def exchange(
-        self, request: Request, blocks: Iterable[Block], *, final: bool = False, path: str = ""
+        self, request: Request, blocks: Iterable[Block] | None = None, *, final: bool = False, path: str = ""
     ) -> Response | Broken:
-        """One request and what came of it. `path` is its path where that is no secret, as a session URI's is."""
+        """One request and what came of it; `blocks` is its body where that holds bytes of a file.
+
+        `path` is its path where that is no secret, as a session URI's is.
+        """
         self.policy.cancellation.check()
         if self._settings.quota_project:
             header = ("X-Goog-User-Project", self._settings.quota_project)
             request = request._replace(headers=(*request.headers, header))
+        if blocks is None:
+            blocks = (request.body.prefix,) if request.body.prefix else ()
         token = self._tokens.token()
         self.policy.cancellation.check()
         began = self.policy.clock.monotonic()
@@ -116,14 +122,14 @@ class ApiClient:
         retrier: Retrier,
         what: str,
         *,
-        may_repeat: Callable[[Response | Broken], bool],
+        repeatable: bool,
         lost: Callable[[Response | Broken], UploaderError],
         retry_on: Callable[[Refused], str] | None = None,
     ) -> Response:
         """The success that one request ends with, attempted again where that does no harm.
 
-        `may_repeat` says whether an answer allows another attempt, `lost` makes the error where it does not; `retry_on`
-        gives the cause of a refusal that passes by itself. Raises `Refused` in the service's own words,
+        `lost` makes the error for an answer after which a request that is not `repeatable` may have had its effect;
+        `retry_on` gives the cause of a refusal that passes by itself. Raises `Refused` in the service's own words,
         `CredentialsError` after a second 401, `TemporaryError` when the retries are spent.
         """
         while True:
@@ -137,7 +143,7 @@ class ApiClient:
                 if not cause:
                     raise error
                 retrier.wait(as_reason(error), cause=cause)
-            elif not may_repeat(answer):
+            elif not may_repeat(answer, repeatable=repeatable):
                 raise lost(answer)
             elif isinstance(answer, Response) and decided is Verdict.RENEW:
                 self.renew(retrier, answer, what)
@@ -191,14 +197,11 @@ def refusal(answer: Response, what: str) -> UploaderError:
             cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
             cure="Check `api-endpoint` and the proxy settings.",
         )
+    reason = f", {said.reason}" if said.reason else ""
     return Refused(
-        f"The service refused {what} ({answer.status}{_reason(said.reason)}): {said.message}",
+        f"The service refused {what} ({answer.status}{reason}): {said.message}",
         status=answer.status,
         reason=said.reason,
         message=said.message,
         body=said.body,
     )
-
-
-def _reason(reason: str) -> str:
-    return f", {reason}" if reason else ""

@@ -17,6 +17,7 @@ from uploader.services.base import (
     Call,
     Digest,
     Flow,
+    ForgetUploads,
     Note,
     Outcome,
     Pause,
@@ -81,7 +82,7 @@ class Engine:
                 return self.record.add(step.result)
             case Recall():
                 return None if step.name in self._forgotten else self._journal.recall(step.name)
-            case Remember():
+            case Remember() | ForgetUploads():
                 return self._remember(step)
             case Publish():
                 return self.record.publish(step.outputs, step.ids)
@@ -90,8 +91,10 @@ class Engine:
             case Time() | Backoff() | Pause():
                 return self._about_time(step)
 
-    def _remember(self, step: Remember) -> None:
-        if step.value is None:
+    def _remember(self, step: Remember | ForgetUploads) -> None:
+        if isinstance(step, ForgetUploads):
+            self._journal.drop_below(step.upload_path)
+        elif step.value is None:
             self._forgotten.add(step.name)
         else:
             self._forgotten.discard(step.name)

@@ -25,9 +25,9 @@ class FileSource:
 
     def __init__(self, artifact: Artifact) -> None:
         assert artifact.size is not None
-        self.size: int | None = artifact.size
+        self.size = artifact.size
         self._artifact = artifact
-        self._path = artifact.path
+        self._path = artifact.path  # which is made anew each time
         self._hashed = 0
         self._hasher = Hasher(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
         self._file = artifact.open()
@@ -45,7 +45,6 @@ class FileSource:
 
         An archive keeps the checksum of every member at its end.
         """
-        assert self.size is not None
         digest = hashlib.sha256()
         for span in (Span(0, min(_SAMPLE, self.size)), Span(max(self.size - _SAMPLE, 0), self.size)):
             for block in self._read(span):
@@ -63,7 +62,6 @@ class FileSource:
 
     def available(self, span: Span) -> tuple[Span, bool]:
         """The part of `span` that exists, and whether the content ends with it."""
-        assert self.size is not None
         return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
 
     def blocks(self, span: Span) -> Iterator[Block]:
@@ -97,13 +95,11 @@ class FileSource:
 
     def digests(self) -> dict[str, str]:
         """The sha256 of the whole content, of which the last bytes have just been sent."""
-        assert self.size is not None
         self._hash_up_to(self.size)
         return self._hasher.finish()
 
     def digest(self, algorithm: str) -> str:
         """Another digest of the whole content, for services that state no sha256; reads it once more."""
-        assert self.size is not None
         extra = hashlib.new(algorithm, usedforsecurity=False)
         for block in self._read(Span(0, self.size)):
             extra.update(block)

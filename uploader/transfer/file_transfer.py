@@ -127,11 +127,6 @@ class FileTransfer:
             yield request.body.suffix
 
 
-def own_bytes(request: Request) -> tuple[bytes, ...]:
-    """The body of a request that carries nothing of the file."""
-    return (request.body.prefix,) if request.body.prefix else ()
-
-
 def _media(job: Upload, client: ApiClient) -> Media:
     endpoint, metadata = job.endpoint, job.metadata
     return Media(

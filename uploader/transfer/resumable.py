@@ -34,7 +34,8 @@ from uploader.protocol.session import (
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import refusal, require_trusted
-from uploader.transfer.file_transfer import FileTransfer, own_bytes
+from uploader.transfer.file_source import FileSource
+from uploader.transfer.file_transfer import FileTransfer
 
 _RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _KEPT = "What the server has stored is kept, and the next run continues from there."
@@ -50,6 +51,8 @@ class Resumable:
         self._chunking = Chunking(chunk_size)
         self._inherited: SessionRecord | None = None  # while the session is an earlier run's
         self._kept = False  # whether the journal holds the session
+        # A stream can't be read again, so no other run continues it.
+        self._file = transfer.source if isinstance(transfer.source, FileSource) else None
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
 
     def run(self) -> Response:
@@ -75,22 +78,21 @@ class Resumable:
     # --- the session of an earlier run --------------------------------------------------------------------------------
 
     def _first_session(self) -> Session:
-        """A new session, or that of an earlier run. A stream can't be read again, so it has no earlier run."""
-        size = self._job.artifact.size
-        record = None if size is None else self._journal.find(self._job)
-        if record is None or size is None or not self._may_continue(record):
+        """A new session, or that of an earlier run."""
+        size, source = self._job.artifact.size, self._file
+        record = self._journal.find(self._job) if source else None
+        if record is None or source is None or size is None or not self._may_continue(record, source):
             return Session(size, self._chunking)
         self._transfer.redact(record.uri)
         self._transfer.info("An earlier run began this upload; asking the server how far it came.")
         self._inherited, self._kept = record, True
         return Session.resumed(size, record.uri, record.granularity, self._chunking)
 
-    def _may_continue(self, record: SessionRecord) -> bool:
+    def _may_continue(self, record: SessionRecord, source: FileSource) -> bool:
         """Whether the session may be continued with this file and this server: what was sealed is checked, too."""
         if not trusted(record.uri, self._transfer.media.url):
             self._transfer.info("An earlier run began this upload on another host; starting over.")
             return False
-        source = self._transfer.source
         recognised = record.sample == source.sample() and (
             record.same_file or not record.length or source.begins_with(record.length, record.prefix)
         )
@@ -132,7 +134,7 @@ class Resumable:
             answer = self._transfer.send(request, move.span, final=move.final)
             sent = self._transfer.counts.reached
         else:
-            answer = self._transfer.client.exchange(request, own_bytes(request))
+            answer = self._transfer.client.exchange(request)
         event = self._dialect.event(move, answer, self._transfer.media)
         if not isinstance(event, OffsetUnknown):  # which says nothing that could be checked
             event = self._checked(session, move, event)
@@ -149,7 +151,7 @@ class Resumable:
         if not ended:
             return session, move
         self._transfer.counts.size = span.stop
-        session = session.with_size(span.stop)
+        session = session._replace(size=span.stop)
         return session, session.next_move()
 
     def _checked(self, session: Session, move: Move, event: Event) -> Event:
@@ -185,8 +187,9 @@ class Resumable:
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
             case Started():
-                record = SessionRecord(after.uri, after.granularity, self._transfer.source.sample())
-                self._kept = self._journal.save(self._job, record)
+                if self._file:
+                    record = SessionRecord(after.uri, after.granularity, self._file.sample())
+                    self._kept = self._journal.save(self._job, record)
                 self._transfer.retrier.progressed()
             case Stored() if not after.over:
                 self._stored(before, move, after)
@@ -250,8 +253,8 @@ class Resumable:
 
     def _keep(self, session: Session) -> None:
         """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
-        if session.uri and not session.over and self._transfer.counts.attempts:
-            source = self._transfer.source
+        source = self._file
+        if source and session.uri and not session.over and self._transfer.counts.attempts:
             with suppress(IntegrityError):  # the file changed meanwhile: the record that stands will not fit it
                 origin = self._inherited.origin if self._inherited else None
                 record = SessionRecord(session.uri, session.granularity, source.sample(), *source.prefix(), origin)
@@ -265,4 +268,4 @@ class Resumable:
         request = self._dialect.request(Cancel(), session, self._transfer.media)
         # What ended the upload is what is reported; a session that can't be ended expires by itself.
         with suppress(UploaderError):
-            self._transfer.client.exchange(request, ())
+            self._transfer.client.exchange(request)

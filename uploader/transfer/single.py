@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from uploader.errors import AnswerLost, Interrupted
-from uploader.http.messages import Broken, Request, Response, Span
+from uploader.http.messages import Broken, Response, Span
 from uploader.protocol import single_request
 from uploader.transfer.api_client import failure_of
 from uploader.transfer.file_transfer import FileTransfer
@@ -16,20 +16,30 @@ def upload(transfer: FileTransfer, size: int, *, multipart: bool) -> Response:
 
     Raises `AnswerLost` when it may have arrived and may not be sent again, besides what every upload raises.
     """
-    name, repeatable = transfer.name, transfer.job.endpoint.repeatable
+    name = transfer.name
     answer = transfer.client.request_with_retries(
         lambda: _send(transfer, size, multipart=multipart),
         transfer.retrier,
         name,
-        may_repeat=lambda answer: single_request.may_repeat(answer, repeatable=repeatable),
+        repeatable=transfer.job.endpoint.repeatable,
         lost=lambda answer: _lost(name, answer),
     )
-    return _checked(transfer, answer)
+    if not transfer.media.is_resource(answer):
+        raise transfer.violation("the answer to the finished upload is not the resource that the method returns")
+    if not answer.sent_whole:
+        raise transfer.violation("the server called the upload finished before it was sent")
+    return answer
 
 
 def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | Broken:
+    if multipart:
+        goog_upload = transfer.job.endpoint.dialect == "goog-upload"
+        boundary = secrets.token_hex(16)
+        request = single_request.multipart(transfer.media, size, boundary, goog_upload=goog_upload)
+    else:
+        request = single_request.simple(transfer.media, size)
     try:
-        return transfer.send(_request(transfer, size, multipart=multipart), Span(0, size), final=True)
+        return transfer.send(request, Span(0, size), final=True)
     except Interrupted:
         if transfer.counts.reached == size and not transfer.job.endpoint.repeatable:
             transfer.warning(
@@ -37,21 +47,6 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
                 "Check whether the service has it before you run again."
             )
         raise
-
-
-def _request(transfer: FileTransfer, size: int, *, multipart: bool) -> Request:
-    if not multipart:
-        return single_request.simple(transfer.media, size)
-    goog_upload = transfer.job.endpoint.dialect == "goog-upload"
-    return single_request.multipart(transfer.media, size, secrets.token_hex(16), goog_upload=goog_upload)
-
-
-def _checked(transfer: FileTransfer, answer: Response) -> Response:
-    if not transfer.media.is_resource(answer):
-        raise transfer.violation("the answer to the finished upload is not the resource that the method returns")
-    if not answer.sent_whole:
-        raise transfer.violation("the server called the upload finished before it was sent")
-    return answer
 
 
 def _lost(name: str, answer: Response | Broken) -> AnswerLost:

@@ -6,7 +6,6 @@ import io
 import os
 import select
 import sys
-import time
 from collections.abc import Iterator
 
 from uploader.clock import Clock
@@ -25,35 +24,21 @@ class StreamSource:
     For the writer of a named pipe it waits `limit` seconds at most.
     """
 
-    def __init__(self, artifact: Artifact, clock: Clock | None = None, limit: float = 60.0) -> None:
+    def __init__(self, artifact: Artifact, clock: Clock, limit: float) -> None:
         self.size: int | None = None
         self._hasher = Hasher(("sha256", "sha1", "md5"), overlap=False)
         self._base = 0
         self._window = bytearray()
-        self._digests: dict[str, str] = {}
         self._name = artifact.name
         self._file = self._open(artifact)
         if artifact.location != STREAM:
-            self._await_writer(clock or Clock(time.sleep), limit)
+            self._await_writer(clock, limit)
 
     def __enter__(self) -> StreamSource:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
-
-    def sample(self) -> str:
-        """Nothing: a stream has no next run."""
-        return ""
-
-    def prefix(self) -> tuple[int, str]:
-        """Nothing either."""
-        return 0, ""
-
-    def begins_with(self, length: int, sha256: str) -> bool:
-        """False: a stream has no earlier run."""
-        del length, sha256
-        return False
 
     def available(self, span: Span) -> tuple[Span, bool]:
         """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
@@ -83,8 +68,7 @@ class StreamSource:
 
     def digests(self) -> dict[str, str]:
         """The digests of everything that came out of the pipe."""
-        self._digests = self._digests or self._hasher.finish()
-        return self._digests
+        return self._hasher.finish()
 
     def digest(self, algorithm: str) -> str:
         """One of them; a stream can't be read again, so all that services use were made on the way."""

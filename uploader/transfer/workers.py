@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
-Task = Callable[[], None]
 
-
-def run_all(tasks: Sequence[Task], threads: int) -> None:
+def run_all(tasks: Sequence[Callable[[], None]], threads: int) -> None:
     """Runs every task, at most `threads` at once. After one that raises, no other is begun, and its error is raised."""
-    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
-    for task in tasks:
-        waiting.put(task)
-    errors: list[BaseException] = []
-    workers = [
-        threading.Thread(target=_work, args=(waiting, errors), daemon=True) for _ in range(min(threads, len(tasks)))
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    if errors:
-        raise errors[0]
-
-
-def _work(waiting: queue.SimpleQueue[Task], errors: list[BaseException]) -> None:
-    while not errors:
-        try:
-            task = waiting.get_nowait()
-        except queue.Empty:
-            return
-        try:
-            task()
-        except BaseException as error:  # noqa: BLE001  # carried to the thread that waits, which raises it
-            errors.append(error)
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        ended = wait(futures, return_when=FIRST_EXCEPTION).done
+        pool.shutdown(wait=False, cancel_futures=True)
+    for future in ended:
+        future.result()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from uploader.errors import Interrupted, Refused, TemporaryError, UploaderError
-from uploader.services.base import Note, Publish, Recall, Steps
+from uploader.services.base import ForgetUploads, Note, Publish, Recall, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_machine import CommitKnowledge, EditState, Event, Ownership, Stage
 from uploader.services.play.job import ReleaseJob
@@ -70,6 +70,7 @@ def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None 
     opened_edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
     edit = ReleaseEdit(job, opened_edit, state, dict(changes or {}))
     yield from edit.remember()
+    yield ForgetUploads(edit_api.uploads(job.package))  # Google Play closes the edit that was open
     yield Note(f"Opened edit {edit.id} for {job.package}.")
     yield _open_edit(edit)
     return edit
@@ -161,4 +162,6 @@ def _why_kept(edit: ReleaseEdit) -> Steps[str]:
 def _put_away(edit: ReleaseEdit) -> Steps[None]:
     """The record of an edit that is over: kept if it tells of a commit, so that a next run does not send it again."""
     commit_may_have_happened = edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
-    yield from (edit.remember() if commit_may_have_happened else edit.forget())
+    yield from edit.forget()
+    if commit_may_have_happened:
+        yield from edit.remember()

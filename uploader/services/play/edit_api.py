@@ -38,6 +38,11 @@ def insert(package: str) -> Call:
     return Call("POST", ROOT, path, json={}, what=f"a new edit of {package}", retry_on=conflict)
 
 
+def uploads(package: str) -> str:
+    """The path of all uploads into edits of an app. An account has one open edit of it at most."""
+    return "/upload" + expand(_EDITS, {"packageName": package})
+
+
 class Edit(NamedTuple):
     """One edit of one app; each method is a request that has not been sent."""
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 
 from uploader.errors import ProtocolError
-from uploader.services.base import Remember, Steps
+from uploader.services.base import ForgetUploads, Remember, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_machine import CommitKnowledge, EditState, Event, Ownership, Stage
 from uploader.services.play.job import ReleaseJob
@@ -71,9 +71,11 @@ class ReleaseEdit:
             yield Remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> Steps[None]:
-        """Tells the journal that nothing is left to go on with."""
+        """Tells the journal that nothing is left to go on with. In a shared edit that stays open, other jobs go on."""
         if self.state.own:
             yield Remember(self.job.memory, None)
+        if self.state.own or self.state.stage is Stage.COMMITTED:
+            yield ForgetUploads(edit_api.uploads(self.job.package))
 
 
 def recalled(job: ReleaseJob, text: object) -> ReleaseEdit | None:
