@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,3 +93,11 @@ def test_the_rehearsal_runs_as_it_stands(machine: MakeRunner) -> None:
     step = runner.step(given)
     assert (step.code, step.outputs["committed"], step.outputs["version-code"]) == (0, "true", "7"), step.log
     assert "NOTHING WAS PUBLISHED" in step.summary
+
+
+def test_the_rollout_of_the_demo_is_decided_day_by_day() -> None:
+    """The healthy release reaches everybody and the crashing one is halted: the demo fails where that is not so."""
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo_rollout.py")], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr

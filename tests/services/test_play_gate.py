@@ -60,8 +60,8 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "only others are measured": (CRASH, [old(0.4)], "hold", "not measured"),
     "only others are bad": (CRASH, [old(9), day(0, 0.4, 5000)], "pass", ""),
     "two versions, both good": (CRASH, [day(0, 0.4, 5000), day(0, 0.4, 800, "43")], "pass", ""),
-    "two versions, one surely bad": (CRASH, [day(0, 0.4, 5000), day(0, 9, 800, "43")], "halt", "Version 43"),
-    "two versions, one bad by chance": (CRASH, [day(0, 0.4, 5000), day(0, 2, 150, "43")], "hold", "Version 43"),
+    "two versions, one surely bad": (CRASH, [day(0, 0.4, 5000), day(0, 9, 800, "43")], "halt", "version 43"),
+    "two versions, one bad by chance": (CRASH, [day(0, 0.4, 5000), day(0, 2, 150, "43")], "hold", "version 43"),
     "two versions, one thin": (CRASH, [day(0, 0.4, 5000), day(0, 20, 10, "43")], "pass", ""),
     "two versions, both thin": (CRASH, [day(0, 0.4, 70), day(0, 0.4, 70, "43")], "hold", "70 users"),
     "Google's interval is wide": (CRASH, [day(0, 3, 5000, interval=(0.9, 5))], "hold", "by chance"),
@@ -124,7 +124,7 @@ def test_a_metric_that_could_not_be_had_holds_and_says_why() -> None:
     gate = Gate(limits(f"{CRASH}, {ANR}"))
     held = judge(gate, NOW, {"crash-rate": good, "anr-rate": "the API is down."}, ["42"], [])
     assert held.ruling == "hold"
-    assert held.reasons == ("The user-perceived ANR rate is not known: the API is down.",)
+    assert held.reasons == ("the user-perceived ANR rate is not known: the API is down.",)
     assert judge(gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []).ruling == "halt"
 
 

@@ -201,7 +201,7 @@ def test_a_gate_that_only_reports_lets_everything_through() -> None:
     play.rates = {"42": 0.03}
     engine = look(play, above=CRASHES, halts=False)
     assert (engine.outputs["decision"], play.rollout) == ("stepped", "42 0.05, 41")
-    assert "The gate only reports. Version 42 has" in engine.warnings[0]
+    assert "The gate only reports: version 42 has" in engine.warnings[0]
 
 
 def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:

@@ -79,6 +79,11 @@ class Judgement(NamedTuple):
     reasons: tuple[str, ...] = ()
     judged: tuple[Judged, ...] = ()
 
+    @property
+    def why(self) -> str:
+        """All reasons in one sentence, without its full stop."""
+        return "; ".join(reason.rstrip(".") for reason in self.reasons)
+
 
 def judge(
     gate: Gate, now: float, found: Mapping[Metric, Measured | str], codes: Iterable[str], baseline: Iterable[str]
@@ -107,9 +112,9 @@ def _judge(
 ) -> Judgement:
     name = NAMES[limit.metric]
     if isinstance(measured, str):
-        return Judgement("hold", (f"The {name} is not known: {measured}",))
+        return Judgement("hold", (f"the {name} is not known: {measured}",))
     if stale := _stale(measured.end, now, gate.max_age):
-        return Judgement("hold", (f"The {name} {stale}",))
+        return Judgement("hold", (f"the {name} {stale}",))
     period = [row for row in measured.rows if measured.end - timedelta(gate.days) <= row.day < measured.end]
     rows = sorted((row for row in period if row.code in codes), key=lambda row: (row.day, row.code))
     compared = [row for row in period if row.code in baseline and row.users >= gate.min_users]
@@ -159,7 +164,7 @@ def _upper(row: Measurement) -> float:
 def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruling, tuple[str, ...]]:
     surely = [one for one in judged if one.finding == "surely above"]
     if surely:
-        return "halt", tuple(map(describe, surely))
+        return "halt", (describe(max(surely, key=lambda one: one.row.bounds[0])),)  # the table has the others
     newest = {one.row.code: one for one in judged if one.bound is not None}
     above = [one for one in newest.values() if one.finding == "above"]
     if above:
@@ -167,10 +172,10 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruli
     if newest:
         return "pass", ()
     if any(one.finding == "nothing to compare with" for one in judged):
-        return "hold", (f"There is no completed release whose {name} it could be compared with.",)
+        return "hold", (f"there is no completed release whose {name} it could be compared with.",)
     most = max((one.row.users for one in judged), default=0)
     few = f"was measured among {most:,} users a day at most, and {min_users:,} are needed"
-    return "hold", (f"The {name} {few if judged else 'was not measured: too few users have this release'}.",)
+    return "hold", (f"the {name} {few if judged else 'was not measured: too few users have this release'}.",)
 
 
 def describe(one: Judged) -> str:
@@ -178,7 +183,7 @@ def describe(one: Judged) -> str:
     row = one.row
     rate = f"a {NAMES[one.limit.metric]} of {percent(row.rate)} (at least {percent(row.bounds[0])})"
     limit = f"{percent(one.bound or 0)}" + (f" ({one.limit.value:g}x)" if one.limit.relative else "")
-    return f"Version {row.code} has {rate} among {row.users:,} users on {row.day}: above the limit of {limit}"
+    return f"version {row.code} has {rate} among {row.users:,} users on {row.day}: above the limit of {limit}"
 
 
 def percent(share: float) -> str:

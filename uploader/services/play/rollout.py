@@ -126,7 +126,7 @@ class Rollout:
         for row in gate_report.section(judgement.judged).rows:
             yield Note(" · ".join(filter(None, row)))
         if judgement.ruling != "pass" and not self._job.gate.halts:
-            yield Note(f"The gate only reports. {'. '.join(judgement.reasons)}", "warning")
+            yield Note(f"The gate only reports: {judgement.why}.", "warning")
         return judgement
 
     def _put(self, edit: ReleaseEdit, look: Look, decision: Decision, release: Release) -> Flow:

@@ -101,26 +101,30 @@ def decide(job: RolloutJob, look: Look) -> Decision:
     """What is to be done after a look. Pure; a share never falls, and what was halted is never resumed."""
     release, stopped = in_progress(look.releases), halted(look.releases)
     if release is None and stopped is not None:
-        return Decision("halted", f"{tracks.describe(stopped)} is halted", trouble="halted")
+        return Decision("halted", _version(stopped), trouble="halted")
     if release is None:
         return Decision("nothing", "nothing is in progress")
-    name, share = tracks.describe(release), release.get("userFraction")
+    name, share, why = _version(release), release.get("userFraction"), look.judgement.why
     if look.judgement.ruling == "halt" and job.gate.halts:
-        why = f"{name} is halted. {'. '.join(look.judgement.reasons)}"
         return Decision("halted", why, {**release, "status": "halted"}, trouble="halted")
     if look.review == REJECTED:
         return Decision("held", f"the review rejected {name}", trouble="rejected")
     if look.review != PUBLISHED:
         return Decision("held", f"{name} is {words(look.review)}")
     if look.judgement.ruling != "pass" and job.gate.halts:
-        return Decision("held", f"{name} stays. {'. '.join(look.judgement.reasons)}")
+        return Decision("held", f"{name} stays: {why}")
     if share is None:
         return Decision("held", f"Google Play does not say how many users {name} is for")
     return _step(job, release, share)
 
 
+def _version(release: Release) -> str:
+    """A release by its version codes and its share: `42+43 at 5 %`."""
+    return " at ".join(filter(None, ("+".join(tracks.codes(release)), tracks.share(release))))
+
+
 def _step(job: RolloutJob, release: Release, share: float) -> Decision:
-    name = tracks.describe(release)
+    name = _version(release)
     following = next((one for one in job.shares if one > share + NO_STEP), None)
     if following is None:
         return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
