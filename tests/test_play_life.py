@@ -261,6 +261,27 @@ def test_what_is_not_known_holds_the_rollout(job: Job, name: str) -> None:
     assert len(annotated(ended, "warning")) == 1
 
 
+def test_two_runs_at_once_make_one_step(job: Job) -> None:
+    """While one still reads the track, another makes the step: the first one's edit is gone, and it sees why."""
+    rolling(job)
+    job.emulator.add_fault("play.tracks.get", "slow-answer", seconds=4)
+    slow = job.start(ROLLOUT).when(lambda state: bool(state["faults"]["fired"]) or len(state["edits"]["open"]) == 1)
+    quick = Job(job.workspace.parent / "elsewhere", job.emulator)
+    quick.workspace.mkdir()
+    other = quick.run(ROLLOUT)
+    ended = slow.end()
+    assert sorted([other.outputs["decision"], ended.outputs["decision"]]) == ["held", "stepped"], ended.log
+    assert (other.code, ended.code, track(job)) == (0, 0, "42 inProgress 0.05, 41 completed")
+
+
+@pytest.mark.parametrize("more", [{"commit": "false"}, {"status": "draft", "user-fraction": ""}])
+def test_there_must_be_something_to_wait_for(job: Job, more: dict[str, str]) -> None:
+    """What is not committed, or is a draft, never comes into a review."""
+    ended = job.run({**RELEASE, **more, "wait-for": "approved"})
+    assert ended.code == 2
+    assert "wait-for: " in ended.log
+
+
 def test_many_pages_are_read_to_the_end(job: Job) -> None:
     """What is on the last page counts as much as what is on the first."""
     rolling(job)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -58,5 +57,6 @@ def _is_limit(limit: Limit) -> bool:
 
 
 def _share(percent: str) -> float:
-    """The exact decimal, so that 1.1 % is the very number that Google Play has for it."""
-    return float(Decimal(percent) / 100)
+    """The share as JSON would read it: `1.1` is the very number that Google Play has for 1.1 %."""
+    whole, _, rest = percent.partition(".")
+    return int(whole + rest) / 10.0 ** (len(rest) + 2)

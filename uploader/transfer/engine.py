@@ -10,7 +10,7 @@ from typing import Any
 from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retrier import Retrier
+from uploader.retrier import Retrier, Watch
 from uploader.services.base import (
     Backoff,
     Batch,
@@ -49,7 +49,7 @@ class Engine:
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
         self._forgotten: set[str] = set()
-        self._watch = client.policy.watch(reporter.info, 0.0)
+        self._watch: Watch | None = None
         self.record = RunRecord()
 
     def run(self, flow: Flow) -> Outcome:
@@ -130,7 +130,7 @@ class Engine:
         retrier.wait(step.why)
 
     def _pause(self, step: Pause) -> bool:
-        if step.number == 1:
+        if self._watch is None or step.number == 1:
             self._watch = self._client.policy.watch(self._reporter.info, step.most)
         return self._watch.wait(step.why)
 

@@ -52,8 +52,11 @@ class ReviewGoal(NamedTuple):
 
 def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
     """What the inputs say is waited for, if anything."""
-    if inputs.wait_for and inputs.target == "play" and not inputs.commit:
-        problems.add("wait-for", "nothing is committed, so there is nothing to wait for.", "with `commit: true`")
+    if inputs.wait_for and inputs.target == "play" and not (inputs.commit and inputs.tracks):
+        what = "no release is committed, so there is nothing to wait for."
+        problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")
+    if inputs.wait_for and inputs.status == "draft":
+        problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
     return ReviewGoal(inputs.wait_for, inputs.wait_deadline) if inputs.wait_for else None
 
 
