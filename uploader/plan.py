@@ -6,6 +6,7 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
 
+MOST_STEPS, MOST_CHARACTERS = 200, 300  # of the output `plan`
 EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
 
 # In the place of files that were not found: a service that is given none would miss more than the files.
@@ -53,6 +55,13 @@ class Plan(NamedTuple):
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
         return tuple(map(capitalised, self.prepared.lines))
+
+    def as_json(self) -> str:
+        """The output `plan` where the service has no better one: the steps in words, bounded, on one line."""
+        steps = self.lines()
+        few = [step[:MOST_CHARACTERS] for step in steps[:MOST_STEPS]]
+        plan = {"version": 1, "target": self.inputs.target, "steps": few, "left_out": len(steps) - len(few)}
+        return json.dumps(plan, separators=(",", ":"))
 
 
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:

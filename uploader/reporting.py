@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 
@@ -23,6 +24,9 @@ class Reporter(Protocol):
 
     def warning(self, text: str) -> None:
         """Logs a line that deserves attention though the run goes on."""
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        """Holds together what is logged inside, under a title of its own."""
 
     def redact_session(self, uri: str, endpoint: str) -> None:
         """Never shows from now on what a session URI holds beyond the public URL of its endpoint."""

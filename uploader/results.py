@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 _JSON_KEYS = (
@@ -81,6 +81,17 @@ class RunRecord:
                 return
         self.results.append(result)
 
+    def discard(self, why: str, files: Collection[str], outputs: Sequence[str]) -> None:
+        """What was uploaded is gone: `why` is the error of its results; outputs that told of it are taken back.
+
+        Of what the service had already only `files` are gone.
+        """
+        for place, result in enumerate(self.results):
+            if not result.error and (not result.reused or result.path in files):
+                self.results[place] = replace(result, error=why)
+        self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
+        self.ids = ()
+
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
         """Output values that are true from now on; without `ids` those that are known stay."""
         self.outputs.update(outputs)
@@ -91,9 +102,9 @@ def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, st
     """Every output of a run but the place of its results file.
 
     `id` is the resource id of the first file and `ids` those of all files that have one, in the order of the files,
-    unless the service named others; neither is set where there is none.
+    unless the service named others; neither is set where there is none. What failed, or was discarded, has none.
     """
-    ids = record.ids or tuple(result.id for result in results)
+    ids = record.ids or tuple("" if result.error else result.id for result in results)
     named = ",".join(filter(None, ids))
     return {
         **({"id": ids[0], "ids": named} if named else {}),

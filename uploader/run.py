@@ -100,7 +100,10 @@ class Run:
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
         record = self._engine.record if self._engine else RunRecord()
-        return {**outputs_of(results, record), "results-file": self._path_for_later_steps(RESULTS)}
+        # A dry run of Play has compared the plan with what is there, and says more.
+        planned = self._plan if self._inputs.dry_run and self._inputs.target != "play" else None
+        plan = {"plan": planned.as_json()} if planned else {}
+        return {**plan, **outputs_of(results, record), "results-file": self._path_for_later_steps(RESULTS)}
 
     def _path_for_later_steps(self, name: str) -> str:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""
@@ -140,7 +143,7 @@ class Run:
             error=self._error,
             tracks=self._inputs.tracks,
             links=self._outcome.links if self._outcome else (),
-            sections=self._outcome.sections if self._outcome else (),
+            sections=self._outcome.sections if self._outcome else self._engine.planned if self._engine else (),
         )
         return summary.render(report, self._reporter.redactor)
 

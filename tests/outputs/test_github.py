@@ -124,7 +124,7 @@ def test_warnings_beyond_the_limit_are_lines(heard: Heard) -> None:
 
 
 def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
-    """A group inside another is a plain line, and a group that an error leaves is closed."""
+    """A group inside another interrupts it, and a group that an error leaves is closed."""
 
     def fail() -> None:
         with heard.reporter.group("outer"), heard.reporter.group("inner"):
@@ -132,7 +132,9 @@ def test_groups_do_not_nest_and_always_end(heard: Heard) -> None:
 
     with pytest.raises(UploaderError):
         fail()
-    assert heard.log.getvalue() == "::group::outer\ninner\n::endgroup::\n"
+    assert heard.log.getvalue() == (
+        "::group::outer\n::endgroup::\n::group::inner\n::endgroup::\n::group::outer\n::endgroup::\n"
+    )
 
 
 def test_secrets_are_masked_line_by_line(heard: Heard) -> None:

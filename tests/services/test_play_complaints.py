@@ -145,10 +145,10 @@ def test_a_draft_halted_a_live_staged_rollout() -> None:
     outcome = engine.run(release_job(artifact(6), tracks=("production",), options=ReleaseOptions("draft")))
     assert play.live.tracks["production"] == [release(6, status="draft"), rollout, release(4)]
     assert outcome.sections[0].rows[0][1:] == (
-        "5 inProgress 20 %, 4 completed",
-        "6 draft, 5 inProgress 20 %, 4 completed",
+        "5: 20 % of users, in progress; 4: all users, completed",
+        "6: draft; 5: 20 % of users, in progress; 4: all users, completed",
     )
-    assert "before: 5 inProgress 20 %, 4 completed; after: 6 draft, 5 inProgress 20 %, 4 completed" in engine.notes
+    assert "  + 6: draft\n  = 5: 20 % of users, in progress\n  = 4: all users, completed" in engine.notes
 
 
 def test_a_release_that_would_displace_a_rollout_needs_to_be_told() -> None:

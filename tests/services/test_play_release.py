@@ -6,20 +6,22 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     AnswerLost,
     CredentialsError,
     IntegrityError,
     Interrupted,
+    ProtocolError,
     Refused,
     ServiceError,
     TemporaryError,
     UploaderError,
 )
 from uploader.files.android.store_listing import StoreFiles
-from uploader.services.base import Call, Upload
+from uploader.services.base import Call, Note, Show, Upload
+from uploader.services.play import edit_api
 from uploader.services.play.job import Companion
 from uploader.services.play.tracks import ReleaseOptions
 
@@ -80,7 +82,9 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
     )
     tracks, review = outcome.sections
     assert tracks.header == ("Track", "Before", "After")
-    assert tracks.rows == (("internal", "1 completed", "2 inProgress 10 %, 1 completed"),)
+    assert tracks.rows == (
+        ("internal", "1: all users, completed", "2: 10 % of users, in progress; 1: all users, completed"),
+    )
     assert review.rows == (("com.example.app", "sent for review"),)
     assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
 
@@ -93,7 +97,10 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
     engine = Engine(Play(internal=[release(1)]))
     outcome = engine.run(release_job(artifact(2), **job))
     assert outcome.sections[0].header == ("Track", "Before", column)
-    assert f"before: 1 completed; {column.lower()}: 2 completed" in engine.notes
+    told = [step.text for step in engine.told if isinstance(step, Note)]
+    assert "Track internal in edit 1: 2 completed." in told
+    committed = "Committed with edit 1: internal 2: all users, completed."
+    assert (committed in told) == (column == "After")
 
 
 @pytest.mark.parametrize(
@@ -187,8 +194,70 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
     outcome = last.run(release_job(tracks=(), existing_edit=engine.outputs["edit-id"]))
     assert outcome.headline == "Edit 1 of com.example.app is committed."
     assert outcome.sections[0].header == ("Track", "In the edit")
-    assert set(outcome.sections[0].rows) == {("production", "2 completed"), ("beta", "1 completed")}
-    assert "Track production in edit 1: 2 completed." in last.notes
+    assert set(outcome.sections[0].rows) == {
+        ("production", "2: all users, completed, new"),
+        ("beta", "1: all users, completed"),
+    }
+    assert "The commit of edit 1 publishes: production 2: all users, completed, new (not from this run)" in last.notes
+
+
+def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
+    """The plan has what the edit held when it was made; the line before the commit has what it holds then."""
+    play = Play(production=[release(1)])
+    play.answer(edit_api.insert(PACKAGE))
+
+    def other_job() -> None:
+        play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
+
+    play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2), existing_edit="1"))
+    (shown,) = [step for step in engine.told if isinstance(step, Show)]
+    assert "beta" not in "".join(shown.lines)
+    told = [step.text for step in engine.told if isinstance(step, Note) and "beta" in step.text]
+    everything = (
+        "internal 2: all users, completed, production 1: all users, completed (not from this run), "
+        "beta 1: 10 % of users, in progress, new (not from this run)"
+    )
+    assert told == [f"The commit of edit 1 publishes: {everything}.", f"Committed with edit 1: {everything}."]
+    assert ("beta", "1: 10 % of users, in progress, new") in outcome.sections[-2].rows
+
+
+def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had() -> None:
+    """What the plan has seen is told before the commit again, a closed track as well."""
+    play = Play(friends=[release(1)])
+    play.answer(edit_api.insert(PACKAGE))
+    play.fail("GET tracks", TemporaryError("Play is down."), skip=2)  # the first list, and the track that is updated
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), existing_edit="1"))
+    assert "friends 1: all users, completed (not from this run)" in engine.notes
+
+
+@pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
+def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str) -> None:
+    """After the last fresh edit nothing of the run is left, and no output claims a version code."""
+    play = Play()
+    for _ in range(3):
+        play.fail("PUT tracks", refused(404, how), effect=lambda: play.close_edits(how))
+    engine = Engine(play)
+    with pytest.raises(Refused):
+        engine.run(release_job(artifact(2)))
+    assert engine.discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
+    assert "version-code" not in engine.outputs
+
+
+@pytest.mark.parametrize(
+    "unknown", [refused(403, "The caller does not have permission"), TemporaryError("Down."), ProtocolError("No JSON.")]
+)
+def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknown: UploaderError) -> None:
+    """Another job's track is shown with a question mark, and the commit names it all the same."""
+    play = Play(production=[release(1)])
+    play.answer(edit_api.insert(PACKAGE))
+    play.fail("GET live releases", unknown)
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), existing_edit="1"))
+    assert "  ? track production: 1: all users, completed" in engine.notes
+    assert "production 1: all users, completed (not from this run)" in engine.notes
 
 
 def test_an_existing_edit_is_never_deleted() -> None:

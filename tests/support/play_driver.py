@@ -15,6 +15,7 @@ from uploader.services.base import (
     Batch,
     Call,
     Digest,
+    Discarded,
     Flow,
     Note,
     Outcome,
@@ -22,6 +23,7 @@ from uploader.services.base import (
     Recall,
     Remember,
     Reused,
+    Show,
     Step,
     Upload,
 )
@@ -42,6 +44,7 @@ class Engine:
         self.steps: list[Step] = []
         self.outputs: dict[str, str] = {}
         self.results: list[FileResult] = []
+        self.discarded = ""
         self.kill_at: int | None = None
         self.kill_after_effect = False
         self.max_retries = 5
@@ -91,7 +94,13 @@ class Engine:
     @property
     def notes(self) -> str:
         """The log."""
-        return "\n".join(step.text for step in self.steps if isinstance(step, Note))
+        texts = ("\n".join(step.lines) if isinstance(step, Show) else step.text for step in self.told)
+        return "\n".join(texts)
+
+    @property
+    def told(self) -> list[Note | Show]:
+        """The steps that leave lines in the log."""
+        return [step for step in self.steps if isinstance(step, (Note, Show))]
 
     @property
     def warnings(self) -> list[str]:
@@ -140,6 +149,9 @@ class Engine:
             case Remember(value=str(value)):
                 self._forgotten.discard(step.name)
                 self.journal[step.name] = value
+            case Discarded():
+                self.outputs = {name: value for name, value in self.outputs.items() if name not in step.outputs}
+                self.discarded = step.why
             case Publish():
                 self.outputs |= step.outputs
                 if step.ids:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.support.fake_play import Play, State, artifact
+from tests.support.fake_play import Commit, Play, State, artifact
 from tests.support.play_driver import Engine, Killed, release_job
 from tests.support.play_faults import FIRST, SECOND, Fault, FaultyPlay
 from uploader.errors import Interrupted, TemporaryError, UploaderError
+from uploader.services.base import Show
 from uploader.services.play.job import ReleaseJob
+from uploader.services.play.tracks import in_words
 
 MOST_REFUSALS = 2  # of one job, after each of which somebody starts it again
 
@@ -132,6 +134,7 @@ class Walk:
         if not knows:
             play.commits = [one for one in play.commits if one.after.content != one.before.content]
         self._check_commits(shape, play, commits)
+        self._check_told(engine, play.commits[commits:])
         self._check_edits(play, engine, failure)
         if failure is None:
             self._check_success(shape, play, engine, journal)
@@ -149,6 +152,15 @@ class Walk:
             one for one in play.commits if self._undisturbed(self.shape, one.before).live.content == one.after.content
         ]
         assert len(mine) <= 1, "committed twice"
+
+    def _check_told(self, engine: Engine, commits: list[Commit]) -> None:
+        """What comes to a track was shown before it came, by this run or by those of other jobs in the edit."""
+        told = "\n".join(line for step in engine.told if isinstance(step, Show) for line in step.lines)
+        for commit in commits:
+            for track, live in commit.after.tracks.items():
+                if commit.before.tracks.get(track) != live:
+                    assert f"Track {track}\n" in told or f" track {track}: " in told
+                    assert all(f"{'+'.join(one['versionCodes'])}: {in_words(one)}" in told for one in live)
 
     def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
         """An edit of our own that is left open is told, and there is a reason for it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,10 @@ class RecordingReporter:
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        self.infos.append(title)
+        return nullcontext()
 
     def redact_session(self, uri: str, endpoint: str) -> None:
         assert uri not in endpoint

@@ -27,7 +27,7 @@ class GitHubReporter(LogReporter):
 
     _warnings = 0
     _failed = False
-    _depth = 0
+    _groups: tuple[str, ...] = ()
 
     def debug(self, text: str) -> None:
         """A debug command; the runner shows it where debug logging is on."""
@@ -94,19 +94,19 @@ class GitHubReporter(LogReporter):
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
-        """Groups don't nest: one inside another is a plain line."""
-        self._depth += 1
-        outermost = self._depth == 1
-        if outermost:
-            self._command("group", title)
-        else:
-            self._say(title)
+        """Groups don't nest: one inside another interrupts it."""
+        outer = self._groups
+        if outer:
+            self._raw("::endgroup::")
+        self._groups = (*outer, title)
+        self._command("group", title)
         try:
             yield
         finally:
-            self._depth -= 1
-            if outermost:
-                self._raw("::endgroup::")
+            self._raw("::endgroup::")
+            self._groups = outer
+            if outer:
+                self._command("group", outer[-1])
 
     def _entry(self, name: str, value: str) -> str:
         """One output in the heredoc form, which takes any value but one that holds its delimiter."""

@@ -169,6 +169,36 @@ class Reused(NamedTuple):
     result: FileResult
 
 
+class Section(NamedTuple):
+    """A table for the job summary that only the service can know, such as a track before and after."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Show(NamedTuple):
+    """What is about to change: lines for the log under a heading of their own. The answer is None.
+
+    `sections` are the same for the summary of a run that ends badly; a flow that ends well returns its own.
+    """
+
+    title: str
+    lines: tuple[str, ...]
+    sections: tuple[Section, ...] = ()
+
+
+class Discarded(NamedTuple):
+    """What this run uploaded is gone, and `why`: its results say so and its ids are no outputs. The answer is None.
+
+    `files` names those that were there already, but only in what is gone now; `outputs` are no longer true.
+    """
+
+    why: str
+    files: frozenset[str] = frozenset()
+    outputs: tuple[str, ...] = ()
+
+
 Step: TypeAlias = (
     Call
     | Upload
@@ -183,15 +213,9 @@ Step: TypeAlias = (
     | Pause
     | Digest
     | Reused
+    | Show
+    | Discarded
 )
-
-
-class Section(NamedTuple):
-    """A table for the job summary that only the service can know, such as a track before and after."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 class Outcome(NamedTuple):

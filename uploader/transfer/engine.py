@@ -16,6 +16,7 @@ from uploader.services.base import (
     Batch,
     Call,
     Digest,
+    Discarded,
     Flow,
     ForgetUploads,
     Note,
@@ -25,6 +26,8 @@ from uploader.services.base import (
     Recall,
     Remember,
     Reused,
+    Section,
+    Show,
     Step,
     Time,
     Upload,
@@ -51,6 +54,7 @@ class Engine:
         self._forgotten: set[str] = set()
         self._watch: Watch | None = None
         self.record = RunRecord()
+        self.planned: tuple[Section, ...] = ()  # what the run said that it would change
 
     def run(self, flow: Flow) -> Outcome:
         """Carries the flow to its end. Raises what the flow raises."""
@@ -78,18 +82,31 @@ class Engine:
                 return self._batch(step.uploads)
             case Digest():
                 return sha256(step.artifact)
-            case Reused():
-                return self.record.add(step.result)
             case Recall():
                 return None if step.name in self._forgotten else self._journal.recall(step.name)
             case Remember() | ForgetUploads():
                 return self._remember(step)
-            case Publish():
-                return self.record.publish(step.outputs, step.ids)
-            case Note():
-                return getattr(self._reporter, step.level)(step.text)
             case Time() | Backoff() | Pause():
                 return self._about_time(step)
+            case _:
+                return self._report(step)
+
+    def _report(self, step: Reused | Publish | Discarded | Note | Show) -> None:
+        """What is only for the record, or for people."""
+        match step:
+            case Reused():
+                self.record.add(step.result)
+            case Publish():
+                self.record.publish(step.outputs, step.ids)
+            case Discarded():
+                self.record.discard(step.why, step.files, step.outputs)
+            case Note():
+                getattr(self._reporter, step.level)(step.text)
+            case Show():
+                self.planned = step.sections
+                with self._reporter.group(step.title):
+                    for line in step.lines:
+                        self._reporter.info(line)
 
     def _remember(self, step: Remember | ForgetUploads) -> None:
         if isinstance(step, ForgetUploads):

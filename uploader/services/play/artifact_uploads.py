@@ -10,11 +10,14 @@ from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Digest, Note, Reused, Steps, Upload
 from uploader.services.play.edit_api import OCTETS, CompanionKind, entries
+from uploader.services.play.job import Companion
 from uploader.services.play.known_errors import VERSION_TAKEN, conflict, find
 from uploader.services.play.release_edit import ReleaseEdit
 
 # Version code to what Play says of the artifact, its SHA-256 among it.
 ListedArtifacts = Mapping[int, Mapping[str, Any]]
+# Version code to the record of an artifact that need not be sent.
+AlreadyThere = Mapping[int, FileResult]
 
 
 def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
@@ -25,11 +28,23 @@ def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
     return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
 
 
-def upload_all(edit: ReleaseEdit) -> Steps[None]:
-    """Each artifact, and right after it the files that belong to it; one at a time, as Play's edits want it."""
+def already_there(edit: ReleaseEdit) -> Steps[AlreadyThere]:
+    """The artifacts that Play has. Raises ServiceError for one that it has with other bytes, or that is not wanted."""
+    found: dict[int, FileResult] = {}
     known = (yield from listed_artifacts(edit)) if edit.job.artifacts else {}
     for artifact in edit.job.artifacts:
-        yield from _artifact(edit, artifact, known)
+        if _code(artifact) in known:
+            found[_code(artifact)] = yield from _same(edit, artifact, known[_code(artifact)])
+    return found
+
+
+def upload_all(edit: ReleaseEdit, there: AlreadyThere) -> Steps[None]:
+    """Each artifact, and right after it the files that belong to it; one at a time, as Play's edits want it."""
+    for artifact in edit.job.artifacts:
+        if _code(artifact) in there:
+            yield from _reuse(artifact, there[_code(artifact)])
+        else:
+            yield from _artifact(edit, artifact)
         yield from _companions(edit, artifact)
 
 
@@ -43,10 +58,7 @@ def all_listed(edit: ReleaseEdit) -> Steps[bool]:
     return True
 
 
-def _artifact(edit: ReleaseEdit, artifact: Artifact, known: ListedArtifacts) -> Steps[None]:
-    if _code(artifact) in known:
-        yield from _reuse(edit, artifact, known[_code(artifact)])
-        return
+def _artifact(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
     purpose = f"artifact:{_code(artifact)}"
     endpoint = edit.api.upload_artifact(bundle=_is_bundle(artifact))
     yield from edit.changing(purpose)
@@ -59,13 +71,14 @@ def _artifact(edit: ReleaseEdit, artifact: Artifact, known: ListedArtifacts) -> 
         entry = (yield from listed_artifacts(edit)).get(_code(artifact))
         if entry is None:
             raise
-        yield from _reuse(edit, artifact, entry)
+        yield from _reuse(artifact, (yield from _same(edit, artifact, entry)))
         return
     _check_version(artifact, result)
     yield from edit.changed(purpose, result.sha256)
 
 
-def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Steps[None]:
+def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Steps[FileResult]:
+    """The record of an artifact that Play has. Raises ServiceError where it may not stand for the file."""
     code = _code(artifact)
     ours = yield Digest(artifact)
     if ours != _sha256(entry):
@@ -82,14 +95,23 @@ def _reuse(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> S
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
             cure="Raise the version code, or set `on-version-conflict: reuse`.",
         )
-    yield Note(f"{artifact.name}: version code {code} is on Google Play already with the same bytes; not sent again.")
-    yield Reused(_record(artifact, ours, str(code), entry))
+    return _record(artifact, ours, str(code), entry)
+
+
+def _reuse(artifact: Artifact, record: FileResult) -> Steps[None]:
+    text = f"version code {record.id} is on Google Play already with the same bytes; not sent again."
+    yield Note(f"{artifact.name}: {text}")
+    yield Reused(record)
+
+
+def companions_of(edit: ReleaseEdit, artifact: Artifact) -> tuple[Companion, ...]:
+    """The files that belong to an artifact: a bundle has no expansion files."""
+    bundle = _is_bundle(artifact)
+    return tuple(one for one in edit.job.companions if not (bundle and one.kind in ("main", "patch")))
 
 
 def _companions(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
-    for kind, file in edit.job.companions:
-        if kind in ("main", "patch") and _is_bundle(artifact):
-            continue
+    for kind, file in companions_of(edit, artifact):
         if isinstance(file, int):
             yield from _reference(edit, kind, _code(artifact), file)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from uploader.errors import Interrupted, Refused, TemporaryError, UploaderError
-from uploader.services.base import ForgetUploads, Note, Publish, Recall, Steps
+from uploader.services.base import Discarded, ForgetUploads, Note, Publish, Recall, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_machine import CommitKnowledge, EditState, Event, Ownership, Stage
 from uploader.services.play.job import ReleaseJob
@@ -103,6 +103,8 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     if isinstance(error, (TemporaryError, Interrupted)):
         yield Note((yield from _why_kept(edit)))
     elif not state.open:
+        if state.stage is Stage.GONE and not state.in_doubt:
+            yield _lost(edit, "Uploaded, then lost with the edit, which is gone", error)
         yield from _closed(edit, error)
     elif state.ownership is Ownership.SHARED:
         yield Note(f"{name} was not opened by this run and stays open.")
@@ -111,8 +113,17 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     elif state.stage is Stage.COMMITTING:
         yield Note((yield from _why_kept(edit)), "warning")
     else:
+        yield _lost(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
             yield from discard(edit)
+
+
+def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> Discarded:
+    """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim otherwise."""
+    why = error.what if isinstance(error, UploaderError) else "the program itself failed."
+    artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
+    ours = frozenset(artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted)
+    return Discarded(f"{what}: {why}", ours, ("version-code", "version-codes"))
 
 
 def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from uploader.errors import Refused
 from uploader.services.base import Flow, Note, Outcome, Publish, Section, Steps
+from uploader.services.play.change_report import on_review, published, sections
+from uploader.services.play.changes import Changes
 from uploader.services.play.commit import commit
+from uploader.services.play.compare import others
 from uploader.services.play.edit import discard
 from uploader.services.play.edit_machine import Event, Stage
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import REVIEW_BY_HAND, find
 from uploader.services.play.release_edit import ReleaseEdit
-from uploader.services.play.track_update import STANDARD, TrackUpdate, all_tracks, current_releases
-from uploader.services.play.tracks import Release, Releases, describe_all, share
+from uploader.services.play.track_update import TrackUpdate
+from uploader.services.play.tracks import Release, share
 
 CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its own and has no address by package name
 STORE = "https://play.google.com/store/apps/details?id="
@@ -26,11 +29,9 @@ REHEARSED = "nothing was published: this was a rehearsal"
 ALREADY = "Google Play had all of it already; nothing was committed"
 
 
-def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate]) -> Flow:
+def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate], changes: Changes) -> Flow:
     """The last steps of a run in which everything is in place."""
     what = f"{edit.job.package} {'+'.join(codes)}".strip()
-    rows = tuple((one.track, describe_all(one.before), describe_all(one.after)) for one in updates)
-    changes = Section("Tracks", ("Track", "Before", edit.job.tense.capitalize()), rows)
     if edit.job.dry_run:
         yield from _rehearsed(edit)
         return _outcome(edit, f"{what} passed Google Play's validation; nothing was published.", REHEARSED, changes)
@@ -43,28 +44,26 @@ def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpd
         yield from _not_needed(edit)
         yield Publish({"committed": "true"})
         return _outcome(edit, f"{what} is on Google Play already.", ALREADY, changes)
-    if not (edit.state.own or updates):
-        changes = yield from _others(edit)
+    changes = yield from _with_others(edit, changes)
     by_hand = yield from commit(edit)
     yield from edit.forget()
     yield Publish({"committed": "true"})
+    if changes.tracks or changes.others:
+        yield Note(f"Committed with edit {edit.id}: {published(changes)}.")
     if by_hand:
         yield Note(f"{edit.job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT
     return _outcome(edit, _headline(edit, what, updates), review, changes)
 
 
-def _others(edit: ReleaseEdit) -> Steps[Section]:
-    """What the tracks of a shared edit hold, told before it is committed: no input of this run says it."""
-    found: Mapping[str, Releases] | None = yield from all_tracks(edit)
-    if found is None:
-        found = {}
-        for track in STANDARD:
-            found[track] = yield from current_releases(edit, track)
-    rows = tuple((track, describe_all(live)) for track, live in found.items() if live)
-    for track, live in rows:
-        yield Note(f"Track {track} in edit {edit.id}: {live}.")
-    return Section("Tracks", ("Track", "In the edit"), rows)
+def _with_others(edit: ReleaseEdit, changes: Changes) -> Steps[Changes]:
+    """With what other jobs have put into a shared edit by now, told before it is committed."""
+    if edit.state.own:
+        return changes
+    # A job that only commits has just looked.
+    changes = changes._replace(others=(yield from others(edit, changes.others))) if edit.job.purposes else changes
+    yield Note(f"The commit of edit {edit.id} publishes: {published(changes) or 'no release'}.")
+    return changes
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackUpdate]) -> str:
@@ -106,7 +105,8 @@ def _not_needed(edit: ReleaseEdit) -> Steps[None]:
     yield from edit.forget()
 
 
-def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Section) -> Outcome:
-    state = Section("Review", ("Changes", "State"), ((edit.job.package, review),))
+def _outcome(edit: ReleaseEdit, headline: str, review: str, changes: Changes) -> Outcome:
+    behaviour = tuple(("With a commit", line) for line in on_review(changes)) if edit.job.dry_run else ()
+    state = Section("Review", ("Changes", "State"), ((edit.job.package, review), *behaviour))
     links = (("Play Console", CONSOLE), ("Store page", STORE + edit.job.package))
-    return Outcome(headline, links, (changes, state) if changes.rows else (state,))
+    return Outcome(headline, links, (*sections(changes, edit.job.tense.capitalize()), state))

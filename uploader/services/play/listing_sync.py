@@ -2,98 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from uploader.errors import Refused
+from uploader.files.android.listing_images import SINGLE
 from uploader.files.android.play_limits import IMAGE_RULES
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Steps, Upload
 from uploader.services.media_types import choose
+from uploader.services.play.changes import ImageChange, TextChange
 from uploader.services.play.edit_api import entries
 from uploader.services.play.known_errors import conflict
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.text import plural
 
-Place: TypeAlias = tuple[str, str]  # language, image type
+Name: TypeAlias = tuple[str, str]  # language, image type
+Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
 Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
 
 
-def synchronise(edit: ReleaseEdit, listing: StoreFiles) -> Steps[None]:
-    """Texts first, since an image needs the listing of its language; then the images."""
+class Place(NamedTuple):
+    """One image type in one language: what is to be sent, what is there already, and the ids of what is to go."""
+
+    language: str
+    type: str
+    missing: tuple[Upload, ...]
+    reused: tuple[FileResult, ...]
+    unwanted: tuple[str, ...]
+    change: ImageChange | None
+
+
+class ListingDifference(NamedTuple):
+    """What has to be done to make the store listing equal to the directory. `texts` are whole listings by language."""
+
+    texts: Mapping[str, Mapping[str, Any]]
+    text_changes: tuple[TextChange, ...]
+    places: tuple[Place, ...]
+
+
+def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
+    """What differs between the directory and the edit. Changes nothing."""
     answer = yield edit.api.listed("listings")
     listed = {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
-    yield from _texts(edit, listing, listed)
-    places = _places(listing, listed) if edit.job.prune_images else list(listing.images)
-    missing: dict[Place, list[Upload]] = {}
-    for place in places:
-        missing[place] = yield from _place(edit, place, listing.images.get(place, ()))
+    changes = tuple(_text_changes(listing, listed))
+    texts = {
+        language: {**listed.get(language, {}), "language": language, **listing.texts[language]}
+        for language in dict.fromkeys(change.language for change in changes)
+    }
+    names = _names(listing, listed) if edit.job.prune_images else list(listing.images)
+    places = []
+    for name in names:
+        # A language that this run adds has no images yet, and Play may not answer for it.
+        new = name[0] in texts and name[0] not in listed
+        places.append((yield from _place(edit, name, listing.images.get(name, ()), new=new)))
+    return ListingDifference(texts, changes, tuple(places))
+
+
+def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
+    """Texts first, since an image needs the listing of its language; then the images."""
+    for language, whole in difference.texts.items():
+        yield from edit.changing("listing")
+        yield edit.api.update_listing(language, whole)
+        fields = ", ".join(change.field for change in difference.text_changes if change.language == language)
+        yield Note(f"Listing {language}: {fields} changed.")
+    for place in difference.places:
+        for result in place.reused:
+            yield Reused(result)
+        yield from _prune(edit, place)
     # Two images of one type would race for their order; images of different places are independent of one another.
-    for wave in zip_longest(*missing.values()):
+    for wave in zip_longest(*(place.missing for place in difference.places)):
         yield from _send(edit, [upload for upload in wave if upload])
 
 
-def _texts(edit: ReleaseEdit, listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Steps[None]:
+def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Iterator[TextChange]:
     for language, texts in listing.texts.items():
         before = listed.get(language, {})
-        different = [name for name, text in texts.items() if before.get(name, "") != text]
-        if different:
-            whole = {**before, "language": language, **texts}
-            yield from edit.changing("listing")
-            yield edit.api.update_listing(language, whole)
-            yield Note(f"Listing {language}: {', '.join(different)} changed.")
+        for name, text in texts.items():
+            if before.get(name, "") != text:
+                yield TextChange(language, name, str(before.get(name, "")), text)
 
 
-def _places(listing: StoreFiles, listed: Iterable[str]) -> list[Place]:
+def _names(listing: StoreFiles, listed: Iterable[str]) -> list[Name]:
     """Every place that may have something to prune: all image types of all languages, the directory's own first."""
     languages = dict.fromkeys([*(language for language, _ in listing.images), *listing.texts, *listed])
     everywhere = ((language, kind) for language in languages for kind in IMAGE_RULES)
     return list(dict.fromkeys([*listing.images, *everywhere]))
 
 
-def _place(edit: ReleaseEdit, place: Place, images: tuple[Artifact, ...]) -> Steps[list[Upload]]:
+def _place(edit: ReleaseEdit, name: Name, images: tuple[Artifact, ...], *, new: bool) -> Steps[Place]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
-    there = entries((yield edit.api.images(*place)), "images")
+    there = [] if new else entries((yield edit.api.images(*name)), "images")
     digests = []
     for image in images:
         digests.append((yield Digest(image)))  # noqa: PERF401  # a comprehension can't yield
-    spots = yield from _ordered(edit, place, _spots(there, digests))
-    missing = []
+    spots = yield from _ordered(edit, name, _spots(there, digests))
+    endpoint, missing, reused = edit.api.upload_image(*name), [], []
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is None:
-            endpoint = edit.api.upload_image(*place)
-            missing.append(
-                Upload(endpoint, image, choose(image, endpoint.media_types) or "image/png", retry_on=conflict)
-            )
+            media_type = choose(image, endpoint.media_types) or "image/png"
+            missing.append((Upload(endpoint, image, media_type, retry_on=conflict), digest))
         else:
             known, size = there[spot], image.size or 0
-            yield Reused(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
-    if edit.job.prune_images:
-        yield from _prune(edit, place, [str(one.get("id", "")) for spot, one in enumerate(there) if spot not in spots])
-    return missing
+            reused.append(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
+    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if edit.job.prune_images else []
+    ids = tuple(filter(None, (str(one.get("id", "")) for one in unwanted)))
+    change = _image_change(name, there, missing, unwanted)
+    return Place(*name, tuple(upload for upload, _ in missing), tuple(reused), ids, change)
+
+
+def _image_change(
+    name: Name, there: Images, missing: Sequence[tuple[Upload, str]], unwanted: Images
+) -> ImageChange | None:
+    """The same for people: an image that is removed and sent again is one that changes its place."""
+    if not (missing or unwanted):
+        return None
+    gone = Counter(map(_sha256, unwanted))
+    added: list[str] = []
+    again: list[str] = []
+    for upload, digest in missing:
+        (again if gone[digest] else added).append(upload.artifact.name)
+        gone[digest] -= gone[digest] > 0
+    replaced = len(there) if name[1] in SINGLE and added else gone.total()
+    return ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
 
 
 def _spots(there: Sequence[Mapping[str, Any]], digests: Iterable[str]) -> Spots:
     """Where on Play each of the images is. One that is wanted twice has to be there twice."""
     free: dict[str, list[int]] = {}
     for spot, known in enumerate(there):
-        free.setdefault(str(known.get("sha256", "")).lower(), []).append(spot)
+        free.setdefault(_sha256(known), []).append(spot)
     return [free[digest].pop(0) if free.get(digest) else None for digest in digests]
 
 
-def _ordered(edit: ReleaseEdit, place: Place, spots: Spots) -> Steps[Spots]:
+def _ordered(edit: ReleaseEdit, name: Name, spots: Spots) -> Steps[Spots]:
     """Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed."""
     right = _in_order(spots)
     wrong = sum(spot is not None for spot in spots[right:])
     if wrong and edit.job.prune_images:
-        yield Note(f"{' '.join(place)}: uploading {plural(wrong, 'image')} again to restore the order.")
+        yield Note(f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order.")
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:
         text = "the order on Google Play will differ from that of the directory, because new images come last"
-        yield Note(f"{' '.join(place)}: {text}; `images-prune: true` restores it.", "warning")
+        yield Note(f"{' '.join(name)}: {text}; `images-prune: true` restores it.", "warning")
     return spots
 
 
@@ -107,16 +162,16 @@ def _in_order(spots: Spots) -> int:
     return len(spots)
 
 
-def _prune(edit: ReleaseEdit, place: Place, ids: list[str]) -> Steps[None]:
-    for name in filter(None, ids):
+def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
+    for image in place.unwanted:
         yield from edit.changing("listing")
         try:
-            yield edit.api.delete_image(*place, name)
+            yield edit.api.delete_image(place.language, place.type, image)
         except Refused as refused:
             if refused.status != 404:  # a repeated deletion finds nothing any more
                 raise
-    if ids:
-        yield Note(f"{' '.join(place)}: {plural(len(ids), 'image')} removed.")
+    if place.unwanted:
+        yield Note(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
 
 
 def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:
@@ -125,3 +180,7 @@ def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:
     for result in results:
         if result.failure is not None:
             raise result.failure
+
+
+def _sha256(image: Mapping[str, Any]) -> str:
+    return str(image.get("sha256", "")).lower()

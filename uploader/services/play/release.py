@@ -6,9 +6,12 @@ from collections.abc import Callable
 from itertools import count
 
 from uploader.errors import Refused, ServiceError, UploaderError
-from uploader.services.base import Flow, Note, Publish, Steps
+from uploader.services.base import Flow, Note, Publish, Show, Steps
 from uploader.services.play import tracks
 from uploader.services.play.artifact_uploads import all_listed, upload_all
+from uploader.services.play.change_report import lines, sections
+from uploader.services.play.changes import Changes
+from uploader.services.play.compare import compare, of_tracks
 from uploader.services.play.edit import opened, replaced, settle
 from uploader.services.play.edit_machine import CommitKnowledge, Event, Ownership
 from uploader.services.play.finish import finish
@@ -17,7 +20,7 @@ from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.listing_sync import synchronise
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.services.play.review import awaited
-from uploader.services.play.track_update import TrackUpdate, all_up_to_date, check_tracks, update_track
+from uploader.services.play.track_update import TrackUpdate, all_up_to_date, update_track
 
 REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 
@@ -55,19 +58,33 @@ def _release(edit: ReleaseEdit) -> Flow:
     job, codes, updates = edit.job, edit.job.codes, list[TrackUpdate]()
     if edit.state.commit is CommitKnowledge.UNKNOWN:
         yield from _resolve_doubt(edit)
-    yield from check_tracks(edit)
-    yield from upload_all(edit)
+    comparison = yield from compare(edit)
+    yield from _show(edit, comparison.changes)
+    yield from upload_all(edit, comparison.there)
     if codes:
         yield _version_codes(codes)
-    if job.listing and edit.state.ownership is not Ownership.STAND_IN:
-        yield from synchronise(edit, job.listing)
+    if comparison.listing:
+        yield from synchronise(edit, comparison.listing)
+    if not edit.state.own:
+        edit.seen.clear()  # other jobs may have written to its tracks meanwhile
     for track in job.tracks:
         updates.append((yield from update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
     yield _version_codes(codes)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         yield Publish({"user-fraction": share})
-    return (yield from finish(edit, codes, updates))
+    changes = comparison.changes._replace(tracks=of_tracks(updates))
+    return (yield from finish(edit, codes, updates, changes))
+
+
+def _show(edit: ReleaseEdit, changes: Changes) -> Steps[None]:
+    """What is going to change, before it does; in a dry run that is the result."""
+    planned = tuple(section._replace(title=f"Planned: {section.title}") for section in sections(changes, "Planned"))
+    yield Show(f"Changes: {edit.job.package}", tuple(lines(changes)), planned)
+    if edit.job.dry_run:
+        from uploader.services.play.plan_output import plan_output  # no other run has this output
+
+        yield Publish({"plan": plan_output(changes)})
 
 
 def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:

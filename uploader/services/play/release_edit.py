@@ -8,6 +8,7 @@ our own are recorded, so the owner need not be. Whatever can't be read is no rec
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from uploader.errors import ProtocolError
@@ -24,7 +25,8 @@ class ReleaseEdit:
 
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
     of what Google Play accepted. While a commit is in doubt they are those of the edit that this one replaced. `before`
-    are the tracks that were changed, as they were before; `seen` the tracks as they were last read or written.
+    are the tracks that were changed, as they were before; `seen` the tracks as they were last read or written;
+    `checked` the empty ones whose names were looked at.
     """
 
     job: ReleaseJob
@@ -33,11 +35,17 @@ class ReleaseEdit:
     changes: dict[str, str] = field(default_factory=dict)
     before: dict[str, Releases] = field(default_factory=dict)
     seen: dict[str, Releases] = field(default_factory=dict)
+    checked: set[str] = field(default_factory=set)
 
     @property
     def id(self) -> str:
         """The id that Google Play gave it."""
         return self.api.id
+
+    @property
+    def uncommitted(self) -> Collection[str]:
+        """The purposes for which something in this very edit was changed."""
+        return () if self.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED) else self.changes.keys()
 
     def apply(self, event: Event) -> None:
         """Takes the machine one step further. Raises `LookupError` for an event that can't come now."""

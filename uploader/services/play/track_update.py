@@ -28,25 +28,34 @@ class TrackUpdate(NamedTuple):
     after: Releases
 
 
-def check_tracks(edit: ReleaseEdit) -> Steps[None]:
-    """Raises before the upload what would end the run after it, and warns of what is odd about the tracks."""
+def foresee(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
+    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
+    updates = []
     for track in edit.job.tracks:
         update = yield from plan_update(edit, track)
         for oddity in _oddities(edit.job, update):
             yield Note(f"Track {track}: {oddity}", "warning")
+        updates.append(update)
+    return tuple(updates)
 
 
 def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
     """Makes the track hold the release. What it holds already is not written again."""
     update = yield from plan_update(edit, track)
-    before, after = tracks.describe_all(update.before), tracks.describe_all(update.after)
-    yield Note(f"Track {track}: before: {before}; {edit.job.tense}: {after}.")
     if not tracks.settled(update.now, update.after):
         edit.before[track] = update.before
         yield from edit.changing(f"track:{track}")
         yield edit.api.update_track(track, update.after)
         edit.seen[track] = update.after
+        yield Note(f"Track {track} in edit {edit.id}: {tracks.describe_all(update.after)}.")
     return update
+
+
+def read_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases]]:
+    """All tracks that Play lists in the edit, in one request; empty where the list is not to be had."""
+    found = (yield from all_tracks(edit)) or {}
+    edit.seen.update(found)
+    return found
 
 
 def all_up_to_date(edit: ReleaseEdit) -> Steps[bool]:
@@ -73,9 +82,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
 def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     """The releases on a track; one that was never used may be answered with 404, and is empty.
 
-    An edit of our own is changed by nobody else, so it is asked once; in a shared one other jobs are at work.
+    An edit is asked once: before a shared one is written to, what was seen of it is forgotten, as others work in it.
     """
-    if edit.state.own and track in edit.seen:
+    if track in edit.seen:
         return edit.seen[track]
     try:
         found, missing = tracks.releases((yield edit.api.track(track))), False
@@ -83,7 +92,8 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         found, missing = (), True
-    if not found and track not in edit.seen:
+    if not found and track not in edit.checked:
+        edit.checked.add(track)
         yield from _unused(edit, track, missing=missing)
     edit.seen[track] = found
     return found

@@ -21,6 +21,7 @@ Notes: TypeAlias = tuple[tuple[str, str], ...]
 STAGED = frozenset({"inProgress", "halted"})
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 REST_OF_WORLD = "rest-of-world"
+_IN_WORDS = {"completed": "completed", "inProgress": "in progress", "halted": "halted", "draft": "draft"}
 # What an absent field of a release means: nothing, or this.
 _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
 # The fields that a promotion takes along, unless they are given anew.
@@ -154,6 +155,13 @@ def describe(release: Release) -> str:
     """A release for people: `278+279 inProgress 10 %`."""
     words = ("+".join(codes(release)) or "without version", str(release.get("status", "of unknown status")))
     return " ".join(filter(None, (*words, share(release))))
+
+
+def in_words(release: Release) -> str:
+    """Whom a release reaches, and its status: `10 % of users, in progress`."""
+    status = str(release.get("status", "of unknown status"))
+    reach = f"{share(release)} of users" if share(release) else "all users" if status == "completed" else ""
+    return ", ".join(filter(None, (reach, _IN_WORDS.get(status, status))))
 
 
 def share(release: Release) -> str:

@@ -1,0 +1,312 @@
+"""What a run says that it changes: before the first byte, the same in a dry run and after the commit, and nothing else.
+
+The plans of all kinds of releases stand below tests/golden/plans; `python -m scripts.make_plans` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator import Emulator, specimens
+from tests.support.fake_play import PACKAGE, release
+from tests.support.job import Ended, Job
+from tests.support.platforms import dotenv_report, workflow_commands
+from tests.support.release_plans import (
+    GOLDEN,
+    KINDS,
+    LIVE,
+    NEW,
+    NOTES,
+    PRODUCTION,
+    WITH_NOTES,
+    arranged,
+    golden,
+    plan_of,
+)
+from uploader.services.play.change_report import lines
+from uploader.services.play.changes import Changes, ImageChange, OtherTrack, Review, TextChange, TrackChange
+from uploader.services.play.plan_output import LIMIT, plan_output
+
+RECIPES = (Path(__file__).parents[1] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
+PUT = "play.tracks.update"
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """Has an app with version 47 on production."""
+    with Emulator(config={"apps": {PACKAGE: {"tracks": {"production": [LIVE]}}}}) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds version 48."""
+    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 48, "1.48")
+    return job
+
+
+def live(job: Job) -> dict[str, Any]:
+    """Version codes, status and fraction of all that is live, by track."""
+    tracks = job.emulator.state()["tracks"].get(PACKAGE, {})
+    return {
+        track: [(one["versionCodes"], one["status"], one.get("userFraction")) for one in releases]
+        for track, releases in tracks.items()
+    }
+
+
+def planned(ended: Ended) -> dict[str, Any]:
+    """The same of what the output `plan` says that will be live."""
+    return {
+        change["track"]: [(one["version_codes"], one["status"], one["user_fraction"]) for one in change["after"]]
+        for change in json.loads(ended.outputs["plan"])["tracks"]
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if not KINDS[name].shared])
+def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(name: str, tmp_path: Path) -> None:
+    """Log, output and summary of the dry run agree with what is live after the run that was not dry."""
+    with arranged(KINDS[name], tmp_path) as (job, inputs):
+        before = live(job)
+        dry = job.run({**inputs, "dry-run": "true"})
+        assert (dry.code, live(job)) == (0, before), dry.log
+        assert plan_of(dry) == golden(name).read_text(encoding="utf-8")
+        assert dry.outputs["plan"].isascii()
+        wet = job.run(inputs)
+        assert (wet.code, plan_of(wet)) == (0, plan_of(dry)), wet.log
+        assert "plan" not in wet.outputs
+        assert live(job) == {**before, **planned(dry)}
+        for ended, column in ((dry, "Would be"), (wet, "After")):
+            assert ("### Tracks" in ended.summary) == bool(planned(dry))
+            assert f"| {column} |" in ended.summary
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].shared])
+def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str, tmp_path: Path) -> None:
+    """A phone release at 10 % that another job prepared is named before the upload, the commit and in the summary."""
+    with arranged(KINDS[name], tmp_path) as (job, inputs):
+        ended = job.run(inputs)
+        assert ended.code == 0, ended.log
+        assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
+    assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
+    phone = "production 48: 10 % of users, in progress, new; 47: all users, completed (not from this run)"
+    edit = inputs["existing-edit-id"]
+    ours = "wear:production 1048: all users, completed, " if "wear" in inputs.get("tracks", "") else ""
+    said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed with edit {edit}: {ours}{phone}."]
+    assert [line for line in ended.log.splitlines() if phone in line] == said
+    assert "### Also in the edit, not from this run" in ended.summary
+    assert "| production | 48: 10 % of users, in progress, new; 47: all users, completed |" in ended.summary
+
+
+def test_every_kept_plan_is_one_of_a_kind_of_release() -> None:
+    """No file is left behind by a kind that is gone."""
+    assert sorted(GOLDEN.iterdir()) == sorted(map(golden, KINDS))
+
+
+def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
+    """It is in the log of a run whose first upload is refused, and the summary calls it planned."""
+    job.emulator.add_fault("resumable.start", "status", status=400, message="No room.")
+    ended = job.run(NEW)
+    assert ended.code == 4, ended.log
+    assert "+ 48: all users, completed" in plan_of(ended)
+    assert "### Planned: Tracks" in ended.summary
+    assert "### Tracks" not in ended.summary
+
+
+def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job: Job) -> None:
+    """Version 47 is there with other bytes: 48 is not uploaded in vain."""
+    specimens.make_bundle(job.workspace / "old.aab", PACKAGE, 47, "1.47")
+    ended = job.run({**NEW, "files": "app.aab, old.aab"})
+    assert ended.code == 4, ended.log
+    assert "version code 47 with different contents" in ended.log
+    assert job.emulator.state()["objects"] == []
+
+
+def test_a_plain_release_needs_no_more_requests_than_its_steps(job: Job) -> None:
+    """One list of tracks, two of artifacts, the upload, the update and the commit."""
+    ended = job.run({**NEW, "tracks": "internal, alpha, production"})
+    assert ended.code == 0, ended.log
+    requests = job.emulator.state()["requests"]
+    assert requests["play.tracks.list"] == requests["play.bundles.list"] == requests["play.apks.list"] == 1
+    assert "play.tracks.get" not in requests
+
+
+def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
+    """What was uploaded went with the edit: no version code and no id is an output, each file tells the error."""
+    (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
+    job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
+    ended = job.run({**NEW, "mapping-file": "mapping.txt"})
+    assert ended.code == 4, ended.log
+    assert not {"id", "ids", "version-code", "version-codes"} & ended.outputs.keys()
+    assert "in edit" not in ended.log.replace("edit …", "")
+    assert "Committed" not in ended.log
+    told = "Uploaded, then discarded with the edit"
+    assert [(one["path"], one["error"].partition(":")[0]) for one in ended.results] == [
+        ("app.aab", told),
+        ("mapping.txt", told),
+    ]
+    assert all("Too naughty." in one["error"] for one in ended.results)
+    assert ended.summary.count(told) == 2
+
+
+def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) -> None:
+    """It is still there after the failure, so its id is true and nothing is wrong with the file."""
+    assert job.run({**NEW, "tracks": "internal"}).code == 0
+    job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
+    ended = job.run(NEW)
+    assert ended.code == 4, ended.log
+    assert [one["error"] for one in ended.results] == [""]
+    assert ended.outputs["id"] == "48"
+
+
+def test_what_an_earlier_run_left_in_the_edit_is_lost_with_it(job: Job) -> None:
+    """A run that goes on after a failure finds its artifact in the edit; when that is deleted, the artifact is gone."""
+    job.emulator.add_fault(PUT, "status", status=503, times=2)
+    assert job.run({**NEW, "max-retries": "1"}).code == 75
+    job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
+    ended = job.run(NEW)
+    assert ended.code == 4, ended.log
+    assert "on Google Play already" not in plan_of(ended)
+    assert "Too naughty." in ended.results[0]["error"]
+    assert "id" not in ended.outputs
+
+
+def test_a_refused_commit_keeps_what_was_uploaded_and_commits_nothing(job: Job) -> None:
+    """The track is told in the edit, never as committed; the edit, the file and the version code are still there."""
+    job.emulator.add_fault("play.edits.commit", "status", status=400, message="Precondition check failed.")
+    ended = job.run(NEW)
+    assert ended.code == 4, ended.log
+    assert f"Track production in edit {ended.outputs['edit-id']}: 48 completed." in ended.log
+    assert "Committed" not in ended.log
+    assert (ended.outputs["version-code"], ended.outputs["committed"]) == ("48", "false")
+    assert ended.results[0]["error"] == ""
+
+
+def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
+    """The output and the tables are there; what was uploaded into the throwaway edit is not."""
+    job.emulator.add_fault("play.edits.validate", "status", status=400, message="Not like this.")
+    ended = job.run({**NEW, "dry-run": "true"})
+    assert ended.code == 4, ended.log
+    assert planned(ended) == {"production": [(["48"], "completed", None)]}
+    assert "### Planned: Tracks" in ended.summary
+    assert "version-code" not in ended.outputs
+
+
+def test_after_the_edit_was_lost_for_good_nothing_is_claimed(job: Job) -> None:
+    """Somebody closes each fresh edit: all that was uploaded is lost, and the results say so."""
+    job.emulator.add_fault(PUT, "lose-edit", how="deleted", times=3)
+    ended = job.run(NEW)
+    assert ended.code == 4, ended.log
+    assert {one["error"].partition(":")[0] for one in ended.results} == {
+        "Uploaded, then lost with the edit, which is gone"
+    }
+    assert not {"id", "version-code"} & ended.outputs.keys()
+
+
+def test_a_listing_that_an_earlier_run_changed_in_the_edit_is_not_passed_over(job: Job) -> None:
+    """What is no difference any more is committed all the same, so the plan says that it can't show it."""
+    folder = job.workspace / "listing" / "en-US"
+    folder.mkdir(parents=True)
+    (folder / "title.txt").write_text("Example")
+    inputs = {**NEW, "images-directory": "listing"}
+    job.emulator.add_fault(PUT, "status", status=503, times=2)
+    assert job.run({**inputs, "max-retries": "1"}).code == 75
+    ended = job.run(inputs)
+    assert ended.code == 0, ended.log
+    assert "what an earlier run of this job changed in the store listing" in plan_of(ended)
+
+
+def test_names_and_notes_of_others_stay_on_their_lines(tmp_path: Path) -> None:
+    """A release that somebody named to forge the log is one line, and no command."""
+    name = "x\n::error::forged\n+ 99: all users"
+    apps = {PACKAGE: {"tracks": {"production": [release(47, name=name)]}}}
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    for path, text in NOTES.items():
+        (workspace / path).parent.mkdir(exist_ok=True)
+        (workspace / path).write_text(text)
+    with Emulator(config={"apps": apps}) as emulator:
+        ended = Job(workspace, emulator).run({**PRODUCTION, **WITH_NOTES, "dry-run": "true"})
+    assert ended.code == 0, ended.log
+    assert '  ~ 47 "x…": all users, completed\n' in plan_of(ended)
+    assert "error" not in {command.name for command in workflow_commands(ended.log)}
+    assert json.loads(ended.outputs["plan"])["tracks"][0]["before"][0]["name"] == "x…"
+
+
+def test_under_gitlab_a_plan_that_is_too_long_is_left_out_of_the_report(tmp_path: Path) -> None:
+    """The report takes 5 KiB; the other outputs are in it, a warning names the one that is not, the log has it."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    specimens.make_bundle(workspace / "app.aab", PACKAGE, 1048, "1.0")
+    tracks = {f"closed {number}": [release(number)] for number in range(1, 31)}
+    with Emulator(config={"apps": {PACKAGE: {"tracks": tracks}}}) as emulator:
+        ended = Job(workspace, emulator, "gitlab").run({**NEW, "tracks": ",".join(tracks), "dry-run": "true"})
+    assert ended.code == 0, ended.log
+    report = dotenv_report((workspace / "uploader.env").read_bytes())
+    assert "UPLOADER_PLAN" not in report
+    assert report["UPLOADER_VERSION_CODE"] == "1048"
+    assert "The output plan was left out" in ended.log
+    assert '\nplan={"version":1,' in ended.log
+
+
+def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
+    """What would be sent where, in words."""
+    ended = job.run({"target": "drive.files.create", "files": "app.aab", "dry-run": "true"})
+    assert ended.code == 0, ended.log
+    plan = json.loads(ended.outputs["plan"])
+    assert (plan["version"], plan["target"], plan["left_out"]) == (1, "drive.files.create", 0)
+    assert any("app.aab" in step for step in plan["steps"])
+
+
+# --- the output -----------------------------------------------------------------------------------------------------
+
+EVERYTHING = Changes(
+    PACKAGE,
+    Review(commit=True, not_sent_for_review="auto", cancel=False),
+    tracks=tuple(
+        TrackChange(
+            f"closed {number}",
+            tuple(release(code, name="n" * 5000) for code in range(9)),
+            tuple(
+                release(code, releaseNotes=[{"language": f"l{n}", "text": "ä" * 500} for n in range(20)])
+                for code in range(9)
+            ),
+        )
+        for number in range(300)
+    ),
+    texts=tuple(TextChange(f"l{number}", "title", "old", "ä" * 4000) for number in range(300)),
+    others=(OtherTrack("production", (release(1),), frozenset({"1"})),),
+    images=tuple(ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300))) for n in range(300)),
+)
+
+
+def test_the_output_never_grows_out_of_hand() -> None:
+    """Whatever an edit holds, the line stays short enough for GitHub, and counts what it leaves out."""
+    text = plan_output(EVERYTHING)
+    assert len(text) <= LIMIT
+    assert text.isascii()
+    assert "\n" not in text
+    assert json.loads(text)["left_out"] > 300
+
+
+def test_the_log_never_grows_out_of_hand() -> None:
+    """A thousand lines of bounded length, and that there are more."""
+    found = lines(EVERYTHING)
+    assert len(found) == 1001
+    assert max(map(len, found)) <= 400
+    assert found[-1].startswith("and ")
+
+
+def test_the_recipe_names_every_key_of_the_output() -> None:
+    """Later steps may count on them."""
+
+    def keys(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return {key for one in value for key in keys(one)}
+        return set(value).union(*map(keys, value.values())) if isinstance(value, dict) else set()
+
+    assert {key for key in keys(json.loads(plan_output(EVERYTHING))) if f"`{key}`" not in RECIPES} == set()
