@@ -296,6 +296,8 @@ def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
     ended = job.run({**ROLLOUT, "dry-run": "true"})
     assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "stepped", (0, 0, 1)), ended.log
     assert "NOTHING WAS PUBLISHED" in ended.summary
+    plan = json.loads(ended.outputs["plan"])
+    assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == ("play-rollout", 0.05)
 
 
 def test_all_mistakes_are_told_before_anything_is_sent(job: Job) -> None:

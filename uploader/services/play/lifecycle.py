@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from uploader.errors import ProtocolError, Refused
+from uploader.errors import ProtocolError, Refused, TemporaryError
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Call, Steps
@@ -62,13 +62,26 @@ def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
 
 def listed(package: str, track: str) -> Steps[tuple[Listed, ...]]:
     """The releases of a track; one that was never used may be answered with 404, and has none."""
-    path = expand(_PATH, {"package": package, "track": track})
     try:
-        answer = yield Call("GET", ROOT, path, what=f"the releases of track {track}")
+        return (yield from _list(package, track))
     except Refused as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         return ()
+
+
+def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
+    """The version codes that are published on the track; None where Play does not tell, which ends no run."""
+    try:
+        found = yield from _list(package, track)
+    except (ProtocolError, Refused, TemporaryError):
+        return None
+    return frozenset(code for one in found if one.state == PUBLISHED for code in one.codes)
+
+
+def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
+    path = expand(_PATH, {"package": package, "track": track})
+    answer = yield Call("GET", ROOT, path, what=f"the releases of track {track}")
     return tuple(_listed(track, entry) for entry in entries(answer, "releases"))
 
 

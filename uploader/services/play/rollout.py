@@ -12,19 +12,22 @@ from uploader.errors import Refused, ReleaseTrouble, ServiceError, TemporaryErro
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Section, Steps, Time
+from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
 from uploader.services.play import edit_api, gate_report, lifecycle, reporting_api, status, tracks
+from uploader.services.play.change_report import lines, sections
+from uploader.services.play.changes import Changes, Review, TrackChange
 from uploader.services.play.commit import commit
 from uploader.services.play.edit import discard
 from uploader.services.play.edit_machine import CommitKnowledge, Event
 from uploader.services.play.finish import BY_HAND, CONSOLE
 from uploader.services.play.gate import Gate, Judgement, judge
 from uploader.services.play.known_errors import explained
+from uploader.services.play.plan_output import plan_output
 from uploader.services.play.release import in_an_edit
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.services.play.rollout_decision import Decision, FirstLook, Kind, Look, RolloutJob, decide, in_progress
 from uploader.services.play.track_update import current_releases
-from uploader.services.play.tracks import Release, Releases, describe_all
+from uploader.services.play.tracks import Release, Releases
 from uploader.text import capitalised
 
 
@@ -132,8 +135,8 @@ class Rollout:
     def _put(self, edit: ReleaseEdit, look: Look, decision: Decision, release: Release) -> Flow:
         """Writes the release to the track and commits."""
         track, purpose = self._track, f"track:{self._track}"
-        after = tracks.merged(track, look.releases, release, replace_rollout=False)
-        yield Note(f"Track {track}: before: {describe_all(look.releases)}; after: {describe_all(after)}.")
+        after = self._after(look, release)
+        yield Show(f"Changes: {self._job.package}", tuple(lines(self._changes(look, after))))
         if not tracks.settled(edit.seen[track], after):
             edit.before[track] = look.releases
             yield from edit.changing(purpose)
@@ -153,7 +156,10 @@ class Rollout:
         """The end of a run that changes nothing: its edit is not needed."""
         yield from discard(edit)
         yield from edit.forget()
-        if decision.kind in ("stepped", "completed") and not self._job.dry_run:
+        if self._job.dry_run:
+            after = self._after(look, decision.release) if decision.release else look.releases
+            yield Publish({"plan": plan_output(self._changes(look, after), "play-rollout")})
+        elif decision.kind in ("stepped", "completed"):
             yield Publish({"committed": "true"})  # by an earlier edit of this job
         why = f"{capitalised(decision.why.rstrip('.'))}."
         yield Note(why, "warning" if decision.kind == "held" else "info")
@@ -163,24 +169,27 @@ class Rollout:
         """The outputs, and the outcome with its tables."""
         state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in after))
         yield Publish({**status.outputs([state]), **_values(after, look), "decision": decision.kind})
-        changes = Section(
-            "Track", ("Track", "Before", "After"), ((self._track, describe_all(look.releases), describe_all(after)),)
-        )
         measured = gate_report.section(look.judgement.judged)
         headline = f"{self._job.package} on {self._track}, {decision.kind}: {decision.why.rstrip('.')}."
-        sections = (changes, *([measured] if measured.rows else []))
-        return Outcome(headline, (("Play Console", CONSOLE),), sections, _trouble(self._job, decision))
+        tables = (*sections(self._changes(look, after), "After"), *([measured] if measured.rows else []))
+        return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
+
+    def _after(self, look: Look, release: Release) -> Releases:
+        return tracks.merged(self._track, look.releases, release, replace_rollout=False)
+
+    def _changes(self, look: Look, after: Releases) -> Changes:
+        job = self._job
+        review = Review(job.commit, job.not_sent_for_review, job.cancel_review)
+        return Changes(job.package, review, (TrackChange(self._track, look.releases, after),))
 
 
 def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
     """What is said where the step was made since the first look."""
     release = next(one for one in live if tracks.codes(one) == first.codes)
     if not ours:
-        return Decision(
-            "held", f"another run, or someone in the Play Console, brought it to {tracks.describe(release)}"
-        )
+        return Decision("held", f"another run, or someone in the Play Console, changed it: {tracks.in_words(release)}")
     kind: Kind = "completed" if release.get("status") == "completed" else "stepped"
-    return Decision(kind, f"the step that was under way is live: {tracks.describe(release)}")
+    return Decision(kind, f"the step that was under way is live: {tracks.in_words(release)}")
 
 
 def _review_of(release: Release, look: Look) -> str:

@@ -17,6 +17,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Recall, Section, Steps
 from uploader.services.play import edit_api, tracks
+from uploader.services.play.changes import countries
 from uploader.services.play.edit_api import entries
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained, find
@@ -130,7 +131,12 @@ def _status(job: StatusJob) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
 
 def _headline(newest: TrackStatus) -> str:
     release, state = max(newest.releases, key=lambda each: tracks.highest(each[0]))
-    return f"{newest.track} has {tracks.describe(release)}, {words(state)}"
+    known = ", ".join(filter(None, (_in_words(release), words(state))))
+    return f"{newest.track} has {'+'.join(tracks.codes(release))}: {known}"
+
+
+def _in_words(release: Release) -> str:
+    return tracks.in_words(release) if release.get("status") else ""
 
 
 def _reads_edit(job: StatusJob) -> bool:
@@ -211,27 +217,16 @@ def _highest(one: TrackStatus) -> int:
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
     known = {key: release[key] for key in ("name", "status", "userFraction", "inAppUpdatePriority") if key in release}
-    countries = _countries(release)
+    named = list(countries(release))
     return {
         "versionCodes": list(tracks.codes(release)),
         **known,
-        **({"countries": countries} if countries else {}),
+        **({"countries": named} if named else {}),
         "lifecycle": state,
     }
 
 
-def _countries(release: Release) -> list[str]:
-    """The countries as the input `countries` has them."""
-    targeting = release.get("countryTargeting")
-    if not isinstance(targeting, Mapping):
-        return []
-    named = targeting.get("countries")
-    rest = [tracks.REST_OF_WORLD] if targeting.get("includeRestOfWorld") is True else []
-    return [*(str(country) for country in named if isinstance(named, list)), *rest] if named else rest
-
-
 def _rows(one: TrackStatus) -> Iterable[tuple[str, ...]]:
     for release, state in one.releases:
-        what = tracks.describe(release) if release.get("status") else "+".join(tracks.codes(release))
-        name, countries = str(release.get("name", "")), ", ".join(_countries(release))
-        yield one.track, what, name, countries, words(state)
+        what = ": ".join(filter(None, ("+".join(tracks.codes(release)), _in_words(release))))
+        yield one.track, what, str(release.get("name", "")), ", ".join(countries(release)), words(state)
