@@ -2,6 +2,8 @@
 
     make demo
 
+With a folder as its argument it leaves the job summaries there, as GitHub gets them.
+
 Act one sends a bundle to a Play track, act two archives it in a Drive folder, act three mails the ids to the team. Each
 act runs the same `entrypoint.py` that a CI job runs, with the environment that GitHub's runner would give it.
 """
@@ -11,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -26,9 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from google_emulator import Emulator, specimens  # noqa: E402  # found only once the checkout is on the path
+from scripts.summary_page import on_terminal  # noqa: E402  # found only there, too
 
 MIB = 1024 * 1024
 BUNDLE = "shop-release.aab"
+COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 FAULTS: list[dict[str, Any]] = [
     {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "nth": 2, "after": MIB},
     {"on": "play.bundles.upload+resumable.put", "do": "reset", "nth": 3, "after": 2 * MIB},
@@ -87,7 +90,10 @@ class Stage:
         environment |= {f"INPUT_{name.upper()}": value for name, value in {**self._common, **inputs}.items()}
         status = run(environment, self._workspace)
         outputs = dict(read_outputs(files["GITHUB_OUTPUT"].read_text()))
-        show("job summary", folded(files["GITHUB_STEP_SUMMARY"].read_text()))
+        summary = files["GITHUB_STEP_SUMMARY"].read_text()
+        show("job summary", on_terminal(summary, color=COLOR))
+        if len(sys.argv) > 1:
+            (Path(sys.argv[1]) / f"{inputs['target']}.md").write_text(summary)
         if status:
             raise SystemExit(f"The run ended with exit code {status}.")
         return outputs
@@ -112,11 +118,6 @@ def read_outputs(text: str) -> Iterator[tuple[str, str]]:
     for line in lines:
         name, _, delimiter = line.partition("<<")
         yield name, "\n".join(takewhile(partial(ne, delimiter), lines))
-
-
-def folded(markdown: str) -> str:
-    """The page as it is seen at first: of what is folded, the title alone."""
-    return re.sub(r"<details><summary>(.*?)</summary>.*?</details>", r"▸ \1", markdown, flags=re.DOTALL)
 
 
 def curtain(
@@ -147,14 +148,19 @@ def curtain(
 
 def say(title: str) -> None:
     """A heading."""
-    print(f"\n=== {title}\n", flush=True)
+    print(f"\n{bold(f'=== {title}')}\n", flush=True)
+
+
+def bold(text: str) -> str:
+    """The text as a heading on a terminal that shows one."""
+    return f"\x1b[1m{text}\x1b[0m" if COLOR else text
 
 
 def show(title: str, text: str) -> None:
     """A text in a frame of its own."""
     print(f"\n  --- {title}")
     for line in text.strip().splitlines():
-        print(f"  {line}")
+        print(f"  {line}".rstrip())
     sys.stdout.flush()
 
 

@@ -1,22 +1,23 @@
 """Draws a terminal that scrolls, and a page of the job summary's Markdown, as SVG by the standard library alone.
 
-The Markdown is what `uploader/outputs/summary.py` writes and no more: headings, lines of text, links, tables, quotes, a
-Gantt chart, folded details. What it was drawn from is kept in the picture, in `<metadata>`.
+What it was drawn from is kept in the picture, in `<metadata>`.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from scripts.summary_page import Chart, Task, blocks, chart, plain, table
+from uploader.outputs.timeline import COLOURS as BARS
 
 ROWS, COLUMNS, LINE = 26, 112, 18  # of the terminal; pixels
 PAUSE = 6.0  # seconds before a recording begins again
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 SANS = "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,sans-serif"
 COLOURS = (("===", "#79c0ff"), ("  yes", "#7ee787"), ("  | ▸", "#d2a8ff"), ("  ---", "#8b949e"), ("$", "#ffffff"))
-BARS = {"active": "#2da44e", "crit": "#cf222e", "milestone": "#8250df", "done, milestone": "#1a7f37"}
 WIDTH = 900  # pixels of the page
 
 
@@ -47,7 +48,7 @@ def terminal(lines: Sequence[tuple[float, str]], source: str) -> str:
 def page(markdown: str) -> str:
     """The summary as a reader sees it."""
     drawing = _Page()
-    for block in _blocks(markdown):
+    for block in blocks(markdown):
         drawing.add(block)
     return _svg(
         WIDTH,
@@ -66,12 +67,6 @@ def source_of(svg: str) -> str:
     return html.unescape(found[1]) if found else ""
 
 
-def _blocks(markdown: str) -> Iterator[str]:
-    """Stretches between blank lines; what is folded away is one block, its title."""
-    folded = re.sub(r"<details><summary>(.*?)</summary>.*?</details>", r"▸ \1", markdown, flags=re.DOTALL)
-    yield from (block for block in re.split(r"\n\s*\n", folded.strip()) if block)
-
-
 @dataclass
 class _Page:
     """A page that grows downwards; `y` is the pixel where the next block begins."""
@@ -84,12 +79,12 @@ class _Page:
         if block.startswith("#"):
             self._text(block.lstrip("# "), size=20 if block.startswith("## ") else 15, weight=600)
         elif block.startswith("|"):
-            self._table([_cells(row) for row in block.splitlines() if not row.startswith("| ---")])
+            self._table(table(block))
         elif block.startswith("```mermaid"):
-            self._chart(block.splitlines())
+            self._chart(chart(block))
         else:
             for line in block.splitlines():
-                self._text(_plain(line.removeprefix("> ").removesuffix("<br>")))
+                self._text(plain(line.removeprefix("> ").removesuffix("<br>")))
         self.y += 12
 
     def _text(self, text: str, size: int = 13, weight: int = 400) -> None:
@@ -97,8 +92,8 @@ class _Page:
         self._at(24, self.y, text, size=size, weight=weight)
 
     def _at(self, x: float, y: float, text: str, **style: object) -> None:
-        given = {"font-size": style.get("size"), "font-weight": style.get("weight"), "fill": style.get("fill")}
-        attributes = "".join(f' {name}="{value}"' for name, value in given.items() if value)
+        names = {"font-size": "size", "font-weight": "weight", "fill": "fill", "text-anchor": "anchor"}
+        attributes = "".join(f' {name}="{value}"' for name, key in names.items() if (value := style.get(key)))
         self.parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{attributes}>{_escaped(text)}</text>')
 
     def _table(self, rows: Sequence[Sequence[str]]) -> None:
@@ -114,31 +109,37 @@ class _Page:
                 x += width
             self.y += 30
 
-    def _chart(self, lines: Sequence[str]) -> None:
-        """A bar for each moment, from its beginning to its end, with its words beside it."""
-        tasks = [match for line in lines if (match := re.fullmatch(r"\s+(.+) :(.+), (\d+), (\d+)", line))]
-        last = max(int(task[4]) for task in tasks)
-        for task in tasks:
-            begin, end = (int(task[group]) / last * (WIDTH - 380) for group in (3, 4))
-            colour = BARS.get(task[2], "#57606a")
-            bar = f'<rect x="{begin + 24:.1f}" y="{self.y + 4}" width="{max(end - begin, 4):.1f}" height="14" rx="3"'
-            self.parts.append(f'{bar} fill="{colour}"/>')
-            self._at(max(end, begin + 4) + 32, self.y + 15, task[1], size=12, fill="#57606a")
-            self.y += 20
+    def _chart(self, chart: Chart) -> None:
+        """A bar for each moment, from its beginning to its end, with its words beside it, over an axis from 0 on."""
+        left, top = max(len(task.section) for task in chart.tasks) * 7 + 44, self.y + 6
+        scale = (WIDTH - left - 40) / chart.last
+        bottom = top + 22 * len(chart.tasks)
+        self.parts.append(f'<rect x="24" y="{top}" width="{WIDTH - 48}" height="{bottom - top}" fill="#eaecef"/>')
+        for tick in range(0, int(chart.last) + 1, chart.step):
+            x = left + tick * scale
+            self.parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" stroke="#8b949e"/>')
+            self._at(x, bottom + 14, f"{tick} {chart.unit}", size=11, fill="#57606a", anchor="middle")
+        for number, task in enumerate(chart.tasks):
+            self._bar(task, left, top + 22 * number, scale)
+            if number == 0 or chart.tasks[number - 1].section != task.section:
+                self._at(34, top + 22 * number + 15, task.section, size=12)
+        self.y = bottom + 20
+
+    def _bar(self, task: Task, left: float, y: float, scale: float) -> None:
+        """Its words stand on the side where there is room."""
+        begin, end = left + task.begin * scale, left + max(task.end * scale, task.begin * scale + 5)
+        size = f'width="{end - begin:.1f}" height="16" rx="3" fill="{BARS[task.kind]}"'
+        self.parts.append(f'<rect x="{begin:.1f}" y="{y + 3}" {size}/>')
+        before = end + len(task.words) * 6.5 > WIDTH - 30
+        x, anchor = (begin - 6, "end") if before else (end + 6, None)
+        if (end - begin) > len(task.words) * 6.5:
+            x, anchor = (begin + end) / 2, "middle"
+        self._at(x, y + 15, task.words, size=12, anchor=anchor)
 
 
 def _svg(width: float, height: float, source: str, *parts: str) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">'
     return "\n".join((head, f"<metadata>{_escaped(source)}</metadata>", *parts, "</svg>")) + "\n"
-
-
-def _cells(row: str) -> list[str]:
-    return [_plain(cell.strip()) for cell in row.strip("|").split("|")]
-
-
-def _plain(inline: str) -> str:
-    """Words without the marks of Markdown."""
-    return html.unescape(re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", inline).replace("`", "").replace("**", ""))
 
 
 def _escaped(text: str) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,25 +22,29 @@ from scripts.drawing import page, terminal  # noqa: E402  # found only once the 
 
 DEMO, SUMMARY = ROOT / "docs" / "demo.svg", ROOT / "docs" / "summary.svg"
 READABLE = 0.12  # seconds that a line stays the last one, at least: the recording is slower than the run
-VARIABLE = re.compile(r"^  \| \S+: |^    \S.* :(active|crit|milestone|done)")  # the course of a transfer
+VARIABLE = re.compile(r"^  \| \S+: |^    \S.* :.*\d+, \d+$|^    tickInterval")  # the course of a transfer
 
 
-def record() -> list[tuple[float, str]]:
-    """Runs the demo; each line with the second in which it came. Raises CalledProcessError when the demo fails."""
+def record() -> tuple[list[tuple[float, str]], str]:
+    """Runs the demo: each line with the second in which it came, and the Markdown of the first act's job summary.
+
+    Raises CalledProcessError when the demo fails.
+    """
     lines = [(0.0, "$ make demo")]
-    command = [sys.executable, "-u", str(ROOT / "examples" / "demo.py")]
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     began = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment) as demo:
-        assert demo.stdout is not None
-        lines.extend((time.monotonic() - began, line.rstrip()) for line in demo.stdout)
-    if demo.returncode:
-        raise subprocess.CalledProcessError(demo.returncode, command, "\n".join(line for _, line in lines))
-    return lines
+    with tempfile.TemporaryDirectory() as kept:
+        command = [sys.executable, "-u", str(ROOT / "examples" / "demo.py"), kept]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment) as demo:
+            assert demo.stdout is not None
+            lines.extend((time.monotonic() - began, line.rstrip()) for line in demo.stdout)
+        if demo.returncode:
+            raise subprocess.CalledProcessError(demo.returncode, command, "\n".join(line for _, line in lines))
+        return lines, (Path(kept) / "play.md").read_text(encoding="utf-8")
 
 
 def without_summaries(lines: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
-    """The recording without the summaries' Markdown, which has a picture of its own, and slow enough to be read."""
+    """The recording without the summaries, which have a picture of their own, and slow enough to be read."""
     kept: list[tuple[float, str]] = []
     hidden, later = False, 0.0
     for at, line in lines:
@@ -50,12 +55,6 @@ def without_summaries(lines: Sequence[tuple[float, str]]) -> list[tuple[float, s
     return kept
 
 
-def first_summary(lines: Sequence[tuple[float, str]]) -> str:
-    """The Markdown of the first act's job summary."""
-    text = "\n".join(line for _, line in lines).partition("  --- job summary\n")[2].partition("\n===")[0]
-    return "\n".join(line.removeprefix("  ") for line in text.splitlines()).strip()
-
-
 def shape(text: str) -> list[str]:
     """The lines of a run without what differs from run to run."""
     lines = [line for line in text.splitlines() if not VARIABLE.search(line)]
@@ -64,10 +63,10 @@ def shape(text: str) -> list[str]:
 
 def main() -> None:
     """Writes both pictures."""
-    lines = record()
+    lines, summary = record()
     shown = without_summaries(lines)
     DEMO.write_text(terminal(shown, "\n".join(line for _, line in shown)), encoding="utf-8")
-    SUMMARY.write_text(page(first_summary(lines)), encoding="utf-8")
+    SUMMARY.write_text(page(summary), encoding="utf-8")
 
 
 if __name__ == "__main__":

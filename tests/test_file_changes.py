@@ -85,9 +85,12 @@ class Meddling(Bench):
         progress, pending = self.reporter.progress, [change]
 
         class Line:
-            def to(self, reached: int) -> None:
+            def sent(self, reached: int) -> None:
                 if reached >= offset and pending:
                     pending.pop()()
+
+            def stored(self, reached: int) -> None:
+                self.sent(reached)
 
             def done(self, ok: bool) -> None:
                 del ok

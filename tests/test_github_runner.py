@@ -317,7 +317,7 @@ def test_a_rehearsal_needs_no_account_and_says_that_nothing_was_published(machin
     runner = machine()
     bundle(runner.workspace)
     step = runner.step({"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "emulator"})
-    assert (step.code, step.outputs["committed"]) == (0, "true"), step.log
+    assert (step.code, step.outputs["committed"], step.outputs["rehearsal"]) == (0, "false", "true"), step.log
     assert step.summary.startswith("# NOTHING WAS PUBLISHED\n")
     assert [note.name for note in step.annotations] == ["warning"]
 

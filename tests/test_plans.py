@@ -93,13 +93,13 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str
         assert ended.code == 0, ended.log
         assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
     assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
-    phone = "production 48: 10 % of users, in progress, new; 47: all users, completed (not from this run)"
+    phone = "production 48 (10 % of users, in progress), new; 47 (all users, completed) (not from this run)"
     edit = inputs["existing-edit-id"]
-    ours = "wear:production 1048: all users, completed, " if "wear" in inputs.get("tracks", "") else ""
+    ours = "wear:production 1048 (all users, completed), " if "wear" in inputs.get("tracks", "") else ""
     said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed with edit {edit}: {ours}{phone}."]
     assert [line for line in ended.log.splitlines() if phone in line] == said
     assert "### Also in the edit, not from this run" in ended.summary
-    assert "| production | 48: 10 % of users, in progress, new; 47: all users, completed |" in ended.summary
+    assert "| production | 48 (10 % of users, in progress), new; 47 (all users, completed) |" in ended.summary
 
 
 def test_every_kept_plan_is_one_of_a_kind_of_release() -> None:
@@ -180,7 +180,7 @@ def test_a_refused_commit_keeps_what_was_uploaded_and_commits_nothing(job: Job) 
     job.emulator.add_fault("play.edits.commit", "status", status=400, message="Precondition check failed.")
     ended = job.run(NEW)
     assert ended.code == 4, ended.log
-    assert f"Track production in edit {ended.outputs['edit-id']}: 48 completed." in ended.log
+    assert f"Track production in edit {ended.outputs['edit-id']}: 48 (all users, completed)." in ended.log
     assert "Committed" not in ended.log
     assert (ended.outputs["version-code"], ended.outputs["committed"]) == ("48", "false")
     assert ended.results[0]["error"] == ""

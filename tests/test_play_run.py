@@ -130,7 +130,7 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
 
 
 def test_a_dry_run_leaves_nothing(job: Job) -> None:
-    """A rehearsal uploads and validates in a throwaway edit, and deletes it."""
+    """A dry run uploads and validates in a throwaway edit, and deletes it."""
     ended = job.run({**PLAY, "dry-run": "true"})
     state = job.emulator.state()
     assert (ended.code, ended.outputs["committed"]) == (0, "false"), ended.log

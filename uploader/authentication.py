@@ -12,6 +12,7 @@ from uploader.clock import Clock
 from uploader.credentials import login
 from uploader.credentials.token_prefetch import TokenPrefetch, TokenSource
 from uploader.http.client import HttpClient, Transport
+from uploader.http.hosts import is_google
 from uploader.inputs import Inputs
 from uploader.outputs import LogReporter
 from uploader.plan import Plan
@@ -43,9 +44,11 @@ def authenticate(
     needed first.
     """
     inputs, source = plan.inputs, plan.source
-    if plan.rehearsal:
+    if plan.inputs.rehearsal:
         inputs, source = _rehearse(inputs, reporter, stack), None
-    client = client or HttpClient(connections=inputs.concurrency, direct=plan.rehearsal)
+    if inputs.api_endpoint and not is_google(inputs.api_endpoint):
+        reporter.info(f"API requests go to {inputs.api_endpoint} instead of Google's own servers.")
+    client = client or HttpClient(connections=inputs.concurrency, direct=plan.inputs.rehearsal)
     cancellation.on_cancel(client.abort)
     policy = RetryPolicy(clock or Clock(cancellation.sleep), cancellation, inputs.max_retries, inputs.retry_deadline)
     made = login.load(

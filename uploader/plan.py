@@ -23,7 +23,6 @@ from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
 
 MOST_STEPS, MOST_CHARACTERS = 200, 300  # of the output `plan`
-EMULATOR = "emulator"  # the value of `api-endpoint` that means the embedded one
 
 # In the place of files that were not found: a service that is given none would miss more than the files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
@@ -47,11 +46,6 @@ class Plan(NamedTuple):
     prepared: Prepared
     source: CredentialSource | None
 
-    @property
-    def rehearsal(self) -> bool:
-        """Whether all of it happens inside this process."""
-        return self.inputs.api_endpoint == EMULATOR
-
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
         return tuple(map(capitalised, self.prepared.lines))
@@ -67,8 +61,7 @@ class Plan(NamedTuple):
 def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
-    rehearsal = inputs.api_endpoint == EMULATOR
-    source = None if rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
+    source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
     inputs = _guarded(inputs, source)
     workspace = Workspace.of(inputs)
     files = found.collect(lambda: find(inputs.files, workspace, shard=inputs.shard), skip_known=True) or ()

@@ -9,11 +9,14 @@ from typing import Protocol
 class Progress(Protocol):
     """Follows one upload; may be called from any thread."""
 
-    def to(self, offset: int) -> None:
-        """The server has, or was sent, everything before byte `offset`."""
+    def sent(self, offset: int) -> None:
+        """Everything before byte `offset` was sent, which says nothing of what is stored; back there, it is resent."""
+
+    def stored(self, offset: int) -> None:
+        """The server says that it holds everything before byte `offset`; what is sent next begins there."""
 
     def done(self, ok: bool) -> None:
-        """The upload has ended, well or not; further calls change nothing."""
+        """The upload has ended: all of it is stored, or it failed. Further calls change nothing."""
 
 
 class Reporter(Protocol):

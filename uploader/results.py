@@ -13,7 +13,7 @@ _JSON_KEYS = (
 
 
 class Moment(NamedTuple):
-    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds since the run began.
+    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the monotonic clock.
 
     `bytes` is how many a request carried, where it carried any.
     """
@@ -49,6 +49,11 @@ class FileResult:
     error: str = ""
     timeline: tuple[Moment, ...] = ()
     failure: BaseException | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def bytes_sent(self) -> int:
+        """What this run handed on of the file, resent bytes counted each time."""
+        return sum(moment.bytes for moment in self.timeline)
 
     def as_json(self) -> dict[str, Any]:
         """The object that stands for this file in `uploader-results.json`, with the contract's keys."""

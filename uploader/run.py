@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uploader.errors import Problem, UploaderError
     from uploader.inputs import Inputs
     from uploader.plan import Plan
-    from uploader.services.base import Outcome
+    from uploader.services.base import Outcome, Section
     from uploader.transfer.engine import Engine
 
 RESULTS = "uploader-results.json"
@@ -82,7 +82,8 @@ class Run:
         if self._inputs.job_summary:
             self._reporter.write_summary(lambda: self._page(results, outputs))
         if self._error is None:
-            self._reporter.info(self._headline())
+            rehearsed = "Rehearsal, nothing was published. " if self._inputs.rehearsal else ""
+            self._reporter.info(f"{rehearsed}{self._headline()}")
         else:
             self._reporter.error(self._error)
         if self._engine:
@@ -102,8 +103,11 @@ class Run:
         record = self._engine.record if self._engine else RunRecord()
         # A dry run of Play has compared the plan with what is there, and says more.
         planned = self._plan if self._inputs.dry_run and self._inputs.target != "play" else None
-        plan = {"plan": planned.as_json()} if planned else {}
-        return {**plan, **outputs_of(results, record), "results-file": self._path_for_later_steps(RESULTS)}
+        outputs = {**({"plan": planned.as_json()} if planned else {}), **outputs_of(results, record)}
+        if self._inputs.rehearsal and "committed" in outputs:
+            outputs["committed"] = "false"  # whatever the emulator says
+        rehearsal = "true" if self._inputs.rehearsal else "false"
+        return {**outputs, "rehearsal": rehearsal, "results-file": self._path_for_later_steps(RESULTS)}
 
     def _path_for_later_steps(self, name: str) -> str:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""
@@ -128,7 +132,8 @@ class Run:
         return {"provenance-file": self._path_for_later_steps(provenance.STATEMENT)} if files and replaced else {}
 
     def _headline(self) -> str:
-        return self._outcome.headline if self._outcome else "Nothing was done."
+        headline = self._outcome.headline if self._outcome else "Nothing was done."
+        return f"In a real run: {headline}" if self._inputs.rehearsal else headline
 
     def _page(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
         from uploader.outputs import summary  # only GitHub shows one
@@ -136,19 +141,26 @@ class Run:
         report = summary.Report(
             headline=self._error.what if self._error else self._headline(),
             target=self._inputs.target,
+            endpoint=self._inputs.api_endpoint,
             outcome=self._ending(),
             files=tuple(results),
             outputs=outputs,
             warnings=(*self._inputs.warnings, *(self._plan.prepared.warnings if self._plan else ())),
             error=self._error,
-            tracks=self._inputs.tracks,
-            links=self._outcome.links if self._outcome else (),
-            sections=self._outcome.sections if self._outcome else self._engine.planned if self._engine else (),
+            tracks=() if self._error else self._inputs.tracks,
+            links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
+            sections=self._sections(),
         )
         return summary.render(report, self._reporter.redactor)
 
+    def _sections(self) -> tuple[Section, ...]:
+        """The service's tables; those of a rehearsal say that they are about the emulator."""
+        where = ", in the emulator" if self._inputs.rehearsal else ""
+        found = self._outcome.sections if self._outcome else self._engine.planned if self._engine else ()
+        return tuple(section._replace(title=f"{section.title}{where}") for section in found)
+
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
-        if self._plan and self._plan.rehearsal:
+        if self._inputs.rehearsal:
             return "rehearsal"
         if self._inputs.dry_run:
             return "dry-run"

@@ -20,6 +20,15 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
+def share(part: int, whole: int | None) -> str:
+    """A part of so many bytes as people read it: `5.0 of 8.0 MiB`; of an unknown whole the part alone."""
+    if not whole:
+        return format_size(part)
+    count, unit = format_size(part).split()
+    shown = format_size(whole)
+    return f"{count if shown.endswith(f' {unit}') else format_size(part)} of {shown}"
+
+
 def format_size(count: float) -> str:
     """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -22,7 +22,7 @@ from tests.support.platforms import where
 from uploader.errors import UploaderError
 from uploader.outputs import LogReporter, make_reporter
 from uploader.outputs.progress import ProgressLines
-from uploader.text import format_size
+from uploader.text import format_size, share
 
 MIB = 1024 * 1024
 
@@ -45,76 +45,118 @@ class Log:
         self.lines: list[str] = []
         self.progress = ProgressLines(self.lines.append, "app.aab", total, self.clock)
 
-    def at(self, seconds: float, offset: int) -> list[str]:
+    def sent(self, seconds: float, offset: int) -> list[str]:
         self.clock.seconds = seconds
-        self.progress.to(offset)
+        self.progress.sent(offset)
+        return self.lines
+
+    def stored(self, seconds: float, offset: int) -> list[str]:
+        self.clock.seconds = seconds
+        self.progress.stored(offset)
         return self.lines
 
 
 def test_line_at_every_tenth() -> None:
-    """A slow upload is told at every tenth, with size, total and speed."""
+    """A slow upload in one request is told at every tenth of what is sent, without a word on what is stored."""
     log = Log(100 * MIB)
     for second in range(1, 101):
-        log.at(second, second * MIB)
+        log.sent(second, second * MIB)
     log.progress.done(ok=True)
     assert len(log.lines) == 11
-    assert log.lines[0] == "app.aab: 10 %, 10.0 MiB of 100.0 MiB, 1.0 MiB/s"
-    assert log.lines[-1] == "app.aab: 100.0 MiB in 100.0 s, 1.0 MiB/s"
+    assert log.lines[0] == "app.aab: 10.0 of 100.0 MiB sent, 1.0 MiB/s"
+    assert log.lines[-1] == "app.aab: 100.0 MiB stored in 100.0 s, 1.0 MiB/s"
 
 
 def test_line_after_half_a_minute() -> None:
     """Where a tenth takes long, a line comes every thirty seconds, even if nothing moved."""
     log = Log(1000 * MIB)
-    assert log.at(29, MIB) == []
-    assert log.at(30, MIB) == ["app.aab: 0 %, 1.0 MiB of 1000.0 MiB, 34.1 KiB/s"]
-    assert len(log.at(59, MIB)) == 1
-    assert len(log.at(60, MIB)) == 2
+    assert log.sent(29, MIB) == []
+    assert log.sent(30, MIB) == ["app.aab: 1.0 of 1000.0 MiB sent, 34.1 KiB/s"]
+    assert len(log.sent(59, MIB)) == 1
+    assert len(log.sent(60, MIB)) == 2
 
 
 def test_fast_upload_is_one_line() -> None:
     """A file that is through within a second has its last line only, so that a thousand files stay readable."""
     log = Log(100)
     for offset in range(0, 101, 10):
-        log.at(offset / 200, offset)
+        log.sent(offset / 200, offset)
     log.progress.done(ok=True)
-    assert log.lines == ["app.aab: 100 B in 0.5 s, 200 B/s"]
+    assert log.lines == ["app.aab: 100 B stored in 0.5 s, 200 B/s"]
 
 
 def test_unknown_total_is_told_by_time() -> None:
-    """A stream has no percentage: its bytes are told every thirty seconds."""
+    """A stream has no tenths: its bytes are told every thirty seconds."""
     log = Log(None)
-    assert log.at(10, 5 * MIB) == []
-    assert log.at(30, 15 * MIB) == ["app.aab: 15.0 MiB, 512.0 KiB/s"]
+    assert log.sent(10, 5 * MIB) == []
+    assert log.sent(30, 15 * MIB) == ["app.aab: 15.0 MiB sent, 512.0 KiB/s"]
+    log.progress.done(ok=True)
+    assert log.lines[1:] == ["app.aab: 15.0 MiB stored in 30.0 s, 512.0 KiB/s"]
 
 
-def test_offset_that_goes_back_is_said_once_and_not_shown() -> None:
-    """After a partial commit the log says how much was stored; what is shown never falls."""
-    log = Log(100 * MIB)
-    log.at(5, 50 * MIB)
-    assert log.at(6, 40 * MIB)[1:] == ["app.aab: 40.0 MiB of 50.0 MiB were stored; the rest is sent again"]
-    assert log.at(8, 45 * MIB)[2:] == []
-    assert log.at(9, 60 * MIB)[2:] == ["app.aab: 60 %, 60.0 MiB of 100.0 MiB, 6.7 MiB/s"]
+def test_sent_and_stored_are_two_numbers() -> None:
+    """What is stored is what the server said, also when that is less than was sent; what is sent counts each byte."""
+    log = Log(8 * MIB)
+    log.sent(1, 5 * MIB)
+    log.stored(2, 5 * MIB)
+    assert log.sent(3, 7 * MIB)[1:] == ["app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 2.3 MiB/s"]
+    assert log.stored(4, 5 * MIB)[2:] == ["app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 1.8 MiB/s"]
+    log.sent(10, 8 * MIB)
+    assert log.lines[3:] == ["app.aab: 5.0 of 8.0 MiB stored (10.0 MiB sent), 1.0 MiB/s"]
+    log.progress.done(ok=True)
+    assert log.lines[4:] == ["app.aab: 8.0 MiB stored in 10.0 s (10.0 MiB sent), 1.0 MiB/s"]
+
+
+def test_a_lost_session_leaves_nothing_stored() -> None:
+    """After `stored(0)` nothing is called stored until the server says so again."""
+    log = Log(8 * MIB)
+    log.sent(1, 5 * MIB)
+    log.stored(2, 5 * MIB)
+    log.stored(3, 0)
+    assert log.sent(4, MIB)[-1] == "app.aab: 1.0 of 8.0 MiB sent, 1.5 MiB/s"
+
+
+def test_the_speed_of_a_resumed_upload_is_that_of_what_it_sent() -> None:
+    """What an earlier run had stored is no speed of this one, and a run that sent nothing has none."""
+    resumed, whole = Log(64 * MIB), Log(64 * MIB)
+    resumed.stored(0, 60 * MIB)
+    resumed.sent(0, 60 * MIB)
+    resumed.sent(2, 64 * MIB)
+    resumed.progress.done(ok=True)
+    assert resumed.lines == [
+        "app.aab: 60.0 of 64.0 MiB stored (4.0 MiB sent), 2.0 MiB/s",
+        "app.aab: 64.0 MiB stored in 2.0 s (4.0 MiB sent), 2.0 MiB/s",
+    ]
+    whole.clock.seconds = 0.2
+    whole.progress.done(ok=True)
+    assert whole.lines == ["app.aab: 64.0 MiB stored in 0.2 s (0 B sent)"]
 
 
 def test_failed_upload_says_where_it_stopped() -> None:
-    """An upload that ends badly says how much was sent, which need not be stored; later calls say nothing."""
-    log = Log(100 * MIB)
-    log.clock.seconds = 0.5
-    log.progress.to(20 * MIB)
+    """An upload that ends badly says what the server confirmed beside what was sent; later calls say nothing."""
+    log, other = Log(100 * MIB), Log(100 * MIB)
+    log.sent(0.5, 20 * MIB)
     log.progress.done(ok=False)
     log.progress.done(ok=True)
-    assert log.at(99, 90 * MIB) == ["app.aab: stopped, 20.0 MiB of 100.0 MiB had been sent"]
+    assert log.sent(99, 90 * MIB) == ["app.aab: stopped, nothing confirmed as stored (20.0 MiB sent)"]
+    other.sent(0.1, 10 * MIB)
+    other.stored(0.2, 8 * MIB)
+    other.progress.done(ok=False)
+    assert other.lines == ["app.aab: stopped, 8.0 of 100.0 MiB stored (10.0 MiB sent)"]
 
 
-@given(st.integers(0, 10**6), st.lists(st.tuples(st.floats(0, 40), st.integers(0, 10**6)), max_size=50))
-def test_percentages_only_grow_and_lines_are_few(total: int, moves: list[tuple[float, int]]) -> None:
-    """Whatever the offsets do, shown percentages never fall, and no second has two lines of them."""
-    log = Log(total)
-    for seconds, offset in moves:
-        log.at(log.clock.seconds + seconds, offset)
-    shown = [int(match.group(1)) for line in log.lines if (match := re.search(r": (\d+) %", line))]
-    assert shown == sorted(shown)
-    assert len(shown) <= log.clock.seconds + 1
+@given(st.integers(0, 10**6), st.lists(st.tuples(st.floats(0, 40), st.booleans(), st.integers(0, 10**6)), max_size=50))
+def test_lines_are_few_and_never_claim_what_the_server_did_not_say(
+    total: int, moves: list[tuple[float, bool, int]]
+) -> None:
+    """Whatever the offsets do, no second has two lines, and each `stored` is the last that the server said."""
+    log, said = Log(total), 0
+    for seconds, is_stored, offset in moves:
+        before, said = len(log.lines), offset if is_stored else said
+        (log.stored if is_stored else log.sent)(log.clock.seconds + seconds, offset)
+        claims = [line for line in log.lines[before:] if " stored" in line]
+        assert all(said and line.startswith(f"app.aab: {share(said, total)} stored") for line in claims)
+    assert len(log.lines) <= log.clock.seconds + 1
 
 
 def test_four_uploads_at_once() -> None:
@@ -125,7 +167,7 @@ def test_four_uploads_at_once() -> None:
     def upload(name: str) -> None:
         progress = reporter.progress(name, 1000)
         for offset in range(0, 1001, 10):
-            progress.to(offset)
+            progress.sent(offset)
         progress.done(ok=True)
 
     threads = [threading.Thread(target=upload, args=(f"file-{number}",)) for number in range(4)]
@@ -159,18 +201,32 @@ class Terminal:
 
 
 def test_bar_on_a_terminal() -> None:
-    """On a terminal a tqdm bar moves, goes back never, and text goes to stdout beside it."""
+    """On a terminal a tqdm bar moves, with what is stored beside it, and text goes to stdout."""
     terminal = Terminal()
     progress = terminal.reporter.progress("app.aab", 100 * MIB)
-    progress.to(50 * MIB)
-    progress.to(40 * MIB)
+    progress.sent(50 * MIB)
+    progress.stored(40 * MIB)
     terminal.reporter.info("between")
-    progress.to(100 * MIB)
+    progress.sent(100 * MIB)
     progress.done(ok=True)
     frames = terminal.close()
     assert "\r" in frames
     assert "app.aab: 100%" in frames
-    assert terminal.out.getvalue() == "app.aab: 40.0 MiB of 50.0 MiB were stored; the rest is sent again\nbetween\n"
+    assert "100.0 MiB stored]" in frames
+    assert terminal.out.getvalue() == "between\n"
+
+
+def test_the_bar_of_a_resumed_upload_shows_its_own_speed() -> None:
+    """Where all but nothing was stored before this run, the bar begins there, and its speed counts none of it."""
+    terminal = Terminal()
+    progress = terminal.reporter.progress("app.aab", 1 << 40)
+    progress.stored((1 << 40) - 10)
+    progress.sent(1 << 40)
+    progress.done(ok=True)
+    last = [frame for frame in terminal.close().split("\r") if "app.aab" in frame][-1]
+    assert "app.aab: 100%" in last
+    assert "1.0 TiB stored]" in last
+    assert not re.search("[MGT]B/s", last)
 
 
 def test_terminal_without_a_width_gets_lines() -> None:
@@ -178,7 +234,7 @@ def test_terminal_without_a_width_gets_lines() -> None:
     terminal = Terminal(columns=0)
     terminal.reporter.progress("app.aab", 100).done(ok=True)
     terminal.close()
-    assert terminal.out.getvalue().startswith("app.aab: 0 B in ")
+    assert terminal.out.getvalue().startswith("app.aab: 100 B stored in ")
 
 
 def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
@@ -187,7 +243,7 @@ def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
     progress = terminal.reporter.progress("app.aab", 100 * MIB)
     os.close(terminal.far)
     for offset in range(0, 100 * MIB, MIB):
-        progress.to(offset)
+        progress.sent(offset)
     terminal.reporter.error(UploaderError("nobody hears this"))
     progress.done(ok=True)
     with pytest.raises(OSError, match="Input/output error"):
@@ -198,12 +254,12 @@ def test_no_bar_without_a_terminal() -> None:
     """In a pipe the console speaks in lines, and tqdm is not even loaded."""
     program = (
         "import sys; from types import SimpleNamespace as P; from uploader.outputs import make_reporter\n"
-        "progress = make_reporter(P(kind='console', debug=False)).progress('app.aab', 10)\n"
-        "progress.to(10); progress.done(True); sys.exit('tqdm' in sys.modules)"
+        "progress = make_reporter(P(kind='console', debug=False, color=True)).progress('app.aab', 10)\n"
+        "progress.sent(10); progress.done(True); sys.exit('tqdm' in sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert re.fullmatch(r"app\.aab: 10 B in 0\.0 s, .*/s\n", ended.stdout)
+    assert re.fullmatch(r"app\.aab: 10 B stored in 0\.0 s, .*/s\n", ended.stdout)
 
 
 @pytest.mark.parametrize(
@@ -220,3 +276,17 @@ def test_no_bar_without_a_terminal() -> None:
 def test_sizes_as_people_read_them(count: int, shown: str) -> None:
     """Sizes have a binary unit and one decimal."""
     assert format_size(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "shown"),
+    [
+        (5 * MIB, 8 * MIB, "5.0 of 8.0 MiB"),
+        (512, 8 * MIB, "512 B of 8.0 MiB"),
+        (5, None, "5 B"),
+        (5, 0, "5 B"),
+    ],
+)
+def test_parts_as_people_read_them(part: int, whole: int | None, shown: str) -> None:
+    """A part and its whole share their unit where they can; a part of who knows how much stands alone."""
+    assert share(part, whole) == shown

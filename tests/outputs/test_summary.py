@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any, get_args, get_type_hints
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.platforms import hostile, reading, tables, workflow_commands
 from uploader.errors import InputError, Problem, Refused
 from uploader.outputs.markdown import link
-from uploader.outputs.summary import LIMIT, Report, render
+from uploader.outputs.summary import LIMIT, NAME, Report, render
 from uploader.redaction import Redactor
 from uploader.results import FileResult, Moment
 from uploader.services.base import Section
@@ -23,15 +24,15 @@ SHA = "0123456789abcdef" * 4
 BUNDLE = FileResult(
     "out/app-release.aab", 30 * MIB, SHA, "edit-7", {"versionCode": 278}, attempts=3, bytes_uploaded=30 * MIB,
     retries=2, seconds=10.0, timeline=(
-        Moment(0.5, "sent", "12.0 MiB", 4.0), Moment(4.5, "wait", "503: again in 2 s", 2.0),
-        Moment(6.5, "sent", "18.0 MiB", 3.5), Moment(10.0, "done", "version 278"),
+        Moment(0.5, "sent", "", 4.0, 12 * MIB), Moment(4.5, "wait", "503: again in 2 s", 2.0),
+        Moment(6.5, "sent", "", 3.5, 18 * MIB), Moment(10.0, "done", "version 278"),
     ),
 )  # fmt: skip
 RELEASE = Report(
     "Version 278 is on internal, beta.", "play", "ok", files=(BUNDLE,), tracks=("internal", "beta"),
     outputs={"edit-id": "edit-7", "version-code": "278", "download-url": ""},
     links=(("The app in the Play Console", "https://play.google.com/console/developers/app?id=com.example&x=(1)"),),
-    sections=(Section("Tracks", ("Track", "Before", "After"), (("beta", "277 (completed)", "278 (completed)"),)),),
+    sections=(Section("Tracks", ("Track", "Before", "After"), (("beta", "277 (halted)", "278 (draft)"),)),),
     warnings=("beta had a draft: it stays.",),
 )  # fmt: skip
 
@@ -45,7 +46,7 @@ def test_table_of_what_was_sent() -> None:
     header, row = tables(page())[0]
     assert header == ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", "Track", "Result"]
     assert [reading(cell) for cell in row] == [
-        "out/app-release.aab", "30.0 MiB", "278", SHA[:12], "3.0 MiB/s", "2", "internal, beta", "sent",
+        "out/app-release.aab", "30.0\xa0MiB", "278", SHA[:12], "3.0\xa0MiB/s", "2", "internal, beta", "sent",
     ]  # fmt: skip
 
 
@@ -60,18 +61,34 @@ def test_rest_of_the_page() -> None:
     assert "- ⚠️ beta had a draft: it stays." in text
     sent, tracks, outputs, digests = tables(text)
     assert sent[0][0] == "File"
-    assert tracks == [["Track", "Before", "After"], ["beta", "277 (completed)", "278 (completed)"]]
+    assert tracks == [
+        ["Track", "Before", "After"],
+        ["beta", "277 (halted)", "278 (draft)"],
+    ]
     assert outputs == [["Output", "Value"], ["`edit-id`", "`edit-7`"], ["`version-code`", "`278`"]]
     assert digests == [["SHA-256", "File"], [f"`{SHA}`", "`out/app-release.aab`"]]
 
 
+def chart(text: str) -> list[str]:
+    """The lines of the page's chart below its settings."""
+    lines = text.split("```mermaid\n")[1].partition("\n```")[0].splitlines()
+    assert json.loads(lines[0].removeprefix("%%{init: ").removesuffix("}%%"))["themeVariables"]["critBkgColor"]
+    assert lines[1:3] == ["gantt", "    dateFormat x"]
+    return [line.strip() for line in lines[3:]]
+
+
 def test_timeline_shows_attempts_waits_and_bytes() -> None:
-    """A Mermaid chart has one bar for each attempt and wait, in milliseconds since the run began."""
-    assert (
-        "```mermaid\ngantt\n    dateFormat x\n    axisFormat %s s\n    section out/app-release.aab\n"
-        "    sent 12.0 MiB :active, 500, 4500\n    wait 503, again in 2 s :crit, 4500, 6500\n"
-        "    sent 18.0 MiB :active, 6500, 10000\n    done version 278 :done, milestone, 10000, 10001\n```"
-    ) in page()
+    """A Mermaid chart has one bar for each attempt and wait, from 0 on, in thousandths of the unit of its axis."""
+    assert chart(page()) == [
+        "axisFormat %s s",
+        "tickInterval 1000millisecond",
+        "todayMarker off",
+        "section app-release.aab",
+        "12.0 MiB sent :done, 0, 4000",
+        "waited 2.0 s, 503, again in 2 s :4000, 6000",
+        "18.0 MiB sent, version 278 :done, 6000, 9500",
+    ]
+    assert "Blue: bytes on their way. Amber: waiting. Red: failed.\n" in page()
 
 
 def test_timeline_keeps_what_went_otherwise() -> None:
@@ -79,13 +96,50 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     chunks = [Moment(float(second), "sent", "", 1.0, MIB) for second in range(30)]
     middle = [Moment(30.0, "wait", "503", 2.0), Moment(32.0, "restarted", "the session is gone")]
     moments = [*chunks, *middle, chunks[0]._replace(at=33.0), chunks[0]._replace(at=34.0)]
-    chart = page(files=(replace(BUNDLE, timeline=tuple(moments)),)).split("```")[1].splitlines()[5:]
-    assert [line.strip() for line in chart] == [
-        "sent 30.0 MiB in 30 requests :active, 0, 30000",
-        "wait 503 :crit, 30000, 32000",
-        "restarted the session is gone :crit, milestone, 32000, 32001",
-        "sent 2.0 MiB in 2 requests :active, 33000, 35000",
+    assert chart(page(files=(replace(BUNDLE, timeline=tuple(moments)),)))[4:] == [
+        "30.0 MiB sent in 30 requests :done, 0, 30000",
+        "waited 2.0 s, 503 :30000, 32000",
+        "starting over, the session is gone :crit, milestone, 32000, 32001",
+        "2.0 MiB sent in 2 requests :done, 33000, 35000",
     ]
+
+
+@pytest.mark.parametrize("seconds", [0.5, 29.0])
+def test_no_chart_where_nothing_happened(seconds: float) -> None:
+    """An upload that was sent and stored within half a minute has nothing to show; a longer one has."""
+    moments = Moment(7.0, "sent", "", seconds, MIB), Moment(7.0 + seconds, "done", "stored and checked")
+    assert "mermaid" not in page(files=(replace(BUNDLE, timeline=moments),))
+    assert "mermaid" in page(files=(replace(BUNDLE, timeline=(moments[0]._replace(seconds=30.0), moments[1])),))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "step", "end"),
+    [
+        (0.034, "ms", 5, 34_000),
+        (1.5, "ms", 200, 1_500_000),
+        (2.0, "s", 1, 2_000),
+        (45.0, "s", 5, 45_000),
+        (299.0, "s", 50, 299_000),
+        (300.0, "min", 1, 5_000),
+        (7200.0, "min", 20, 120_000),
+    ],
+)
+def test_the_axis_reads_in_real_steps(seconds: float, unit: str, step: int, end: int) -> None:
+    """Milliseconds, seconds or minutes as they fit, with at most ten round steps, from 0 on."""
+    text = page(files=(replace(BUNDLE, timeline=(Moment(1e6, "wait", "503", seconds),)),))
+    assert chart(text)[:2] == [f"axisFormat %s {unit}", f"tickInterval {1000 * step}millisecond"]
+    assert chart(text)[-1] == f"waited {seconds:.1f} s, 503 :0, {end}"
+
+
+def test_rows_of_the_chart_stand_in_the_order_of_the_files() -> None:
+    """Whichever failed or took longest, files keep their order; those to which nothing happened are not among them."""
+    waited = Moment(0.0, "wait", "503", 2.0)
+    names = ("b/x.png", "a/x.png", "a/long/" + "y" * 60 + ".png")
+    files = [replace(BUNDLE, path=name, timeline=(waited,)) for name in names]
+    files[1] = replace(files[1], error="refused", timeline=(waited, Moment(2.0, "failed", "refused")))
+    quiet = replace(BUNDLE, path="quiet.png", timeline=(Moment(0.0, "sent", "", 1.0, 5),))
+    sections = [line for line in chart(page(files=(quiet, *files))) if line.startswith("section")]
+    assert sections == ["section b/x.png", "section a/x.png", "section yyyyyyyyyyyyy...yyyyyyyy.png"]
 
 
 def test_timeline_stays_small() -> None:
@@ -93,10 +147,10 @@ def test_timeline_stays_small() -> None:
     moments = tuple(Moment(float(second), "sent", f"part {second}", 1.0) for second in range(1000))
     files = [FileResult(f"{number}.png", 1, timeline=moments) for number in range(1000)]
     files[500] = replace(files[500], error="refused")
-    chart = re.search(r"```mermaid\n(.*?)```", page(files=tuple(files)), re.DOTALL)
-    assert chart
-    assert chart.group(1).count("\n") < 150
-    assert chart.group(1).split("section ")[1].startswith("500.png\n")
+    text = page(files=tuple(files))
+    assert len(chart(text)) < 150
+    assert "section 500.png" in chart(text)
+    assert "The 12 files with the most to tell, of 1000." in text
 
 
 @pytest.mark.parametrize("outcome", ["dry-run", "rehearsal"])
@@ -137,17 +191,18 @@ def test_how_a_file_went(change: dict[str, Any], result: str) -> None:
     assert tables(page(files=(replace(BUNDLE, **change),)))[0][1][-1] == result
 
 
-@given(hostile.filter(lambda name: len(name) < 200), hostile)
+@given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or mention."""
     file = replace(BUNDLE, path=name, id=name, resource={}, error=words, timeline=())
     text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name),)),), tracks=(name,))
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
+    prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]  # in fixed width, without the backticks
     header, row = tables(text)[0]
     assert len(row) == len(header)
     assert reading(row[0]) == reading(row[2]) == shown[0]
-    assert reading(row[-1]).removeprefix("❌").strip() == (shown[1] if words else "sent")
-    assert [reading(cell) for cell in tables(text)[1][1]] == shown[::-1]
+    assert reading(row[-1]).removeprefix("❌").strip() == (prose[1] if words else "sent")
+    assert [reading(cell) for cell in tables(text)[1][1]] == prose[::-1]
 
 
 reports = st.builds(
@@ -182,10 +237,13 @@ moments_of_any_kind = st.builds(
 def test_chart_is_well_formed(moments: list[Moment]) -> None:
     """Whatever a moment says and whenever it was, each line of the chart is a task with two increasing times."""
     text = page(files=(replace(BUNDLE, path="a:b\n```;#%%{", timeline=tuple(moments)),))
-    chart = text.split("```mermaid\n")[1].split("\n```")[0].split("\n")
-    assert chart[3] == "    section a, b_n_, _"
-    for line in chart[4:]:
-        task = re.fullmatch(r"    (?:sent|wait|failed)[\w .,()/+-]* :[a-z, ]+, (\d+), (\d+)", line)
+    if "```mermaid" not in text:  # nothing happened
+        return
+    assert chart(text)[3] == "section a, b_n, _"
+    for line in chart(text)[4:]:
+        task = re.fullmatch(
+            r"(?:-?[\d.]+ [KMGT]?i?B sent|waited|failed)[\w .,()/+-]* :(?:[a-z, ]+, )?(\d+), (\d+)", line
+        )
         assert task
         assert int(task.group(1)) < int(task.group(2))
 
@@ -239,4 +297,4 @@ def test_every_kind_of_moment_has_its_colour() -> None:
     kinds = get_args(get_type_hints(Moment)["kind"])
     text = page(files=(replace(BUNDLE, timeline=tuple(Moment(0, kind, "x") for kind in kinds)),))
     assert kinds
-    assert text.count(" x :") == len(kinds)
+    assert len(chart(text)) == 4 + len(kinds)

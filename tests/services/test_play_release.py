@@ -83,7 +83,7 @@ def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review()
     tracks, review = outcome.sections
     assert tracks.header == ("Track", "Before", "After")
     assert tracks.rows == (
-        ("internal", "1: all users, completed", "2: 10 % of users, in progress; 1: all users, completed"),
+        ("internal", "1 (all users, completed)", "2 (10 % of users, in progress); 1 (all users, completed)"),
     )
     assert review.rows == (("com.example.app", "sent for review"),)
     assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
@@ -98,8 +98,8 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
     outcome = engine.run(release_job(artifact(2), **job))
     assert outcome.sections[0].header == ("Track", "Before", column)
     told = [step.text for step in engine.told if isinstance(step, Note)]
-    assert "Track internal in edit 1: 2 completed." in told
-    committed = "Committed with edit 1: internal 2: all users, completed."
+    assert "Track internal in edit 1: 2 (all users, completed)." in told
+    committed = "Committed with edit 1: internal 2 (all users, completed)."
     assert (committed in told) == (column == "After")
 
 
@@ -195,10 +195,10 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
     assert outcome.headline == "Edit 1 of com.example.app is committed."
     assert outcome.sections[0].header == ("Track", "In the edit")
     assert set(outcome.sections[0].rows) == {
-        ("production", "2: all users, completed, new"),
-        ("beta", "1: all users, completed"),
+        ("production", "2 (all users, completed), new"),
+        ("beta", "1 (all users, completed)"),
     }
-    assert "The commit of edit 1 publishes: production 2: all users, completed, new (not from this run)" in last.notes
+    assert "The commit of edit 1 publishes: production 2 (all users, completed), new (not from this run)" in last.notes
 
 
 def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
@@ -216,11 +216,11 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     assert "beta" not in "".join(shown.lines)
     told = [step.text for step in engine.told if isinstance(step, Note) and "beta" in step.text]
     everything = (
-        "internal 2: all users, completed, production 1: all users, completed (not from this run), "
-        "beta 1: 10 % of users, in progress, new (not from this run)"
+        "internal 2 (all users, completed), production 1 (all users, completed) (not from this run), "
+        "beta 1 (10 % of users, in progress), new (not from this run)"
     )
     assert told == [f"The commit of edit 1 publishes: {everything}.", f"Committed with edit 1: {everything}."]
-    assert ("beta", "1: 10 % of users, in progress, new") in outcome.sections[-2].rows
+    assert ("beta", "1 (10 % of users, in progress), new") in outcome.sections[-2].rows
 
 
 def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had() -> None:
@@ -230,7 +230,7 @@ def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had
     play.fail("GET tracks", TemporaryError("Play is down."), skip=2)  # the first list, and the track that is updated
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))
-    assert "friends 1: all users, completed (not from this run)" in engine.notes
+    assert "friends 1 (all users, completed) (not from this run)" in engine.notes
 
 
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
@@ -256,8 +256,8 @@ def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknow
     play.fail("GET live releases", unknown)
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))
-    assert "  ? track production: 1: all users, completed" in engine.notes
-    assert "production 1: all users, completed (not from this run)" in engine.notes
+    assert "  ? track production: 1 (all users, completed)" in engine.notes
+    assert "production 1 (all users, completed) (not from this run)" in engine.notes
 
 
 def test_an_existing_edit_is_never_deleted() -> None:

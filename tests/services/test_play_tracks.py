@@ -52,7 +52,9 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
 def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     """The refusal names the track, both releases, and the input that allows it."""
     live = [release(4), ROLLOUT]
-    with pytest.raises(ServiceError, match="5 inProgress 20 % is in progress on track production") as caught:
+    with pytest.raises(
+        ServiceError, match=r"5 \(20 % of users, in progress\) is in progress on track production"
+    ) as caught:
         tracks.merged("production", live, new, replace_rollout=False)
     assert caught.value.exit_code == 4
     assert "replace-rollout: true" in caught.value.cure

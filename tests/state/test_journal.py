@@ -506,7 +506,7 @@ CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
     "rebuilt": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)), "content is not"),
     "longer": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)), "not the one"),
     "same mtime": (lambda job: rewrite(job, 8), "content is not"),
-    "expired at the server": (expire, "the session is gone; starting over in a new one"),
+    "expired at the server": (expire, "the session is gone; starting over at 0."),
 }
 
 

@@ -54,7 +54,7 @@ def where(folder: Path, kind: str, **facts: Any) -> Any:
         "summary_file": folder / "summary",
         "dotenv_file": None if kind == "github" else folder / "uploader.env",
     }
-    return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, **files, **facts})
+    return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, "color": True, **files, **facts})
 
 
 def workflow_commands(log: str) -> list[Command]:
@@ -135,11 +135,13 @@ def tables(markdown: str) -> list[list[list[str]]]:
 
 def reading(inline: str) -> str:
     """What a reader sees of a stretch of Markdown that should hold no markup; raises ValueError where it holds some."""
-    span = re.fullmatch(r"`([^`\n]+)`", inline)
-    if span:
-        return span.group(1)
-    element = re.fullmatch(r"<code>((?:[^<>`]|<!-- -->)*)</code>", inline)
-    words = re.sub("&#64;<!-- -->", "&#0064;", element.group(1) if element else inline)
+    spans = re.split(r"(?<!`)`([^`\n]+)`(?!`)", inline)
+    return "".join(part if number % 2 else _reading_of_words(part) for number, part in enumerate(spans))
+
+
+def _reading_of_words(outside_of_spans: str) -> str:
+    elements = re.sub(r"<code>((?:[^<>`]|<!-- -->)*)</code>", r"\1", outside_of_spans)
+    words = re.sub("&#64;<!-- -->", "&#0064;", elements)
     if re.search(r"&#64;|[<>`*_~\[\]\\|$@{}\n^]|#(?!\d+;)|&(?!#\d+;)|:(?=\S)|www\.", words):
         raise ValueError(f"Markup in {words!r}")
     return html.unescape(words)

@@ -102,16 +102,21 @@ class MemoryJournal(Journal):
 
 
 class Line:
-    """The progress of one upload, written down; `hook` is told each offset."""
+    """The progress of one upload, written down; `hook` is told each offset that is another than the last."""
 
     def __init__(self, hook: Callable[[int], None]) -> None:
         self._hook = hook
         self.offsets: list[int] = []
         self.ok: bool | None = None
 
-    def to(self, offset: int) -> None:
+    def sent(self, offset: int) -> None:
+        moved = offset != (self.offsets[-1] if self.offsets else 0)
         self.offsets.append(offset)
-        self._hook(offset)
+        if moved:
+            self._hook(offset)
+
+    def stored(self, offset: int) -> None:
+        self.sent(offset)
 
     def done(self, ok: bool) -> None:
         self.ok = ok

@@ -45,7 +45,7 @@ class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
     `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `job_facts` what
-    a statement of provenance says of the job.
+    a statement of provenance says of the job; `color` is false where somebody asked for a log without colours.
     """
 
     kind: Kind = "console"
@@ -57,6 +57,7 @@ class Platform:
     summary_file: Path | None = None
     dotenv_file: Path | None = None
     debug: bool = False
+    color: bool = True
     tag: str = ""
     node: str = ""
     oidc_request_url: str = ""
@@ -84,6 +85,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         summary_file=_path(get("GITHUB_STEP_SUMMARY")),
         dotenv_file=_dotenv_file(kind, workspace, variables.get(DOTENV, "")),
         debug=get("RUNNER_DEBUG") == "1" or get("CI_DEBUG_TRACE") == "true",
+        color=not get("NO_COLOR") and get("TERM") != "dumb",  # no-color.org; terminfo(5) names the other
         tag=get("GITHUB_REF_NAME") if get("GITHUB_REF_TYPE") == "tag" else get("CI_COMMIT_TAG"),
         node=f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}" if kind == "gitlab" else "",
         oidc_request_url=get("ACTIONS_ID_TOKEN_REQUEST_URL"),

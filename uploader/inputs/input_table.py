@@ -237,6 +237,11 @@ class Inputs:
     show: Show = ""
 
     @property
+    def rehearsal(self) -> bool:
+        """Whether all of it happens inside this process, against the embedded emulator."""
+        return self.api_endpoint == parse.EMULATOR
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """What must be masked before anything else is said; a login names the secrets of `credentials` itself."""
         platform = self.platform

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from uploader.http.hosts import is_loopback
 
+EMULATOR = "emulator"  # the endpoint that means the embedded one
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
 LONGEST_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
@@ -276,7 +277,7 @@ def folder(value: str) -> Path | None:
 
 def endpoint(value: str) -> str:
     """A root URL (scheme, host, port) without a slash at its end, or `emulator`."""
-    if value == "emulator":
+    if value == EMULATOR:
         return value
     accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
     found = re.fullmatch(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?", value)

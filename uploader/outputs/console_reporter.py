@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from uploader.outputs.log_reporter import LogReporter
+from uploader.outputs.log_reporter import LogReporter, painted
 from uploader.outputs.progress import ProgressBar
 from uploader.reporting import Progress
 
@@ -21,6 +21,11 @@ class ConsoleReporter(LogReporter):
             return super().progress(label, total)
         self._bars = True
         return ProgressBar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, self._err)
+
+    def _painted(self, text: str, style: str, stream: TextIO) -> str:
+        """Colours and bold headings on a terminal alone."""
+        shown = self.platform.color and stream.isatty()
+        return painted(text, style) if shown else super()._painted(text, style, stream)
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:

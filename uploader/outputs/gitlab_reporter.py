@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from typing import TextIO
 
-from uploader.outputs.log_reporter import LogReporter
+from uploader.outputs.log_reporter import LogReporter, painted
 
 _ERASE = "\x1b[0K"
 
@@ -18,8 +19,11 @@ _ERASE = "\x1b[0K"
 class GitLabReporter(LogReporter):
     """The reporter inside a GitLab CI job."""
 
-    _warning_mark, _error_mark = "\x1b[33mWARNING:\x1b[0m", "\x1b[31;1mERROR:\x1b[0m"  # yellow and red
     _sections = 0
+
+    def _painted(self, text: str, style: str, stream: TextIO) -> str:
+        """GitLab shows colours in every job's log."""
+        return painted(text, style) if self.platform.color else super()._painted(text, style, stream)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Show the values in the log, folded, and write them to the dotenv report."""

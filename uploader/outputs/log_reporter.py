@@ -18,6 +18,7 @@ from uploader.reporting import Progress
 from uploader.results import FileResult
 from uploader.text import sentence
 
+BOLD, YELLOW, RED = "1", "33", "31;1"
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 
 
@@ -26,8 +27,6 @@ class LogReporter:
 
     `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
     """
-
-    _warning_mark, _error_mark = "WARNING:", "ERROR:"
 
     def __init__(
         self,
@@ -57,11 +56,11 @@ class LogReporter:
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
-        self._say(f"{self._warning_mark} {self._short(text)}", self._err)
+        self._say(f"{self._painted('WARNING:', YELLOW, self._err)} {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
-        self._say(f"{self._error_mark} {self._text_of(error)}", self._err)
+        self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
         """Hold together what is said inside, under a title, folded where the platform can."""
@@ -109,8 +108,13 @@ class LogReporter:
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
-        self._say(title)
+        self._say(self._painted(title, BOLD, self._out))
         yield
+
+    def _painted(self, text: str, style: str, stream: TextIO) -> str:
+        """The text in a style (ECMA-48, SGR) where `stream` shows it; a plain log stays plain."""
+        del style, stream
+        return text
 
     def _indented(self, text: str) -> str:
         return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")
@@ -143,3 +147,8 @@ class LogReporter:
     def _put(self, text: str, stream: TextIO) -> None:
         stream.write(text)
         stream.flush()
+
+
+def painted(text: str, style: str) -> str:
+    """The text in a style, and the usual one after it."""
+    return f"\x1b[{style}m{text}\x1b[0m"

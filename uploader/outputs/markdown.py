@@ -17,12 +17,17 @@ from urllib.parse import quote, urlsplit
 # it may be an address or an emoji), a dot everywhere but after www.
 _MARKUP: Final = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
 _PLAIN_CODE: Final = re.compile(r"[\w.,:@+=/()%~-](?:[\w .,:@+=/()%~-]*[\w.,:@+=/()%~-])?")
+_IN_BACKTICKS: Final = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _URL_CHARACTERS: Final = "/:?#@!$&*+,=%~-._"  # no semicolon: none can end a character reference
 
 
 def text(outside: str) -> str:
-    """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it."""
-    return _MARKUP.sub(_reference, outside).replace("&#58; ", ": ")
+    """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it.
+
+    Only what stands between two backticks is in fixed width, without them: so this program writes names.
+    """
+    parts = _IN_BACKTICKS.split(outside)
+    return "".join(code(part) if number % 2 else _escaped(part) for number, part in enumerate(parts))
 
 
 def code(outside: str) -> str:
@@ -54,6 +59,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], limit: int) -> t
             break
         lines.append(line)
     return "\n".join(lines), len(lines) - 2
+
+
+def _escaped(part: str) -> str:
+    return _MARKUP.sub(_reference, part).replace("&#58; ", ": ")
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """How an upload's progress is shown: lines now and then in a log, one moving bar on a terminal, never both.
 
-What is shown only grows. A server that stored less than was sent takes the offset back: that is said once, in words,
-and the display waits until the upload has caught up.
+Sent and stored are two numbers. Stored is what the server last said that it holds, also where that is less than before;
+sent is every byte that this run handed on, and the speed is its alone.
 """
 
 from __future__ import annotations
@@ -11,47 +11,54 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, TextIO
 
-from uploader.text import format_size
+from uploader.text import format_size, share
 
 _MAX_SILENCE: Final = 30.0  # seconds after which a line is due although less than a tenth was sent
 _MIN_INTERVAL: Final = 1.0  # seconds that pass between two lines at least, however fast the upload is
 
 
 class _ProgressDisplay:
-    """What both displays share: an offset that only grows, one end, one lock."""
+    """What both displays share: how much this run sent, how much the server holds, one end, one lock."""
 
     def __init__(self, log: Callable[[str], None], label: str, total: int | None) -> None:
         self._log = log
         self._label = label
         self._total = total
-        self._last = self._top = 0
+        self._at = self._sent = self._stored = 0  # the offset that is sent next; bytes of this run, resent ones too
         self._ended = False
         self._lock = threading.Lock()
 
-    def to(self, offset: int) -> None:
+    def sent(self, offset: int) -> None:
         with self._lock:
-            if self._ended:
-                return
-            if offset < self._last:
-                stored = f"{format_size(offset)} of {format_size(self._last)}"
-                self._log(f"{self._label}: {stored} were stored; the rest is sent again")
-            self._last = offset
-            self._top = max(self._top, offset)
-            self._show()
+            self._sent += max(offset - self._at, 0)
+            self._move(offset)
+
+    def stored(self, offset: int) -> None:
+        with self._lock:
+            self._stored = offset
+            self._move(offset)
 
     def done(self, ok: bool) -> None:
         with self._lock:
-            if not self._ended:
-                self._ended = True
-                self._end(ok)
+            if self._ended:
+                return
+            self._ended = True
+            if ok:
+                self._at = self._stored = self._at if self._total is None else self._total
+            self._end(ok)
+
+    def _move(self, offset: int) -> None:
+        self._at = offset
+        if not self._ended:
+            self._show()
 
     def _show(self) -> None:
         raise NotImplementedError
 
     def _end(self, ok: bool) -> None:
-        if not ok:  # what was sent need not have been stored
-            whole = "" if self._total is None else f" of {format_size(self._total)}"
-            self._log(f"{self._label}: stopped, {format_size(self._top)}{whole} had been sent")
+        if not ok:
+            held = f"{share(self._stored, self._total)} stored" if self._stored else "nothing confirmed as stored"
+            self._log(f"{self._label}: stopped, {held} ({format_size(self._sent)} sent)")
 
 
 class ProgressLines(_ProgressDisplay):
@@ -74,19 +81,24 @@ class ProgressLines(_ProgressDisplay):
     def _end(self, ok: bool) -> None:
         super()._end(ok)
         if ok:
-            seconds = self._clock() - self._began
-            self._log(f"{self._label}: {format_size(self._top)} in {seconds:.1f} s, {self._speed()}")
+            time = f"in {self._clock() - self._began:.1f} s"
+            pace = f", {self._speed()}" if self._sent else ""
+            self._log(f"{self._label}: {format_size(self._stored)} stored {time}{self._apart()}{pace}")
 
     def _tenths(self) -> int:
-        return 10 * self._top // self._total if self._total else 0
+        return 10 * self._at // self._total if self._total else 0
 
     def _where(self) -> str:
-        if not self._total:
-            return format_size(self._top)
-        return f"{100 * self._top // self._total} %, {format_size(self._top)} of {format_size(self._total)}"
+        if not self._stored:  # an upload in one request hears nothing until its end
+            return f"{share(self._at, self._total)} sent"
+        return f"{share(self._stored, self._total)} stored{self._apart()}"
+
+    def _apart(self) -> str:
+        """What this run sent, where that is another number than what is stored."""
+        return "" if self._sent == self._stored else f" ({format_size(self._sent)} sent)"
 
     def _speed(self) -> str:
-        return speed(self._top, self._clock() - self._began)
+        return speed(self._sent, self._clock() - self._began)
 
 
 class ProgressBar(_ProgressDisplay):
@@ -95,7 +107,7 @@ class ProgressBar(_ProgressDisplay):
     def __init__(self, log: Callable[[str], None], label: str, total: int | None, stream: Any) -> None:
         super().__init__(log, label, total)
         self._bar = _tqdm()(
-            total=total, desc=label, file=stream, disable=None,
+            total=total, desc=label, file=stream, disable=None, smoothing=0,
             unit="B", unit_scale=True, unit_divisor=1024, dynamic_ncols=True, leave=True,
         )  # fmt: skip
 
@@ -107,9 +119,12 @@ class ProgressBar(_ProgressDisplay):
 
     def _show(self) -> None:
         with contextlib.suppress(OSError):  # a terminal that went away must not end the run
-            self._bar.update(max(0, self._top - self._bar.n))
+            self._bar.initial = self._at - self._sent  # tqdm's speed is what came since
+            self._bar.set_postfix_str(f"{format_size(self._stored)} stored", refresh=False)
+            self._bar.update(self._at - self._bar.n)
 
     def _end(self, ok: bool) -> None:
+        self._show()
         with contextlib.suppress(OSError):
             self._bar.close()
         super()._end(ok)

@@ -14,6 +14,7 @@ from typing import Final, Literal
 from uploader.errors import UploaderError
 from uploader.outputs.markdown import code, link, table, text
 from uploader.outputs.progress import speed
+from uploader.outputs.short_names import short_names
 from uploader.outputs.timeline import timeline
 from uploader.redaction import Redactor
 from uploader.results import FileResult
@@ -22,6 +23,8 @@ from uploader.text import format_size, sentence
 
 LIMIT: Final = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 CELL: Final = 300  # characters of outside text in one cell
+NAME: Final = 28  # of a file's name in the table; the full path stands beside the full digest
+ROWS: Final = 10  # of a table; the rest is folded
 SENTENCE: Final = 2000  # characters of an error or a warning
 BULLETS: Final = 50
 
@@ -40,6 +43,7 @@ class Report:
     headline: str
     target: str
     outcome: Literal["ok", "failed", "dry-run", "rehearsal"]
+    endpoint: str = ""
     files: tuple[FileResult, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     links: tuple[tuple[str, str], ...] = ()
@@ -60,6 +64,9 @@ class _Page:
         self._redactor = redactor
         self._limit = limit
         self._files = sorted(report.files, key=lambda file: not file.error)  # stable: else in the order of `files`
+        paths = [self._line(file.path, SENTENCE) for file in self._files]
+        shortened = zip(paths, short_names(paths, NAME), strict=True)
+        self._names = [path if len(path) <= NAME else name for path, name in shortened]
 
     def render(self) -> str:
         """Blocks in the order in which they are read, as long as there is room."""
@@ -67,7 +74,8 @@ class _Page:
             "\n\nSome of this page was left out to stay within the size limit; see the log and `uploader-results.json`."
         )
         head = f"{_BANNERS[self._report.outcome]}{self._text(self._report.headline)}"
-        page, complete = f"{head}\n\nTarget: {self._code(self._report.target)}", True
+        where = f" at {self._code(self._report.endpoint)}" if self._report.endpoint else ""
+        page, complete = f"{head}\n\nTarget: {self._code(self._report.target)}{where}", True
         for block in self._blocks():
             if _bytes(page) + _bytes(block) + _bytes(note) + 3 <= self._limit:
                 page += f"\n\n{block}"
@@ -78,7 +86,7 @@ class _Page:
     def _blocks(self) -> Iterable[str]:
         blocks = [self._problem(), self._links(), self._sent()]
         blocks += [self._section(section) for section in self._report.sections]
-        blocks += ["\n".join(self._bullets(self._report.warnings, "⚠️")), timeline(self._files, self._redactor)]
+        blocks += ["\n".join(self._bullets(self._report.warnings, "⚠️")), timeline(self._report.files, self._redactor)]
         blocks += [self._outputs(), self._digests()]
         return filter(None, blocks)
 
@@ -95,36 +103,45 @@ class _Page:
         return " · ".join(link(self._line(label, CELL), self._line(url, SENTENCE)) for label, url in self._report.links)
 
     def _sent(self) -> str:
-        """The table of what was sent; the track has a column where there is one."""
-        tracks = self._text(", ".join(self._report.tracks))
-        title, cell = (["Track"], [tracks]) if tracks else ([], [])
-        header = ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", *title, "Result"]
-        rows = ((*self._file(file), *cell, self._result(file)) for file in self._files)
-        return self._table(header, rows, len(self._files), "files")
+        """The table of what was sent; tracks have a column where a file has any."""
+        header = ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", "Track", "Result"]
+        rows = [self._file(*each) for each in zip(self._names, self._files, strict=True)]
+        if not any(row[-2] for row in rows):
+            header, rows = [*header[:-2], header[-1]], [(*row[:-2], row[-1]) for row in rows]
+        return self._folded(header, rows, "files")
 
-    def _file(self, file: FileResult) -> tuple[str, ...]:
-        name = file.resource.get("versionCode") or file.id
-        pace = speed(file.bytes_uploaded, file.seconds) if file.bytes_uploaded and math.isfinite(file.seconds) else ""
+    def _file(self, name: str, file: FileResult) -> tuple[str, ...]:
+        version = file.resource.get("versionCode")
+        pace = speed(file.bytes_sent, file.seconds) if file.bytes_sent and math.isfinite(file.seconds) else ""
         return (
-            self._code(file.path),
-            format_size(file.bytes),
-            self._code(str(name)),
+            self._code(name),
+            _unbroken(format_size(file.bytes)),
+            self._code(str(version or file.id)),
             self._code(file.sha256[:12]),
-            pace,
+            _unbroken(pace),
             str(file.retries),
+            self._text(", ".join(self._report.tracks)) if version else "",
+            self._result(file),
         )
 
     def _result(self, file: FileResult) -> str:
         if file.error:
-            return f"❌ {self._text(file.error)}"
+            told = self._report.error is not None and file.error == str(self._report.error)
+            return "❌ failed, see above" if told else f"❌ {self._text(file.error)}"
         if file.reused:
             return "was there already"
         return "sent" if file.resumed_from is None else f"sent, resumed at {format_size(file.resumed_from)}"
 
     def _section(self, section: Section) -> str:
-        rows = ([self._text(cell) for cell in row] for row in section.rows)
-        body = self._table([self._text(cell) for cell in section.header], rows, len(section.rows), "rows")
+        rows = [tuple(map(self._text, row)) for row in section.rows]
+        body = self._folded(list(map(self._text, section.header)), rows, "rows")
         return f"### {self._text(section.title)}\n\n{body}" if body else ""
+
+    def _folded(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
+        """A table whose first rows are seen at once, and the others after a click."""
+        rest = self._table(header, rows[ROWS:], what, earlier=ROWS)
+        more = _details(f"{len(rows) - ROWS} more {what}", rest)
+        return "\n\n".join(filter(None, (self._table(header, rows[:ROWS], what), more)))
 
     def _bullets(self, texts: Sequence[str], mark: str) -> list[str]:
         lines = [f"- {mark} {self._text(words, SENTENCE)}" for words in texts[:BULLETS]]
@@ -132,18 +149,19 @@ class _Page:
 
     def _outputs(self) -> str:
         rows = [(self._code(name), self._code(value)) for name, value in self._report.outputs.items() if value]
-        return _details("Outputs", self._table(["Output", "Value"], rows, len(rows), "outputs"))
+        return _details("Outputs", self._table(["Output", "Value"], rows, "outputs"))
 
     def _digests(self) -> str:
         rows = [(self._code(file.sha256), self._code(file.path)) for file in self._files if file.sha256]
-        return _details("SHA-256 in full", self._table(["SHA-256", "File"], rows, len(rows), "files"))
+        return _details("SHA-256 in full", self._table(["SHA-256", "File"], rows, "files"))
 
-    def _table(self, header: list[str], rows: Iterable[tuple[str, ...] | list[str]], count: int, what: str) -> str:
+    def _table(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str, earlier: int = 0) -> str:
         """At most a quarter of the page; says how many rows are missing. Empty without rows."""
-        if not count:
+        if not rows:
             return ""
         body, shown = table(header, rows, self._limit // 4)
-        return body if shown == count else f"{body}\n\n{shown} of {count} {what} are shown; the results file has all."
+        missing = f"\n\n{earlier + shown} of {earlier + len(rows)} {what} are shown; the results file has all."
+        return body if shown == len(rows) else f"{body}{missing}"
 
     def _line(self, outside: str, limit: int) -> str:
         return self._redactor.one_line(outside, limit).strip()
@@ -157,6 +175,11 @@ class _Page:
 
 def _details(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
+
+
+def _unbroken(quantity: str) -> str:
+    """A number with its unit on one line, however narrow the column."""
+    return quantity.replace(" ", "&#160;")
 
 
 def _bytes(block: str) -> int:

@@ -68,13 +68,13 @@ class FileTransfer:
         counts = self.counts
         counts.attempts += 1
         counts.reached = span.start
+        self.progress.sent(span.start)
         began = self._clock.monotonic()
         try:
             return self.client.exchange(request, self._blocks(request, span), final=final)
         finally:
             seconds = self._clock.monotonic() - began
-            moment = Moment(began - counts.began, "sent", "", seconds, bytes=counts.reached - span.start)
-            counts.timeline.append(moment)
+            counts.timeline.append(Moment(began, "sent", "", seconds, bytes=counts.reached - span.start))
 
     def renew(self, answer: Response) -> None:
         """Takes a fresh token after a 401; see `ApiClient.renew`."""
@@ -94,7 +94,7 @@ class FileTransfer:
 
     def add_moment(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
         """Writes a moment into the file's timeline."""
-        self.counts.timeline.append(Moment(self.seconds(), kind, text))
+        self.counts.timeline.append(Moment(self._clock.monotonic(), kind, text))
 
     def seconds(self) -> float:
         """Wall time since this file was begun."""
@@ -103,8 +103,7 @@ class FileTransfer:
     def _report_wait(self, wait: Wait) -> None:
         self._reporter.info(f"{self.name}: {wait}")
         if wait.seconds:
-            at = self._clock.monotonic() - self.counts.began
-            self.counts.timeline.append(Moment(at, "wait", wait.why, wait.seconds))
+            self.counts.timeline.append(Moment(self._clock.monotonic(), "wait", wait.why, wait.seconds))
 
     def violation(self, why: str) -> ProtocolError:
         """The error for a server that violates the upload protocol."""
@@ -121,8 +120,8 @@ class FileTransfer:
         for block in self.source.blocks(span):
             self.client.policy.cancellation.check()
             self.counts.count(len(block))
+            self.progress.sent(self.counts.reached)
             yield block
-            self.progress.to(self.counts.reached)
         if request.body.suffix:
             yield request.body.suffix
 

@@ -32,7 +32,7 @@ from uploader.protocol.session import (
     TokenRejected,
 )
 from uploader.state.journal import Journal, SessionRecord
-from uploader.text import capitalised, format_size
+from uploader.text import capitalised, format_size, share
 from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.file_transfer import FileTransfer
@@ -195,26 +195,35 @@ class Resumable:
                 self._stored(before, move, after)
             case SessionLost() if not after.over:
                 self._journal.drop(self._job)
+                self._holds(0)
+                self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
                 self._transfer.add_moment("restarted", event.why)
-                self._transfer.info(f"{capitalised(event.why)}; starting over in a new one.")
+                # Of an earlier run's session it is not known what became of its bytes.
+                lost = "nothing is stored, " if self._transfer.counts.attempts else ""
+                self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
 
     def _stored(self, before: Session, move: Move, after: Session) -> None:
         """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
         counts = self._transfer.counts
-        counts.stored = max(counts.stored, after.offset)
-        self._transfer.progress.to(after.offset)
+        self._holds(after.offset)
         if after.rewinds > before.rewinds:
             self._transfer.warning(f"The server went back from byte {before.offset} to byte {after.offset}.")
         if before.state is State.OFFSET_UNKNOWN:
             if counts.attempts == 0:
                 counts.resumed_from = after.offset
             self._transfer.add_moment("resumed", f"at {format_size(after.offset)}")
-            whole = f" of {format_size(counts.size)}" if counts.size else ""
-            self._transfer.info(f"The server holds {format_size(after.offset)}{whole}; continuing from there.")
+        if before.state is State.OFFSET_UNKNOWN or after.offset < counts.reached:
+            held = share(after.offset, counts.size)
+            self._transfer.info(f"The server holds {held}; continuing from there.")
         if after.offset > before.offset:
             self._transfer.retrier.progressed()
         elif isinstance(move, Send):
             self._transfer.retrier.wait("the server stored nothing of what was sent", at_once=True)
+
+    def _holds(self, offset: int) -> None:
+        """What the server says that it has: less than before, too."""
+        self._transfer.counts.stored = offset
+        self._transfer.progress.stored(offset)
 
     # --- how it ends --------------------------------------------------------------------------------------------------
 
@@ -263,6 +272,7 @@ class Resumable:
     def _abandon(self, session: Session) -> None:
         """Forgets the session, and ends it on the server as far as one try can, so that it is never finished."""
         self._journal.drop(self._job)
+        self._holds(0)
         if not session.uri or session.state in (State.REFUSED, State.LOST_TOO_OFTEN):
             return
         request = self._dialect.request(Cancel(), session, self._transfer.media)

@@ -19,7 +19,7 @@ from uploader.services.play.changes import (
     ReleaseChange,
     TextChange,
 )
-from uploader.services.play.tracks import Release, Releases, codes, in_words
+from uploader.services.play.tracks import codes, describe, describe_all, in_words
 from uploader.text import plural
 
 OTHERS: Final = "Also in the edit, not from this run"
@@ -79,7 +79,7 @@ def on_review(changes: Changes) -> list[str]:
 
 def sections(changes: Changes, column: str) -> tuple[Section, ...]:
     """The changes as tables for the summary; `column` heads the state that the run makes."""
-    tracks = [(one.track, held(one.before), held(one.after)) for one in changes.tracks]
+    tracks = [(one.track, describe_all(one.before), describe_all(one.after)) for one in changes.tracks]
     fields = [
         (track.track, "+".join(codes(change.release)), _name(field), *_shown(field))
         for track in changes.tracks
@@ -103,22 +103,13 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
 
 def published(changes: Changes) -> str:
     """Every release that the commit publishes, in one line, those of other jobs included."""
-    own = [f"{change.track} {held(change.after)}" for change in changes.tracks]
+    own = [f"{change.track} {describe_all(change.after)}" for change in changes.tracks]
     foreign = [f"{other.track} {_other(other)} (not from this run)" for other in changes.others]
     return ", ".join([*own, *foreign])
 
 
-def held(live: Releases) -> str:
-    """All releases of a track in one line: `48: 10 % of users, in progress; 47: all users, completed`."""
-    return "; ".join(map(_held, live)) or "empty"
-
-
-def _held(release: Release) -> str:
-    return f"{'+'.join(codes(release)) or 'without version'}: {in_words(release)}"
-
-
 def _other(other: OtherTrack) -> str:
-    return "; ".join(f"{_held(release)}{', new' * other.is_new(release)}" for release in other.held)
+    return "; ".join(f"{describe(release)}{', new' * other.is_new(release)}" for release in other.held)
 
 
 def _other_sign(other: OtherTrack) -> str:
@@ -138,7 +129,7 @@ def _release(change: ReleaseChange) -> str:
     name = f' "{short(str(release["name"]))}"' if release.get("name") else ""
     changed = change.kind == "changed" and before is not None and in_words(before) != in_words(release)
     was = f"{in_words(before)} -> " if changed and before is not None else ""
-    return f"{'+'.join(codes(release)) or 'without version'}{name}: {was}{in_words(release)}"
+    return f"{'+'.join(codes(release)) or 'no version'}{name}: {was}{in_words(release)}"
 
 
 def _name(field: FieldChange) -> str:

@@ -25,7 +25,7 @@ SENT = "sent for review"
 DRAFT = "saved as a draft; roll it out in the Play Console"
 BY_HAND = "must still be sent for review in the Play Console, under Publishing overview"
 OPEN = "not committed: the edit is open"
-REHEARSED = "nothing was published: this was a rehearsal"
+REHEARSED = "nothing was published: this was a dry run"
 ALREADY = "Google Play had all of it already; nothing was committed"
 
 

@@ -21,7 +21,7 @@ Notes: TypeAlias = tuple[tuple[str, str], ...]
 STAGED = frozenset({"inProgress", "halted"})
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 REST_OF_WORLD = "rest-of-world"
-_IN_WORDS = {"completed": "completed", "inProgress": "in progress", "halted": "halted", "draft": "draft"}
+_IN_WORDS: Mapping[str, str] = {"inProgress": "in progress"}  # the other statuses are words already
 # What an absent field of a release means: nothing, or this.
 _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
 # The fields that a promotion takes along, unless they are given anew.
@@ -152,9 +152,8 @@ def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
 
 
 def describe(release: Release) -> str:
-    """A release for people: `278+279 inProgress 10 %`."""
-    words = ("+".join(codes(release)) or "without version", str(release.get("status", "of unknown status")))
-    return " ".join(filter(None, (*words, share(release))))
+    """A release for people: `278+279 (10 % of users, in progress)`."""
+    return f"{'+'.join(codes(release)) or 'no version'} ({in_words(release)})"
 
 
 def in_words(release: Release) -> str:
@@ -178,7 +177,7 @@ def user_fraction(release: Release) -> str:
 
 def describe_all(live: Iterable[Release]) -> str:
     """All releases of a track in one line."""
-    return ", ".join(describe(release) for release in live) or "empty"
+    return "; ".join(describe(release) for release in live) or "empty"
 
 
 def _with_options(base: Release, options: ReleaseOptions, version_codes: tuple[str, ...]) -> Release:

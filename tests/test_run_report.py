@@ -1,0 +1,244 @@
+"""What a run tells people while it goes and at its end: log, summary, outputs and results say what was seen."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from google_emulator import specimens
+from tests.support.job import ENTRYPOINT, Ended, Job
+from tests.support.platforms import tables
+
+MIB = 1024 * 1024
+PLAY = {"target": "play", "files": "out/*.aab", "tracks": "internal"}
+CHUNKS = {**PLAY, "chunk-size": "1MiB"}
+PUT = "resumable.put"
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds one bundle of 5 MiB, com.example.app 42."""
+    (job.workspace / "out").mkdir()
+    bundle(job.workspace, 42)
+    return job
+
+
+def bundle(workspace: Path, version_code: int) -> None:
+    path = workspace / "out" / "app.aab"
+    path.unlink(missing_ok=True)
+    specimens.make_bundle(path, "com.example.app", version_code, "1.0", size_bytes=5 * MIB)
+
+
+def said(ended: Ended) -> list[str]:
+    """The lines of the log that are no commands."""
+    return [line for line in ended.log.splitlines() if not line.startswith("::")]
+
+
+def bars(ended: Ended) -> list[str]:
+    """The tasks of the summary's chart, without their times."""
+    return [line.strip().rsplit(" :", 1)[0] for line in ended.summary.splitlines() if re.search(r" :.*\d+, \d+$", line)]
+
+
+# A rehearsal
+
+
+def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
+    """Its outputs, its last line and its summary say that nothing was published; its endpoint is named."""
+    ended = job.run({**PLAY, "api-endpoint": "emulator"})
+    assert ended.code == 0, ended.log
+    assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("false", "true")
+    assert "::warning::This is a rehearsal against the embedded emulator: nothing is published." in ended.log
+    assert re.search(
+        r"^API requests go to http://127\.0\.0\.1:\d+ instead of Google's own servers\.$", ended.log, re.MULTILINE
+    )
+    headline = "In a real run: com.example.app 42 is released on internal."
+    assert said(ended)[-1] == f"Rehearsal, nothing was published. {headline}"
+    assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** In a real")
+    assert "https://play.google.com" not in ended.summary
+    assert re.findall("^### (.*)$", ended.summary, re.MULTILINE) == [
+        "Tracks, in the emulator",
+        "Review, in the emulator",
+    ]
+    assert not job.emulator.state()["requests"]
+
+
+def test_a_rehearsal_that_fails_is_one_all_the_same(job: Job) -> None:
+    """A mistake that ends it before it began is told under the same heading, with the same outputs."""
+    ended = job.run({**PLAY, "api-endpoint": "emulator", "tracks": ""})
+    assert (ended.code, ended.outputs["rehearsal"]) == (2, "true")
+    assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.**")
+
+
+def test_another_endpoint_is_named(job: Job) -> None:
+    """A run against an endpoint of one's own is no rehearsal; log and summary say where it went."""
+    ended = job.run(PLAY)
+    assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("true", "false")
+    assert f"API requests go to {job.emulator.url} instead of Google's own servers." in said(ended)
+    assert f"Target: `play` at `{job.emulator.url}`\n" in ended.summary
+
+
+# Sent and stored
+
+
+def test_a_lost_session_has_nothing_stored(job: Job) -> None:
+    """What was stored in it is gone, and log, chart and results say so."""
+    job.emulator.add_fault(PUT, "session-lost", nth=4)
+    ended = job.run(CHUNKS)
+    lines = [line.removeprefix("out/app.aab: ") for line in said(ended) if line.startswith("out/app.aab: ")]
+    assert lines[0] == "The server answered 404: the session is gone; nothing is stored, starting over at 0."
+    assert re.fullmatch(r"5\.0 MiB stored in \d+\.\d s \([89]\.\d MiB sent\), .*/s", lines[-1])
+    assert "were stored" not in ended.log
+    assert "starting over, the server answered 404, the session is gone" in bars(ended)
+    assert ended.outputs["bytes-uploaded"] == str(ended.results[0]["bytes"])
+    assert ended.results[0]["bytes_resent"] >= 3 * MIB
+
+
+def test_less_stored_than_sent_is_said_as_the_server_says_it(job: Job) -> None:
+    """A partial store is told by what the server holds, and what is sent again counts as sent."""
+    job.emulator.add_fault(PUT, "short-store", stored=512 * 1024, nth=2)
+    ended = job.run(CHUNKS)
+    assert "out/app.aab: The server holds 1.5 of 5.0 MiB; continuing from there." in said(ended)
+    assert re.search(r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(5\.5 MiB sent\), ", ended.log, re.MULTILINE)
+
+
+def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> None:
+    """Three mebibytes of five are sent by the second run: that number stands in the log, and in the speed."""
+    job.emulator.add_fault(PUT, "status", status=503, nth=3)
+    first = job.run({**CHUNKS, "max-retries": "0"})
+    assert first.code == 75, first.log
+    assert re.search(r"^out/app\.aab: stopped, 2\.0 of 5\.0 MiB stored \(\d\.\d MiB sent\)$", first.log, re.MULTILINE)
+    assert bars(first)[-1].startswith("failed. ")
+    assert tables(first.summary)[0][1][-1] == "❌ failed, see above"
+    assert first.results[0]["error"]
+    second = job.run(CHUNKS)
+    assert "out/app.aab: The server holds 2.0 of 5.0 MiB; continuing from there." in said(second)
+    assert re.search(r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(3\.0 MiB sent\), ", second.log, re.MULTILINE)
+    assert bars(second)[0] == "resumed at 2.0 MiB"
+    speed, seconds = tables(second.summary)[0][1][4].split("&#160;"), second.results[0]["seconds"]
+    told = float(speed[0]) * {"KiB/s": 1 / 1024, "MiB/s": 1}[speed[1]]
+    assert told == pytest.approx(3.0 / seconds, rel=0.1)
+
+
+def test_a_session_that_was_complete_sends_nothing_and_has_no_speed(job: Job) -> None:
+    """Where the server had the whole file already, the log says so and claims no speed."""
+    job.emulator.add_fault("resumable.final", "answer-lost")
+    drive, run = {"target": "drive.files.create", "files": "out/*.aab"}, {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
+    first = job.run({**drive, "max-retries": "0"}, **run, GITHUB_RUN_ATTEMPT="1")
+    assert first.code == 75, first.log
+    second = job.run(drive, **run, GITHUB_RUN_ATTEMPT="2")
+    assert second.code == 0, second.log
+    assert "out/app.aab: The server already has the whole file; nothing is sent." in said(second)
+    assert re.search(r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(0 B sent\)$", second.log, re.MULTILINE)
+    assert tables(second.summary)[0][1][4] == ""
+
+
+# The summary
+
+
+def test_a_clean_release_has_no_chart_and_speaks_in_words(job: Job) -> None:
+    """Nothing happened that a chart could show; the track says for how many users, and in which state."""
+    ended = job.run({**PLAY, "tracks": "production", "user-fraction": "0.1"})
+    assert "mermaid" not in ended.summary
+    assert ["production", "empty", "42 (10 % of users, in progress)"] in tables(ended.summary)[1]
+    assert "inProgress" not in ended.summary
+
+
+def test_waits_and_failures_have_their_colours(job: Job) -> None:
+    """Each wait is a plain task, which the chart's theme makes amber, and a session that is lost one in red."""
+    job.emulator.add_fault(PUT, "status", status=503, nth=2)
+    job.emulator.add_fault(PUT, "session-lost", nth=4)
+    ended = job.run(CHUNKS)
+    assert '"taskBkgColor": "#e3b341"' in ended.summary
+    assert '"critBkgColor": "#ff7b72"' in ended.summary
+    assert re.search(r"^    waited \d\.\d s, the server answered 503 :\d+, \d+$", ended.summary, re.MULTILINE)
+    assert re.search(r"^    starting over, [^:]* :crit, milestone, \d+, \d+$", ended.summary, re.MULTILINE)
+    assert "    section app.aab\n" in ended.summary
+
+
+def test_names_in_sentences_are_code_and_no_backtick_is_left(job: Job) -> None:
+    """What to do names an input: in the log in backticks, in the summary in fixed width."""
+    job.run({**PLAY, "tracks": "production", "user-fraction": "0.1"})
+    bundle(job.workspace, 43)
+    ended = job.run({**PLAY, "tracks": "production"})
+    assert ended.code == 4, ended.log
+    assert "or set `replace-rollout: true`." in ended.log
+    assert "or set `replace-rollout: true`.<br>" in ended.summary
+    assert "&#96;" not in ended.summary
+
+
+def test_many_images_are_a_page_that_can_be_read(job: Job) -> None:
+    """Ten rows are seen at once, the others after a click; files that end alike are told apart by their folders."""
+    for language in (f"en-{region}" for region in ("AU", "CA", "GB", "IN", "SG", "US", "ZA")):
+        for number in range(8):
+            place = job.workspace / "listing" / language / "images" / "phoneScreenshots" / f"{number}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            specimens.make_image(place, 320, 640)
+    ended = job.run({**PLAY, "images-directory": "listing"})
+    assert ended.code == 0, ended.log
+    first, rest = tables(ended.summary)[:2]
+    assert (len(first) - 1, len(rest) - 1) == (10, 47)
+    assert "<details><summary>47 more files</summary>" in ended.summary
+    names = [row[0] for row in first[1:] + rest[1:]]
+    assert len(set(names)) == 57
+    assert {"`out/app.aab`", "`en-AU/images/...nshots/0.png`"} <= set(names)
+    assert [row[6] for row in first[1:3]] == ["internal", ""]
+
+
+# Colours
+
+
+def on_a_terminal(job: Job, inputs: dict[str, str], **environment: str) -> str:
+    """What a terminal is sent by a run in a shell."""
+    far, near = os.openpty()
+    console = replace(job, kind="console")
+    program = subprocess.Popen(
+        [sys.executable, str(ENTRYPOINT)],
+        env={**console.environment(inputs), **environment},
+        cwd=job.workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=near,
+        stderr=near,
+    )
+    os.close(near)
+    shown = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+        while data := os.read(far, 65536):
+            shown += data
+    os.close(far)
+    assert program.wait() == 0, shown
+    return shown.decode("utf-8")
+
+
+COLOURED = re.compile(r"\x1b\[[\d;]*m")
+WARNED = {**PLAY, "api-endpoint": "emulator"}  # which every rehearsal is
+
+
+def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
+    """The titles of what happens are bold, the word of a warning is yellow."""
+    shown = on_a_terminal(job, WARNED, TERM="xterm-256color")
+    assert "\x1b[1mPlan: play\x1b[0m\r\n" in shown
+    assert "\x1b[1mUpload\x1b[0m\r\n" in shown
+    assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in shown
+
+
+@pytest.mark.parametrize("asked", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}], ids=min)
+def test_no_colour_where_none_is_wanted(job: Job, asked: dict[str, str]) -> None:
+    """`NO_COLOR`, and a terminal that knows no colours, get the same words without them, GitLab's log too."""
+    shown = on_a_terminal(job, WARNED, **asked)
+    assert "Plan: play\r\n" in shown
+    assert "WARNING: This is a rehearsal" in shown
+    assert not COLOURED.search(shown)
+    assert not COLOURED.search(replace(job, kind="gitlab").run(WARNED, **asked).log)
+
+
+def test_colours_of_a_log_are_those_of_its_ci_system(job: Job) -> None:
+    """A pipe is no terminal and stays plain; GitLab shows colours in every log."""
+    assert not COLOURED.search(replace(job, kind="console").run(WARNED).log)
+    assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in replace(job, kind="gitlab").run(WARNED).log
