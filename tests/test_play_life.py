@@ -135,6 +135,14 @@ def test_a_status_that_fails_deletes_its_edit(job: Job, call: str) -> None:
     assert (ended.code, edits(job)) == (4, (0, 0, 1)), ended.log
 
 
+def test_a_status_that_is_cancelled_deletes_its_edit(job: Job) -> None:
+    """The one request that a run still sends after a signal; it ends at once all the same."""
+    job.emulator.add_fault("play.bundles.list", "slow-answer", seconds=20)
+    running = job.start(STATUS).when(lambda state: bool(state["faults"]["fired"]))
+    ended = running.send(signal.SIGTERM).end()
+    assert (ended.code, edits(job)) == (143, (0, 0, 1)), ended.log
+
+
 def test_a_status_says_what_the_account_may_not_do(job: Job) -> None:
     """Who may look but not release is told so, and gets what there is to see; who may not look is refused."""
     job.emulator.add_fault("play.edits.insert", "status", status=403, message="The caller does not have permission")

@@ -64,6 +64,7 @@ class Call(NamedTuple):
     `repeatable` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
     repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow. `retry_on` says
     why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
+    `closing` is for a call without a body that is to be sent, once, even after a signal: it cleans up.
     """
 
     method: str
@@ -74,6 +75,7 @@ class Call(NamedTuple):
     repeatable: bool = True
     what: str = ""
     retry_on: Callable[[Refused], str] | None = None
+    closing: bool = False
 
 
 class Upload(NamedTuple):

@@ -89,14 +89,14 @@ class ApiClient:
 
         `path` is its path where that is no secret, as a session URI's is.
         """
-        self.policy.cancellation.check()
+        self._check(request)
         if self._settings.quota_project:
             header = ("X-Goog-User-Project", self._settings.quota_project)
             request = request._replace(headers=(*request.headers, header))
         if blocks is None:
             blocks = (request.body.prefix,) if request.body.prefix else ()
         token = self._tokens.token()
-        self.policy.cancellation.check()
+        self._check(request)
         began = self.policy.clock.monotonic()
         try:
             answer: Response | Broken = self._transport.send(request, blocks, token, self._settings.limits(final=final))
@@ -107,8 +107,13 @@ class ApiClient:
         if isinstance(answer, Response):
             self._date = answer.headers.get("date") or ""
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
-            self.policy.cancellation.check()
+            self._check(request)
         return answer
+
+    def _check(self, request: Request) -> None:
+        """Raises `Interrupted` once the run was asked to end, unless this is what it still has to say."""
+        if not request.closing:
+            self.policy.cancellation.check()
 
     def renew(self, retrier: Retrier, answer: Response, what: str) -> None:
         """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""

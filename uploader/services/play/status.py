@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from uploader.errors import Interrupted, Refused, UploaderError
+from uploader.errors import Refused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -177,10 +177,8 @@ def _read_and_deleted(edit: edit_api.Edit) -> Steps[EditContent]:
 
 def _deleted(edit: edit_api.Edit) -> Steps[None]:
     try:
-        yield edit.delete()
-    except Interrupted:
-        yield Note(f"Edit {edit.id} holds no changes; it expires by itself.")
-    except UploaderError as error:
+        yield edit.delete()._replace(closing=True)
+    except UploaderError as error:  # an edit that nobody commits changes nothing
         yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
     else:
         yield Note(f"Edit {edit.id} is deleted.")
