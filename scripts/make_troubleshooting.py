@@ -1,27 +1,63 @@
-"""Writes the table of Google Play's messages into docs/TROUBLESHOOTING.md: the one that the program's hints use."""
+"""Writes two tables into docs/TROUBLESHOOTING.md: Google Play's messages, and every code of the output `failure`."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
-from uploader.errors import CredentialsError, Refused
+from uploader import errors
+from uploader.credentials.login_errors import CAUSES
+from uploader.errors import CredentialsError, InputError, Interrupted, Refused, UploaderError
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "TROUBLESHOOTING.md"
-BEGIN = "<!-- made by scripts/make_troubleshooting.py: begin -->\n"
-END = "<!-- made by scripts/make_troubleshooting.py: end -->\n"
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "TROUBLESHOOTING.md"
+MARK = "<!-- made by scripts/make_troubleshooting.py: {} -->\n"
 
 
 def renewed(text: str) -> str:
-    """The document with its table made anew. Raises ValueError when the marks around the table are missing."""
-    head, table = text.split(BEGIN)
-    _, tail = table.split(END)
-    return head + BEGIN + _table() + END + tail
+    """The document with its tables made anew. Raises ValueError when the marks around one of them are missing."""
+    for name, table in (("messages of Google Play", _messages()), ("failure codes", _codes())):
+        head, old = text.split(MARK.format(f"begin {name}"))
+        _, tail = old.split(MARK.format(f"end {name}"))
+        text = head + MARK.format(f"begin {name}") + table + MARK.format(f"end {name}") + tail
+    return text
 
 
-def _table() -> str:
-    rows = [f"| {_cell(one.words)} | {_cell(one.cause)} | {_cell(one.cure)} | {_exit(one)} |" for one in KNOWN_ERRORS]
-    return "\n".join(["| Google's words | likely cause | what to do | exit |", "|---|---|---|---|", *rows]) + "\n"
+def failures() -> dict[int, list[str]]:
+    """Every code that a run can end with, by exit code: those of the kinds of errors first, then particular ones."""
+    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UploaderError)]
+    found = [(one.exit_code, one.code) for one in kinds if one is not Interrupted]
+    found += [(end.exit_code, end.code) for end in map(Interrupted, (2, 15))]
+    particular = [(_exit(known), known.code) for known in KNOWN_ERRORS]
+    particular += [(CredentialsError.exit_code, code) for code, *_ in CAUSES]
+    particular += [given for file in (ROOT / "uploader").rglob("*.py") for given in _given(file)]
+    by_exit: dict[int, list[str]] = {}
+    for number, code in dict.fromkeys((*found, *sorted(particular))):
+        by_exit.setdefault(number, []).append(code)
+    return dict(sorted(by_exit.items()))
+
+
+def _given(file: Path) -> Iterator[tuple[int, str]]:
+    """The codes that are given to an error, or to a problem with an input, where it is made."""
+    for call in (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)):
+        kind = getattr(errors, ast.unparse(call.func), InputError)
+        for word in call.keywords:
+            if word.arg == "code" and isinstance(word.value, ast.Constant):
+                yield getattr(kind, "exit_code", InputError.exit_code), str(word.value.value)
+
+
+def _messages() -> str:
+    head = ["| Google's words | likely cause | what to do | exit | `failure` |", "|---|---|---|---|---|"]
+    cells = ((_cell(one.words), _cell(one.cause), _cell(one.cure), one) for one in KNOWN_ERRORS)
+    rows = [f"| {words} | {cause} | {cure} | {_exit(one)} | `{one.code}` |" for words, cause, cure, one in cells]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _codes() -> str:
+    rows = [f"| {number} | {', '.join(f'`{code}`' for code in codes)} |" for number, codes in failures().items()]
+    return "\n".join(["| exit | `failure` |", "|---|---|", *rows]) + "\n"
 
 
 def _cell(text: str) -> str:

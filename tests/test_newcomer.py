@@ -97,9 +97,9 @@ def test_in_a_shell_an_input_is_called_as_it_is_given_there(tmp_path: Path) -> N
     headline, *mistakes = ended.stderr.splitlines()
     assert headline.startswith("ERROR: ")
     assert [line.split(":")[0] for line in mistakes] == [
-        "- shard (UPLOADER_SHARD)",
-        "- files (UPLOADER_FILES)",
-        "- tracks (UPLOADER_TRACKS)",
+        "- UPLOADER_SHARD",
+        "- UPLOADER_FILES",
+        "- UPLOADER_TRACKS",
     ]
 
 

@@ -60,19 +60,20 @@ def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
 
 
 def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> None:
-    """An APK that nobody here made arrives whole, with at most two chunks sent again."""
+    """An APK that nobody here made arrives whole, with at most two chunks sent again; it is a debug build."""
     apk = real_apk()
     (job.workspace / "app.aab").unlink()
     (job.workspace / "server.apk").symlink_to(apk)
-    on = "play.apks.upload+resumable.put"
+    on = "play.internalappsharingartifacts.uploadapk+resumable.put"
     job.emulator.add_fault(on, "status", status=503, nth=3, after=500_000)
     job.emulator.add_fault(on, "reset", nth=5, after=500_000)
     job.emulator.add_fault(on, "short-store", nth=7, stored=512 * 1024)
-    ended = job.run({**PLAY, "chunk-size": "1MiB", "allow-outside-workspace": "true"})
+    sharing = {"target": "play-internal-sharing", "files": "*.apk"}
+    ended = job.run({**sharing, "chunk-size": "1MiB", "allow-outside-workspace": "true"})
     assert ended.code == 0, ended.log
     assert fired(job) == ["status", "reset", "short-store"]
     assert stored(job) == [file(apk)]
-    assert ended.outputs["version-codes"] == "278"
+    assert ended.results[0]["sha256"] == file(apk)[1]
     assert int(ended.outputs["bytes-resent"]) <= 2 * MIB
 
 

@@ -5,8 +5,9 @@
     ├── CredentialsError                  3   no credentials, not authenticated, not permitted
     ├── ServiceError                      4   the service refused or can't be trusted
     │   ├── Refused                           the service said no, in its own words
+    │   ├── ReleaseRefused                    this program said no, for what the service holds
     │   ├── ProtocolError                     the service broke the protocol
-    │   ├── ForeignHost                       it sent us to a host that must not see the token
+    │   ├── ForeignHost                       a host that must not see the token, or can't prove who it is
     │   └── AnswerLost                        a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
     ├── ReleaseTrouble                    6   the release itself is in trouble: rejected, or halted
@@ -26,16 +27,22 @@ from uploader.text import sentence
 
 
 class UploaderError(Exception):
-    """Something that ends the run: what happened, the likely cause, and what the reader can do about it."""
+    """A fault of the program itself, or of what it needs to run.
+
+    Every error says what happened, the likely cause, and what the reader can do about it. `code` names it for programs:
+    in kebab-case, the same for ever, that of its kind where a particular failure has none of its own.
+    """
 
     exit_code: int = 1
     title = "Upload failed"  # a word or two for the kind of failure
+    code: str = "internal-error"
 
-    def __init__(self, what: str, *, cause: str = "", cure: str = "") -> None:
+    def __init__(self, what: str, *, cause: str = "", cure: str = "", code: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.cause = cause
         self.cure = cure
+        self.code = code or self.code
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -50,12 +57,14 @@ class Problem(NamedTuple):
     """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
 
     `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is no second mistake.
+    `code` is that of the error, where it is known by one of its own.
     """
 
     name: str
     what: str
     accepted: str = ""
     covers: tuple[str, ...] = ()
+    code: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,6 +80,7 @@ class InputError(UploaderError):
 
     exit_code = 2
     title = "Invalid input"
+    code = "invalid-input"
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -79,7 +89,9 @@ class InputError(UploaderError):
             f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {''.join(names)}."
         )
         what = wrong if len(problems) > 1 else "".join(map(str, problems))
-        super().__init__(what, cure="Nothing was sent. Correct the inputs and run again.")
+        codes = {problem.code for problem in problems}
+        code = codes.pop() if len(codes) == 1 else ""
+        super().__init__(what, cure="Nothing was sent. Correct the inputs and run again.", code=code)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -92,6 +104,7 @@ class CredentialsError(UploaderError):
 
     exit_code = 3
     title = "Access denied"
+    code = "access-denied"
 
 
 class ServiceError(UploaderError):
@@ -99,12 +112,14 @@ class ServiceError(UploaderError):
 
     exit_code = 4
     title = "Service error"
+    code = "service-error"
 
 
 class Refused(ServiceError):
     """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
 
     title = "Refused"
+    code = "refused"
 
     def __init__(
         self,
@@ -124,16 +139,31 @@ class Refused(ServiceError):
         self.body = body or {}
 
 
+class ReleaseRefused(ServiceError):
+    """What was asked for does not fit what the service holds, so this program did not ask for it."""
+
+    title = "Release not made"
+    code = "release-not-made"
+
+
 class ProtocolError(ServiceError):
     """The server said something that the protocol does not allow; going on could corrupt the upload."""
 
+    code = "protocol-error"
+
 
 class ForeignHost(ServiceError):
-    """The server named a session URI on a host that must not receive the bearer token."""
+    """A host that must not receive the bearer token: not the service's own, or without a trusted certificate."""
+
+    title = "Host not trusted"
+    code = "host-not-trusted"
 
 
 class AnswerLost(ServiceError):
     """A request with an effect may have been received, its answer did not arrive, and it must not be sent twice."""
+
+    title = "Outcome unknown"
+    code = "outcome-unknown"
 
 
 class IntegrityError(UploaderError):
@@ -141,6 +171,7 @@ class IntegrityError(UploaderError):
 
     exit_code = 5
     title = "Integrity error"
+    code = "integrity-error"
 
 
 class ReleaseTrouble(UploaderError):
@@ -148,6 +179,7 @@ class ReleaseTrouble(UploaderError):
 
     exit_code = 6
     title = "Release in trouble"
+    code = "release-in-trouble"
 
 
 class TemporaryError(UploaderError):
@@ -155,15 +187,17 @@ class TemporaryError(UploaderError):
 
     exit_code = 75
     title = "Temporary failure"
+    code = "temporary-failure"
 
 
 class Interrupted(UploaderError):
     """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other."""
 
     title = "Interrupted"
+    code = "interrupted"
 
     def __init__(self, signal_number: int) -> None:
         name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
         super().__init__(f"Stopped by {name}.", cure="Run again.")
         self.signal_number = signal_number
-        self.exit_code = 130 if signal_number == 2 else 143
+        self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")

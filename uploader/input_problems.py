@@ -32,9 +32,9 @@ class Problems:
         """Every input that is known to be wrong."""
         return {name for problem in self for name in problem.names}
 
-    def add(self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = ()) -> None:
+    def add(self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = "") -> None:
         """One mistake, described as in `Problem`."""
-        self.extend([Problem(name, what, accepted, covers)])
+        self.extend([Problem(name, what, accepted, covers, code)])
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Several mistakes."""

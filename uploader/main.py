@@ -54,7 +54,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
         with suppress(OSError):
             sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
         return 0
-    reporter = make_reporter(given.platform)
+    reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
     this_run = Run(given, reporter, cancellation or Cancellation())
@@ -106,6 +106,7 @@ def _missing(error: ModuleNotFoundError) -> UploaderError:
         f"The Python module {error.name} is missing.",
         cause="The program was started with a Python that does not have its dependencies.",
         cure="Install them with `pip install .` in the checkout, best in a virtual environment, or use the image.",
+        code="missing-dependency",
     )
 
 

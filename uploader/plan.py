@@ -17,7 +17,7 @@ from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
-from uploader.inputs import Inputs, name_as_given
+from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
@@ -68,7 +68,7 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
     if found or prepared is None:
-        raise InputError(*(name_as_given(problem, inputs.platform) for problem in found))
+        raise InputError(*found)
     return Plan(inputs, files, prepared, source)
 
 

@@ -48,6 +48,7 @@ _SHAPES: Final = tuple(
 SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
 SHORTEST_KEY: Final = 256  # characters of base64
 _BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
+_CREDENTIAL: Final = re.compile(r'PRIVATE KEY|"(?:private_key|refresh_token|client_secret)"\s{0,4}:')
 # A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
 _DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
 
@@ -78,6 +79,12 @@ def credentials_in(text: str) -> Iterator[str]:
     if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
         inside = tuple(credentials_in(_decoded(text)))
         yield from (text, *inside) if inside else ()
+
+
+def holds_credential(text: str) -> bool:
+    """Whether a private key, or a credential configuration with a secret in it, stands in `text`, also in base64."""
+    encoded = len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text)
+    return _CREDENTIAL.search(_decoded(text) if encoded else text) is not None
 
 
 def _decoded(text: str) -> str:

@@ -14,6 +14,7 @@ from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Broken, Response
+from uploader.protocol.google_error import last_words
 from uploader.protocol.retry import next_look, next_wait, retry_after
 from uploader.text import capitalised
 
@@ -123,8 +124,8 @@ class Retrier:
         """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though it counts as a wait.
 
         `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause
-        and `cure` what to do, told when no wait is left. Raises `TemporaryError` when no further wait is allowed, and
-        `Interrupted` when the run is cancelled.
+        and `cure` what to do, told with the last words of the `answer` when no wait is left. Raises `TemporaryError`
+        when no further wait is allowed, and `Interrupted` when the run is cancelled.
         """
         policy, clock = self._policy, self._policy.clock
         began = clock.monotonic()
@@ -135,7 +136,7 @@ class Retrier:
             left, fraction = self._deadline - began, clock.fraction()
             seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
         if seconds is None:
-            raise self._exhausted(why, cause, cure)
+            raise self._exhausted(why + last_words(answer), cause, cure)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         if not skipped:
             clock.sleep(seconds)

@@ -106,8 +106,11 @@ class Run:
         outputs = {**({"plan": planned.as_json()} if planned else {}), **outputs_of(results, record)}
         if self._inputs.rehearsal and "committed" in outputs:
             outputs["committed"] = "false"  # whatever the emulator says
-        rehearsal = "true" if self._inputs.rehearsal else "false"
-        return {**outputs, "rehearsal": rehearsal, "results-file": self._path_for_later_steps(RESULTS)}
+        ending = {
+            "rehearsal": "true" if self._inputs.rehearsal else "false",
+            "failure": self._error.code if self._error else "",
+        }
+        return {**outputs, **ending, "results-file": self._path_for_later_steps(RESULTS)}
 
     def _path_for_later_steps(self, name: str) -> str:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""

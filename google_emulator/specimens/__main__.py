@@ -40,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         app.add_argument("--size", type=_size, default=0, help="size of the file, in bytes, KiB, MiB or GiB")
         app.add_argument("--sparse", action="store_true", help="leave what fills the file a hole, without room on disk")
         app.add_argument("--unsigned", action="store_true", help="leave the files of a signature out")
+        app.add_argument("--debuggable", action="store_true", help="make it a debug build")
     image = commands.add_parser("image", help="a PNG of one color")
     image.add_argument("--width", type=int, default=512, help="pixels (512)")
     image.add_argument("--height", type=int, default=512, help="pixels (512)")
@@ -63,6 +64,7 @@ def _make(options: argparse.Namespace) -> None:
         options.size,
         sparse=options.sparse,
         signed=not options.unsigned,
+        debuggable=options.debuggable,
     )
 
 

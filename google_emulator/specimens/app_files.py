@@ -26,19 +26,24 @@ def make_bundle(
     *,
     sparse: bool = False,
     signed: bool = True,
+    debuggable: bool = False,
 ) -> None:
     """Writes an Android App Bundle (.aab).
 
     `version_code` is below 2**64; from 2**32 on the manifest has a versionCodeMajor. The file is exactly `size_bytes`
     bytes long, or as short as it can be (less than 2 KiB) when that is more; what fills it does not compress. `sparse`
-    leaves the filling a hole, so that 10 GiB take no room on disk. `signed` adds the files of a JAR signature.
+    leaves the filling a hole, so that 10 GiB take no room on disk. `signed` adds the files of a JAR signature,
+    `debuggable` makes it a debug build.
 
     Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
     """
     _check(version_code)
     files = [
         ("BundleConfig.pb", field(1, field(2, b"1.15.6"))),  # bundletool { version }
-        ("base/manifest/AndroidManifest.xml", manifest_proto(package, version_code, version_name)),
+        (
+            "base/manifest/AndroidManifest.xml",
+            manifest_proto(package, version_code, version_name, debuggable=debuggable),
+        ),
     ]
     files += _signature_files(files) if signed else []
     write_zip(path, files, "base/assets/payload.bin", size_bytes, sparse=sparse)
@@ -53,13 +58,14 @@ def make_apk(
     *,
     sparse: bool = False,
     signed: bool = True,
+    debuggable: bool = False,
 ) -> None:
     """Writes an APK; the arguments mean what they mean for `make_bundle`.
 
     Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
     """
     _check(version_code)
-    files = [("AndroidManifest.xml", manifest_axml(package, version_code, version_name))]
+    files = [("AndroidManifest.xml", manifest_axml(package, version_code, version_name, debuggable=debuggable))]
     files += _signature_files(files) if signed else []
     write_zip(path, files, "assets/payload.bin", size_bytes, sparse=sparse)
 

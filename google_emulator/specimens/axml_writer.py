@@ -5,28 +5,41 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from google_emulator.specimens.android_names import ANDROID, LOW_32, VERSION_CODE, VERSION_CODE_MAJOR, VERSION_NAME
+from google_emulator.specimens.android_names import (
+    ANDROID,
+    DEBUGGABLE,
+    LOW_32,
+    VERSION_CODE,
+    VERSION_CODE_MAJOR,
+    VERSION_NAME,
+)
 
 _NONE = 0xFFFFFFFF  # no string, no comment
 _STRING_POOL, _XML, _RESOURCE_IDS = 0x0001, 0x0003, 0x0180
 _NAMESPACE_START, _NAMESPACE_END, _ELEMENT_START, _ELEMENT_END = 0x0100, 0x0101, 0x0102, 0x0103
-_STRING, _INTEGER = 0x03, 0x10
+_STRING, _INTEGER, _BOOLEAN = 0x03, 0x10, 0x12
 _UTF8_FLAG = 1 << 8
 
 
-def manifest_axml(package: str, version_code: int, version_name: str, *, utf16: bool = False) -> bytes:
-    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do."""
+def manifest_axml(
+    package: str, version_code: int, version_name: str, *, utf16: bool = False, debuggable: bool = False
+) -> bytes:
+    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do.
+
+    That of a debug build is `debuggable`.
+    """
     low, high = version_code & LOW_32, version_code >> 32
-    ids = [VERSION_CODE, VERSION_NAME, *([VERSION_CODE_MAJOR] if high else [])]
-    names = ["versionCode", "versionName", "versionCodeMajor"][: len(ids)]
-    strings = [*names, "android", ANDROID, "manifest", "package", package, version_name]
+    ids = [VERSION_CODE, VERSION_NAME, DEBUGGABLE, *([VERSION_CODE_MAJOR] if high else [])]
+    names = ["versionCode", "versionName", "debuggable", "versionCodeMajor"][: len(ids)]
+    strings = [*names, "android", ANDROID, "manifest", "application", "package", package, version_name]
     at = {text: index for index, text in reversed(list(enumerate(strings)))}
     attributes = [
         (at[ANDROID], 0, _NONE, _INTEGER, low),
         (at[ANDROID], 1, at[version_name], _STRING, at[version_name]),
-        *([(at[ANDROID], 2, _NONE, _INTEGER, high)] if high else []),
+        *([(at[ANDROID], 3, _NONE, _INTEGER, high)] if high else []),
         (_NONE, at["package"], at[package], _STRING, at[package]),
     ]
+    debug = [(at[ANDROID], 2, _NONE, _BOOLEAN, LOW_32)] if debuggable else []
     scope = struct.pack("<2I", at["android"], at[ANDROID])
     return _chunk(
         _XML,
@@ -35,6 +48,8 @@ def manifest_axml(package: str, version_code: int, version_name: str, *, utf16: 
         + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids))
         + _event(_NAMESPACE_START, scope)
         + _event(_ELEMENT_START, _element(at["manifest"], attributes))
+        + _event(_ELEMENT_START, _element(at["application"], debug))
+        + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at["application"]))
         + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at["manifest"]))
         + _event(_NAMESPACE_END, scope),
     )

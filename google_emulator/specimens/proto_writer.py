@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from google_emulator.specimens.android_names import ANDROID, LOW_32, VERSION_CODE, VERSION_CODE_MAJOR, VERSION_NAME
+from google_emulator.specimens.android_names import (
+    ANDROID,
+    DEBUGGABLE,
+    LOW_32,
+    VERSION_CODE,
+    VERSION_CODE_MAJOR,
+    VERSION_NAME,
+)
 
 
-def manifest_proto(package: str, version_code: int, version_name: str) -> bytes:
-    """A manifest as aapt2 writes it into a bundle."""
+def manifest_proto(package: str, version_code: int, version_name: str, *, debuggable: bool = False) -> bytes:
+    """A manifest as aapt2 writes it into a bundle; that of a debug build is `debuggable`."""
     low, high = version_code & LOW_32, version_code >> 32
     attributes = [
         attribute("versionCode", str(low), VERSION_CODE, field(7, number(6, low))),
@@ -16,7 +23,8 @@ def manifest_proto(package: str, version_code: int, version_name: str) -> bytes:
     if high:
         attributes.insert(1, attribute("versionCodeMajor", str(high), VERSION_CODE_MAJOR, field(7, number(6, high))))
     namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
-    application = field(5, field(1, field(3, b"application")))
+    debug = field(4, attribute("debuggable", "true", DEBUGGABLE, field(7, number(8, 1)))) if debuggable else b""
+    application = field(5, field(1, field(3, b"application") + debug))
     return field(1, namespace + field(3, b"manifest") + b"".join(field(4, each) for each in attributes) + application)
 
 

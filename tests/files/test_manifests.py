@@ -55,9 +55,10 @@ def zipped(path: Path, *entries: tuple[str, bytes], compression: int = zipfile.Z
 
 
 def test_a_real_apk_tells_its_package_and_version() -> None:
-    """The 18 MB APK that nobody here built: package, version code 278, signed."""
+    """The 18 MB APK that nobody here built: package, version code 278, signed, a debug build."""
     path = real_apk(LARGE)
-    assert read(path) == Manifest("io.appium.uiautomator2.server", 278, "10.6.6", signed=True, kind="apk")
+    package = "io.appium.uiautomator2.server"
+    assert read(path) == Manifest(package, 278, "10.6.6", signed=True, kind="apk", debuggable=True)
 
 
 def test_a_real_apk_is_read_in_under_200_ms() -> None:
@@ -121,16 +122,29 @@ CODES = st.one_of(st.integers(0, 2**31), st.integers(0, 2**64 - 1))
 VERSIONS = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.just("versionCode"))
 
 
-@given(package=PACKAGES, code=CODES, version=VERSIONS, signed=st.booleans(), kind=st.sampled_from(["bundle", "apk"]))
+@given(
+    package=PACKAGES,
+    code=CODES,
+    version=VERSIONS,
+    signed=st.booleans(),
+    debug=st.booleans(),
+    kind=st.sampled_from(["bundle", "apk"]),
+)
 def test_what_was_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, package: str, code: int, version: str, signed: bool, kind: str
+    tmp_path_factory: pytest.TempPathFactory,
+    package: str,
+    code: int,
+    version: str,
+    signed: bool,
+    debug: bool,
+    kind: str,
 ) -> None:
     """Any package, 64-bit version code and version name, in both encodings, comes back as it was."""
     path = tmp_path_factory.getbasetemp() / f"any.{'aab' if kind == 'bundle' else 'apk'}"
-    (make_bundle if kind == "bundle" else make_apk)(path, package, code, version, signed=signed)
+    (make_bundle if kind == "bundle" else make_apk)(path, package, code, version, signed=signed, debuggable=debug)
     found = read(path)
     assert (found.package, found.version_code, found.version_name) == (package, code, version)
-    assert (found.signed, found.kind) == (signed, kind)
+    assert (found.signed, found.debuggable, found.kind) == (signed, debug, kind)
 
 
 @given(code=CODES, version=VERSIONS)

@@ -21,7 +21,7 @@ from uploader.files.android import binary_xml, listing_images, manifest, proto_x
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
-from uploader.inputs.parse import InvalidValue
+from uploader.inputs.invalid_value import InvalidValue
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
 from uploader.protocol.media import Media
 from uploader.protocol.session import (

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
 from uploader.errors import (
+    AnswerLost,
     CredentialsError,
     ForeignHost,
     InputError,
     IntegrityError,
     Interrupted,
     Problem,
+    ProtocolError,
     Refused,
+    ReleaseRefused,
     TemporaryError,
     UploaderError,
 )
@@ -190,7 +193,10 @@ def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path)
         (InputError(Problem("files", "none.")), "Invalid input"),
         (CredentialsError("x"), "Access denied"),
         (Refused("x", status=403), "Refused"),
-        (ForeignHost("x"), "Service error"),
+        (ReleaseRefused("x"), "Release not made"),
+        (ProtocolError("x"), "Service error"),
+        (AnswerLost("x"), "Outcome unknown"),
+        (ForeignHost("x"), "Host not trusted"),
         (IntegrityError("x"), "Integrity error"),
         (TemporaryError("x"), "Temporary failure"),
         (Interrupted(15), "Interrupted"),

@@ -226,11 +226,11 @@ def test_looking_for_credentials_costs_linear_time(unit: str) -> None:
 def test_thousands_of_credentials_are_learnt_at_once() -> None:
     """A text full of tokens is no reason to wait: what is known is put in order when it is needed."""
     redactor = Redactor()
-    began = time.perf_counter()
+    began = time.process_time()
     for secret in credentials_in(" ".join(f"ya29.{number:016}" for number in range(6000))):
         redactor.add(secret)
     assert redactor.hide(f"ya29.{5999:016}") == "***"
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_learns_while_others_read() -> None:

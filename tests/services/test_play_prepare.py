@@ -22,10 +22,10 @@ from uploader.services.base import Prepared
 PACKAGE = "com.example.app"
 
 
-def bundle(workspace: Path, code: int = 7, package: str = PACKAGE, **more: bool) -> Artifact:
+def bundle(workspace: Path, code: int = 7, package: str = PACKAGE) -> Artifact:
     """A valid bundle on disk."""
     path = workspace / f"{package}-{code}.aab"
-    make_bundle(path, package, code, f"{code}.0", **more)
+    make_bundle(path, package, code, f"{code}.0")
     return from_path(path, path.name)
 
 
@@ -266,6 +266,40 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
     prepare(workspace, bundle(workspace), **given, allow_outside_workspace="true")
 
 
+@pytest.mark.parametrize(
+    ("build", "words"), [({"signed": False}, "is not signed"), ({"debuggable": True}, "debuggable")]
+)
+def test_a_build_that_is_not_for_users_is_refused(tmp_path: Path, build: dict[str, bool], words: str) -> None:
+    """Google would refuse it after the upload; where it belongs is told."""
+    make_bundle(tmp_path / "app.aab", PACKAGE, 7, "7.0", **build)
+    found = complaints(tmp_path, from_path(tmp_path / "app.aab", "app.aab"), tracks="beta")
+    assert words in found["files"]
+    assert "play-internal-sharing" in found["files"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tracks": "production"},
+        {"tracks": "beta", "user_fraction": "0.5"},
+        {"tracks": "production,beta", "user_fraction": "0.5"},
+        {"tracks": "production", "user_fraction": "0.5", "status": "halted"},
+        {"tracks": "production", "status": "draft"},
+    ],
+)
+def test_countries_are_for_a_staged_rollout_on_production(tmp_path: Path, given: dict[str, str]) -> None:
+    """Google's rule, held before anything is sent."""
+    assert "countries" in complaints(tmp_path, bundle(tmp_path), countries="DE", **given)
+
+
+@pytest.mark.parametrize("companion", ["mapping_file", "debug_symbols"])
+def test_a_file_for_one_artifact_is_not_given_to_several(tmp_path: Path, companion: str) -> None:
+    """The mapping of one build makes the crash reports of another unreadable: both artifacts are named."""
+    given = {companion: full_workspace(tmp_path)[companion]}
+    found = complaints(tmp_path, bundle(tmp_path), bundle(tmp_path, 8), tracks="beta", **given)
+    assert "com.example.app-7.aab, com.example.app-8.aab" in found[companion.replace("_", "-")]
+
+
 # --- what is only odd -----------------------------------------------------------------------------------------------
 
 
@@ -273,7 +307,6 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
     ("given", "warning"),
     [
         ({"dry_run": "true", "existing_edit_id": "12"}, "`existing-edit-id` is ignored"),
-        ({"countries": "DE"}, "`countries`"),
         ({"images_prune": "true"}, "`images-prune` does nothing"),
         ({"release_name": "x" * 51}, "`release-name` has 51 characters"),
     ],
@@ -294,12 +327,6 @@ def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> 
     Engine(store).drive(prepared.flow())
     assert store.live.tracks["beta"][0]["name"] == "release/" + "x" * 42
     assert "cut to 50 characters" in prepared.warnings[0]
-
-
-def test_an_unsigned_artifact_is_warned_about(tmp_path: Path) -> None:
-    """Play refuses it; a rehearsal may go on with it."""
-    (found,) = prepare(tmp_path, bundle(tmp_path, signed=False), tracks="beta").warnings
-    assert "is not signed" in found
 
 
 # --- what the plan says, and what comes of it -----------------------------------------------------------------------

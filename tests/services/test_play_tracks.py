@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fake_play import PACKAGE, Play, artifact, refused, release
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import ProtocolError, ServiceError
+from uploader.errors import ProtocolError, ReleaseRefused, ServiceError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api, tracks
 from uploader.services.play.tracks import ReleaseOptions
@@ -271,6 +271,9 @@ def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
         ("Production", "production"),
         ("wear:Production", "wear:production"),
         ("Testers 2", "testers 2"),
+        ("prod", "production"),
+        ("wear:prod", "wear:production"),
+        ("int", "internal"),
     ],
 )
 def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> None:
@@ -285,23 +288,50 @@ def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> N
 
 @pytest.mark.parametrize("track", ["friends", "testers 3", "beta2"])
 @pytest.mark.parametrize("listed", [True, False])
-def test_a_track_that_play_does_not_know_stays_possible(track: str, listed: bool) -> None:
-    """An unused closed track may be answered with 404: it is warned about once, and Google decides."""
+def test_a_track_that_play_answers_with_404_is_refused(track: str, listed: bool) -> None:
+    """Nothing is uploaded for a track that is not there, the edit is deleted; the tracks that are there are told."""
     play = Play()
     if not listed:
         play.fail("GET tracks", refused(404, "Not found."))
     play.fail("GET tracks", refused(404, f"Track not found: {track}."), skip=int(listed))
     if not listed:
         play.fail("GET tracks", refused(404, "Not found."))
-    engine = Engine(play)
-    engine.run(release_job(artifact(2), tracks=(track,)))
-    assert play.live.tracks[track] == [release(2)]
-    assert [warning.partition(",")[0] for warning in engine.warnings] == [
-        f"Track {track}: Google Play does not list it"
-    ]
+    with pytest.raises(ReleaseRefused, match=f"has no track {track}") as caught:
+        Engine(play).run(release_job(artifact(2), tracks=(track,)))
+    assert "production, beta, alpha, internal" in caught.value.cause
+    assert (play.uploads, play.edits) == ([], {})
 
 
-def test_a_closed_track_that_play_lists_is_not_warned_about() -> None:
+def test_an_empty_closed_track_is_used() -> None:
+    """Google's other 404: the track is there, and nothing was ever released on it."""
+    play = Play()
+    play.fail("GET tracks", refused(404, "The track is empty.", "trackEmpty"))
+    Engine(play).run(release_job(artifact(2), tracks=("friends",)))
+    assert play.live.tracks["friends"] == [release(2)]
+
+
+def test_countries_need_a_release_in_progress() -> None:
+    """A change says nothing of the status, so the track does."""
+    play = Play(production=[release(4)])
+    options = ReleaseOptions(countries=("DE",))
+    with pytest.raises(ReleaseRefused, match="is no staged rollout"):
+        Engine(play).run(release_job(tracks=("production",), options=options))
+    Engine(rolling := Play(production=[ROLLOUT])).run(release_job(tracks=("production",), options=options))
+    assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == ["DE"]
+
+
+def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload() -> None:
+    """One that only the lists of bundles and APKs have is known."""
+    play = Play(internal=[release(1)])
+    play.live.apks[3] = "digest of 3"
+    with pytest.raises(ReleaseRefused, match="has no version 9 of this app"):
+        Engine(play).run(release_job(artifact(5), retained=("1", "3", "9")))
+    assert (play.uploads, play.edits) == ([], {})
+    Engine(play).run(release_job(artifact(5), retained=("1", "3")))
+    assert play.live.tracks["internal"] == [release(5, 1, 3)]
+
+
+def test_a_closed_track_that_play_lists_is_used() -> None:
     """It is there and was never used."""
     play = Play()
     play.closed_tracks = {"friends"}

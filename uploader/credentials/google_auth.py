@@ -145,6 +145,7 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
         cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has no credentials of "
         "its own.",
         cure="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
+        code="no-credentials",
     )
 
 
@@ -185,4 +186,5 @@ def _explained(words: str, request: TokenRequest) -> UploaderError:
         f"There is no token to log in with: {said}.",
         cause="The credential configuration names a source that this job does not have.",
         cure="Check `credential_source`, and that its file or command is reachable from here.",
+        code="no-token-source",
     )

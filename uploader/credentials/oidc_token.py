@@ -38,7 +38,7 @@ class GitHubToken(SubjectTokenSupplier):
             answer = request(self._url, headers=headers)
         except CredentialsError as caught:
             why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
-            raise CredentialsError(caught.what, cause=why, cure=GITHUB_CURE) from None
+            raise CredentialsError(caught.what, cause=why, cure=GITHUB_CURE, code="id-token-refused") from None
         token = (Response(200, body=answer.data).json() or {}).get("value")
         if not isinstance(token, str) or not token:
             raise ProtocolError("GitHub's OIDC endpoint answered without a token.")
@@ -73,6 +73,7 @@ def supplier(inputs: Inputs) -> SubjectTokenSupplier:
 def _no_token(platform: Platform) -> CredentialsError:
     if platform.kind == "github":
         what = "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set."
-        return CredentialsError(what, cause="The job has no permission `id-token: write`.", cure=GITHUB_CURE)
+        why = "The job has no permission `id-token: write`."
+        return CredentialsError(what, cause=why, cure=GITHUB_CURE, code="no-id-token")
     what = "There is no OIDC token for the keyless login: UPLOADER_ID_TOKEN is not set."
-    return CredentialsError(what, cure=GITLAB_CURE)
+    return CredentialsError(what, cure=GITLAB_CURE, code="no-id-token")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from uploader.errors import InputError, IntegrityError, Problem
+from uploader.files import path_hints
 from uploader.files.globbing import expand, has_wildcard
 from uploader.files.workspace import (
     ANYWHERE,
@@ -131,6 +132,7 @@ def changed(artifact: Artifact, how: str) -> IntegrityError:
         f"{artifact.name} changed during the upload: {how}.",
         cause="Something else still writes to it, often a build step or a second job in the same workspace.",
         cure="Let the build finish before this step. Nothing was published from a file that changed.",
+        code="file-changed",
     )
 
 
@@ -215,7 +217,8 @@ class _FileSearch:
             return f"{what}: `~` is not expanded."
         if pattern.startswith("/"):
             return f"{what}. Inside a container the workspace has another path: use a path relative to it."
-        return f"{what} in {printable(str(self._workspace))}. Did an earlier step build it?"
+        meant = path_hints.hint(pattern, self._workspace) or " Did an earlier step build it?"
+        return f"{what} in {printable(str(self._workspace))}.{printable(meant)}"
 
     def _wrong(self, what: str) -> None:
         self.problems.add("files", what, _ACCEPTED)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from uploader.errors import InputError, Problem
+from uploader.files import path_hints
 
 if TYPE_CHECKING:
     from uploader.inputs import Inputs
@@ -137,7 +138,9 @@ class Access(NamedTuple):
         try:
             return self.open(path)
         except NotOpened as refusal:
-            raise InputError(Problem(self.input_name, f"{printable(name)} {refusal}.")) from None
+            meant = "" if os.path.lexists(path) else path_hints.hint(name, self.workspace.root)
+            what = f"{printable(name)} {refusal}.{printable(meant)}"
+            raise InputError(Problem(self.input_name, what)) from None
 
     def _check(self, descriptor: int, path: Path, *, pipe: bool) -> None:
         status = os.fstat(descriptor)

@@ -79,7 +79,8 @@ class HttpClient:
             return self._exchange(request, outgoing, token, limits)
         except (requests.RequestException, HTTPError, OSError, UnicodeError) as error:
             refused = untrusted(error, urlsplit(request.url).hostname or "the server")
-            raise refused or ConnectionBroke(words(error), sent_whole=outgoing.sent_whole) from None
+            why = words(error, request.url, self._found.get(_root(request.url), {}).get("proxies", {}))
+            raise refused or ConnectionBroke(why, sent_whole=outgoing.sent_whole) from None
         finally:
             self._under_way.discard(outgoing)
 
@@ -104,7 +105,7 @@ class HttpClient:
 
     def _settings(self, url: str) -> dict[str, Any]:
         """Proxies and certificates as the environment has them: asked once a root URL, since that reads all of it."""
-        root = "/".join(url.split("/", 3)[:3])
+        root = _root(url)
         if root not in self._found:
             found = cast(Any, self._session.merge_environment_settings(url, {}, True, None, None))
             self._found[root] = found if may_use_proxy(url) else {**found, "proxies": {}}
@@ -115,3 +116,8 @@ class HttpClient:
         self._aborted = True
         for outgoing in tuple(self._under_way):
             outgoing.abort()
+
+
+def _root(url: str) -> str:
+    """The URL's scheme, host and port."""
+    return "/".join(url.split("/", 3)[:3])

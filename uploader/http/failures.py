@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 import ssl
 from collections.abc import Mapping
 from http.client import RemoteDisconnected
+from urllib.parse import urlsplit
 
 import requests
+from requests.utils import select_proxy
 
-from uploader.errors import ServiceError
+from uploader.errors import ForeignHost
 from uploader.http.connection import AnswerTimeout, AnswerTooLarge
 
 _WORDS: Mapping[type[BaseException], str] = {
     AnswerTooLarge: "the answer was too large",
-    ConnectionRefusedError: "the connection was refused",
+    ConnectionRefusedError: "the connection to {peer} was refused",
     RemoteDisconnected: "the connection was closed before an answer",
     ConnectionResetError: "the connection was reset",
     BrokenPipeError: "the connection was closed while sending",
-    socket.gaierror: "the host name could not be resolved",
+    socket.gaierror: "the address of {peer} could not be found (DNS)",
     AnswerTimeout: "the answer did not arrive in time",
     TimeoutError: "no byte moved within the time limit",
     ssl.SSLError: "the TLS connection failed",
-    requests.exceptions.ProxyError: "the proxy refused to open a connection",
+    requests.exceptions.InvalidProxyURL: "the URL of {peer} is malformed",
+    requests.exceptions.ProxyError: "{peer} did not open a connection to {host}{status}",
 }
+_TUNNEL = re.compile(r"Tunnel connection failed: ([0-9]{3})")  # http.client's words; what follows is the proxy's
 
 
-def words(error: BaseException) -> str:
-    """What broke, as the middle of a sentence."""
+def words(error: BaseException, url: str, proxies: Mapping[str, str]) -> str:
+    """What broke on the way to a URL, as the middle of a sentence; `proxies` are those that requests uses."""
     found = causes(error)
     told = (text for kind, text in _WORDS.items() if any(isinstance(cause, kind) for cause in found))
-    return next(told, "the connection ended without a complete answer")
+    text = next(told, "the connection ended without a complete answer")
+    host, proxy = urlsplit(url).hostname or "the server", select_proxy(url, proxies)
+    refused = next(filter(None, (_TUNNEL.search(str(cause)) for cause in found)), None)
+    status = f" (HTTP {refused[1]})" if refused else ""
+    return text.format(peer=_named(proxy, url) if proxy else host, host=host, status=status)
 
 
-def untrusted(error: BaseException, host: str) -> ServiceError | None:
+def _named(proxy: str, url: str) -> str:
+    """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
+    place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
+    names = (f"{urlsplit(url).scheme}_proxy", "all_proxy")  # the lower case takes precedence, as with urllib
+    variable = next((name for each in names for name in (each, each.upper()) if os.environ.get(name)), "")
+    return f"the proxy {place}" + (f" (from {variable})" if variable else "")
+
+
+def untrusted(error: BaseException, host: str) -> ForeignHost | None:
     """The error for a certificate that is not trusted, where that is what broke: trying again does not help."""
     found = causes(error)
     refused = next((cause for cause in found if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if refused is None:
         return None
     whose = "the proxy" if any(isinstance(cause, requests.exceptions.ProxyError) for cause in found) else host
-    return ServiceError(
+    return ForeignHost(
         f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
         cause="Most often a proxy inspects TLS with a certificate authority of its own.",
         cure="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
+        code="certificate-not-trusted",
     )
 
 

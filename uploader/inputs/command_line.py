@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from uploader.input_problems import Problems
-from uploader.inputs import parse
 from uploader.inputs.input_table import Show, fields
+from uploader.inputs.invalid_value import quoted
 
 USAGE = """\
 usage: uploader [--help] [--version] [--env-file PATH]
@@ -51,7 +51,7 @@ def options(argv: Sequence[str], problems: Problems) -> Options:
             problems.add("arguments", POSITIONAL, OPTIONS)
             break  # the rest belongs to the same foreign command line
     if unknown:
-        names = ", ".join(map(parse.quoted, unknown))
+        names = ", ".join(map(quoted, unknown))
         what = f"unknown options: {names}. Inputs are environment variables, such as UPLOADER_TARGET=play."
         # One mistake, however many options: the inputs that were meant are not missing as well.
         problems.add("arguments", what, OPTIONS, covers=tuple(name.lstrip("-") for name in unknown))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uploader.input_problems import Problems
-from uploader.inputs import parse
 from uploader.inputs.input_table import fields
+from uploader.inputs.invalid_value import quoted
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
@@ -29,10 +29,10 @@ def read(path: str, problems: Problems) -> Mapping[str, str]:
         return {}
     except (OSError, ValueError) as error:  # ValueError: too large, not UTF-8, or a NUL in the path
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text of at most 1 MiB"
-        _unreadable(f"{parse.quoted(path)} can't be read: {reason}.", problems)
+        _unreadable(f"{quoted(path)} can't be read: {reason}.", problems)
         return {}
     if wrong := [f"line {_line(binding.original)}" for binding in bindings if binding.error]:
-        what = f"{parse.quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
+        what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
         problems.add("--env-file", what, ACCEPTED)
     return {binding.key: binding.value or "" for binding in bindings if binding.key is not None}
 

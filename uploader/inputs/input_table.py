@@ -8,7 +8,7 @@ Reading, `--help`, the action's metadata and the README are all held to this tab
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -78,7 +78,8 @@ class Inputs:
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
     `package_name`, the credentials' source) are empty here and filled in where they are used. `credential_files` hold
-    secrets beside those that inputs name; `warnings` are sentences about what was given and does not count, `texts`
+    secrets beside those that inputs name; `names` say how inputs are called where the run was started, if differently;
+    `warnings` are sentences about what was given and does not count, `texts`
     whatever was given: a key may stand where none belongs. There is no repr, since it would hold the credentials.
     """
 
@@ -231,6 +232,7 @@ class Inputs:
     metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
 
     platform: Platform = Platform()
+    names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     texts: tuple[str, ...] = ()
     credential_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()

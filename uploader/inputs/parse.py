@@ -13,12 +13,12 @@ from typing import Any, get_args
 from urllib.parse import unquote
 
 from uploader.http.hosts import is_loopback
+from uploader.inputs.invalid_value import REFERENCE, InvalidValue, NotExpanded
 
 EMULATOR = "emulator"  # the endpoint that means the embedded one
 LONGEST = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 LONGEST_LINE = 4096  # characters; as long as the longest path
 LONGEST_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
-LONGEST_SHOWN = 80
 SHORTEST_STATE_KEY = 16  # characters; what guards a session is worth guessing, and a cache can be read by many
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -30,22 +30,6 @@ RENAMED_TRACKS = {
 }
 
 
-class InvalidValue(ValueError):
-    """The text can't be accepted: a reason that completes "the value …", and what would be accepted."""
-
-    def __init__(self, reason: str, accepted: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.accepted = accepted
-
-
-def quoted(text: str) -> str:
-    """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is only described."""
-    if len(text) > LONGEST_SHOWN or "PRIVATE KEY" in text or "private_key" in text:
-        return f"A value of {len(text)} characters"
-    return repr(text)
-
-
 def text(value: str) -> str:
     """Any text that a variable can hold, over several lines or one."""
     if len(value) > LONGEST:
@@ -54,6 +38,8 @@ def text(value: str) -> str:
         raise InvalidValue("contains a NUL byte.")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise InvalidValue("is not UTF-8.")
+    if REFERENCE.fullmatch(value):
+        raise NotExpanded
     return value
 
 
@@ -164,7 +150,15 @@ def fraction(value: str) -> float:
     """A decimal between 0 and 1, both excluded; few enough digits that the number says exactly what was written."""
     if re.fullmatch(r"0?\.[0-9]{1,15}", value) and float(value) > 0:
         return float(value)
-    raise InvalidValue("is not a fraction.", "a decimal between 0 and 1, both excluded, such as `0.05`")
+    accepted = "a decimal between 0 and 1, both excluded, such as `0.05`"
+    percent = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?(%?)", value)
+    share = float(percent[1]) / 100 if percent and (percent[2] or float(percent[1]) > 1) else 0.0
+    if 0 < share < 1:
+        exact = f"{share:.12f}".rstrip("0")
+        raise InvalidValue(f"is not a fraction. For {share * 100:g} % of users write `{exact}`.", accepted)
+    if share == 1 or value == "1":
+        raise InvalidValue("is not a fraction. For all users leave it out, or set `status: completed`.", accepted)
+    raise InvalidValue("is not a fraction.", accepted)
 
 
 def items(value: str) -> tuple[str, ...]:

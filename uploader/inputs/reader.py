@@ -15,13 +15,14 @@ from uploader.input_problems import Problems
 from uploader.inputs import command_line, env_file, parse
 from uploader.inputs.ci_platform import DOTENV, ID_TOKEN, Platform, detect
 from uploader.inputs.input_table import METHOD, TARGETS, Field, Inputs, fields
+from uploader.inputs.invalid_value import EXPANDED, REFERENCE, InvalidValue, NotExpanded, quoted, require_public
 
 ENV_FILE = "UPLOADER_ENV_FILE"
 OUTPUTS = (
     *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "PLAN"),
     *("DOWNLOAD_URL", "DOWNLOAD_URLS"),
     *("MESSAGE_ID", "THREAD_ID", "DRAFT_ID", "BYTES_UPLOADED", "BYTES_RESENT", "ATTEMPTS", "RESUMED", "RESULTS_FILE"),
-    *("CERTIFICATE_FINGERPRINT", "SHA256", "PROVENANCE_FILE", "REHEARSAL"),
+    *("CERTIFICATE_FINGERPRINT", "SHA256", "PROVENANCE_FILE", "REHEARSAL", "FAILURE"),
     *("NEXT_VERSION_CODE", "USER_FRACTION", "LIFECYCLE", "STATUS", "DECISION"),
 )
 
@@ -39,22 +40,28 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     path = options.env_file or environ.get(ENV_FILE, "").strip()
     variables = _variables(environ, env_file.read(path, problems) if path else {})
     platform = detect(environ, variables)
-    values = _values(variables, problems)
+    values = _values(variables, platform, problems)
     _check_unknown(variables, environ, platform, problems)
     if "target" not in values and "target" not in problems.names:
         problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
     _warn_of_unused(values, platform, problems)
     _add_platform_defaults(values, platform)
     texts = (*variables.values(), platform.google_application_credentials)
+    if REFERENCE.fullmatch(platform.google_application_credentials):
+        what = f"{quoted(platform.google_application_credentials)} {NotExpanded().reason}"
+        problems.add("GOOGLE_APPLICATION_CREDENTIALS", what, EXPANDED[platform.kind])
     files, warnings = ((Path(path),) if path else ()), tuple(problems.warnings)
-    return Inputs(**values, platform=platform, texts=texts, credential_files=files, warnings=warnings), tuple(problems)
+    names = _names(variables, platform)
+    found = Inputs(**values, platform=platform, names=names, texts=texts, credential_files=files, warnings=warnings)
+    return found, tuple(problems)
 
 
-def name_as_given(problem: Problem, platform: Platform) -> Problem:
-    """The same problem; in a shell its input is also called by the variable that sets it there."""
-    variables = {field.name: field.variables[-1] for field in fields()} if platform.kind == "console" else {}
-    variable = variables.get(problem.name)
-    return problem._replace(name=f"{problem.name} ({variable})") if variable else problem
+def _names(variables: Mapping[str, str], platform: Platform) -> Mapping[str, str]:
+    """How each input is called where this run was started: as it was given, or would be; GitHub has our names."""
+    if platform.kind == "github":
+        return {}
+    given = {field: [name for name in field.variables if name in variables] for field in fields()}
+    return {field.name: next(iter(names), field.variables[-1]) for field, names in given.items()}
 
 
 def _variables(environ: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
@@ -64,7 +71,7 @@ def _variables(environ: Mapping[str, str], from_file: Mapping[str, str]) -> dict
     return {name: value.strip() for name, value in ours if value.strip()}
 
 
-def _values(variables: Mapping[str, str], problems: Problems) -> dict[str, Any]:
+def _values(variables: Mapping[str, str], platform: Platform, problems: Problems) -> dict[str, Any]:
     """The parsed values by attribute, with a warning wherever a second variable says something else."""
     values: dict[str, Any] = {}
     for field in fields():
@@ -74,10 +81,16 @@ def _values(variables: Mapping[str, str], problems: Problems) -> dict[str, Any]:
                 problems.warn(f"{name} is ignored: {first} takes precedence.")
         if first:
             try:
+                if not field.secret:
+                    require_public(variables[first])
                 values[field.attribute] = field.parse(parse.text(variables[first]))
-            except parse.InvalidValue as invalid:
-                what = f"{_quoted(field, variables[first], variables)} {invalid.reason}"
-                problems.add(field.name, what, invalid.accepted and invalid.accepted + ".")
+            except InvalidValue as invalid:
+                unexpanded = isinstance(invalid, NotExpanded)
+                accepted = EXPANDED[platform.kind] if unexpanded else invalid.accepted and invalid.accepted + "."
+                # No credential looks like a reference, but a `state-key` may.
+                shown = unexpanded and field.attribute != "state_key"
+                text = quoted(variables[first]) if shown else _quoted(field, variables[first], variables)
+                problems.add(field.name, f"{text} {invalid.reason}", accepted)
                 if field.attribute == "state_key":
                     values["state_key"] = variables[first]  # a secret all the same, to be masked
     return values
@@ -87,7 +100,7 @@ def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
     """The wrong value for people, unless it is a secret or contains one that was pasted into this input as well."""
     secrets = (variables[name] for other in fields() if other.secret for name in other.variables if name in variables)
     hidden = field.secret or any(secret in text for secret in secrets)
-    return "The value" if hidden else parse.quoted(text)
+    return "The value" if hidden else quoted(text)
 
 
 def _check_unknown(
@@ -125,7 +138,7 @@ def _warn_of_unused(values: Mapping[str, Any], platform: Platform, problems: Pro
 def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> None:
     """The defaults that depend on where the program runs: GitLab's part of a parallel job, and the state's folder."""
     if "shard" not in values and platform.node:
-        with suppress(parse.InvalidValue):  # a job that is not parallel has no index
+        with suppress(InvalidValue):  # a job that is not parallel has no index
             values["shard"] = parse.shard(platform.node)
     home = platform.temp or platform.state_home
     if "state_dir" in values:

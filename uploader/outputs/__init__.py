@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from uploader.inputs import Platform
@@ -29,12 +29,16 @@ def make_reporter(
     redactor: Redactor | None = None,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
+    names: Mapping[str, str] | None = None,
 ) -> LogReporter:
-    """The reporter for this platform. `clock` measures (seconds), `now` tells the time of day (seconds since 1970).
+    """The reporter for this platform, which calls inputs by `names` where these are given.
 
-    The streams are the process's own unless given; the redactor learns from `LogReporter.mask` and may be shared.
+    `clock` measures (seconds), `now` tells the time of day (seconds since 1970). The streams are the process's own
+    unless given; the redactor learns from `LogReporter.mask` and may be shared.
     """
     out = stdout or sys.stdout
     err = (stderr or sys.stderr) if platform.kind == "console" else out  # a CI system shows one log
     reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(platform.kind, ConsoleReporter)
-    return reporter(platform, out, err, redactor or Redactor(), clock, now)
+    made = reporter(platform, out, err, redactor or Redactor(), clock, now)
+    made.names = names or {}
+    return made

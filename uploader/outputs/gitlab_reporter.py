@@ -19,6 +19,7 @@ _ERASE = "\x1b[0K"
 class GitLabReporter(LogReporter):
     """The reporter inside a GitLab CI job."""
 
+    _assign = ": "
     _sections = 0
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TextIO
 
-from uploader.errors import UploaderError
-from uploader.inputs import Platform
+from uploader.errors import InputError, UploaderError
+from uploader.inputs import Platform, renamed
 from uploader.outputs.output_files import dotenv_report, results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
@@ -27,6 +28,9 @@ class LogReporter:
 
     `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
     """
+
+    _assign = "="  # between the name of an input and its value, as people write it here
+    names: Mapping[str, str] = MappingProxyType({})  # how inputs are called here, if not by their own names
 
     def __init__(
         self,
@@ -60,6 +64,9 @@ class LogReporter:
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
+        if isinstance(error, InputError):
+            problems = (problem._replace(name=self.names.get(problem.name, problem.name)) for problem in error.problems)
+            error = InputError(*problems)
         self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
     def group(self, title: str) -> AbstractContextManager[None]:
@@ -117,11 +124,14 @@ class LogReporter:
         return text
 
     def _indented(self, text: str) -> str:
-        return self.redactor.clean(text).rstrip("\n").replace("\n", "\n  ")
+        return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
+
+    def _renamed(self, text: str) -> str:
+        return renamed(text, self.names, self._assign)
 
     def _short(self, text: str, limit: int = SENTENCE) -> str:
         """One clean line of at most `limit` characters, an ellipsis for what is cut."""
-        line = self.redactor.one_line(text)
+        line = self.redactor.one_line(self._renamed(text))
         return line if len(line) <= limit else line[: limit - 1] + "…"
 
     def _text_of(self, error: UploaderError) -> str:

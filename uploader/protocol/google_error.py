@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from uploader.http.messages import Response
+from uploader.http.messages import Broken, Response
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
@@ -43,6 +43,14 @@ def read(response: Response) -> GoogleError:
     return GoogleError(response.status, _plain(response), (), body)
 
 
+def last_words(answer: Response | Broken | None) -> str:
+    """What the service itself said in an answer, to be put behind its status; empty where it said nothing."""
+    if not isinstance(answer, Response):
+        return ""
+    message = read(answer).message.rstrip(".")
+    return "" if message == _unexplained(answer) else f": {message}"
+
+
 def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
     found: list[str] = []
     for key in ("errors", "details"):
@@ -61,4 +69,8 @@ def _plain(response: Response) -> str:
     """Words for an answer without Google's error object: short plain text as it is, markup and binary left out."""
     text = response.body[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
     short = text if 0 < len(text) <= 300 and not text.startswith(("<", "{", "[")) and text.isprintable() else ""
-    return short or f"HTTP {response.status} without an explanation"
+    return short or _unexplained(response)
+
+
+def _unexplained(response: Response) -> str:
+    return f"HTTP {response.status} without an explanation"

@@ -9,6 +9,7 @@ from typing import Any
 
 from uploader.errors import InputError, Problem
 from uploader.input_problems import Problems
+from uploader.inputs.parse import nearest
 from uploader.services import uri_template
 from uploader.services.method_catalogue import Method, Parameter
 
@@ -45,7 +46,8 @@ def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Value
     for name, value in given.items():
         objection = _objection(known.get(name), value)
         if objection:
-            problems.add("params", f"`{name}` {objection}", _accepted(known, name))
+            meant = "" if name in known else nearest(name, tuple(known))
+            problems.add("params", f"`{name}` {objection}{meant}", _accepted(known, name))
         else:
             values[name] = tuple(map(_text, _items(value)))
     for name, parameter in method.parameters.items():

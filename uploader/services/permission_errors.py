@@ -35,6 +35,7 @@ def explain_refusals(flow: Flow) -> Flow:
                 cause=refused.cause
                 or "The account is known, but lacks the permission to do this here, or the API is not enabled.",
                 cure=refused.cure or "Enable the API in the account's project, and grant the account the permission.",
+                code="permission-denied",
             ) from refused
         refused.cause = refused.cause or "The request does not fit the method, or the place that it goes to."
         refused.cure = refused.cure or "Change what the service's message names, then run again."

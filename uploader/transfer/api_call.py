@@ -11,7 +11,7 @@ from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.media import JSON_TYPE
 from uploader.reporting import Reporter
 from uploader.services.base import Call
-from uploader.transfer.api_client import ApiClient, failure_of
+from uploader.transfer.api_client import ApiClient, last_failure
 
 
 def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
@@ -45,7 +45,7 @@ def _request(step: Call, client: ApiClient) -> Request:
 
 def _lost(answer: Response | Broken, what: str) -> AnswerLost:
     return AnswerLost(
-        f"It is not known whether {what} took effect: {failure_of(answer)}.",
+        f"It is not known whether {what} took effect: {last_failure(answer)}.",
         cause="The answer was lost on the way, or the service failed after it had started on the request.",
         cure="It was not retried, because it must not happen twice. Check whether it took effect before you run again.",
     )

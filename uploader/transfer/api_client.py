@@ -10,7 +10,7 @@ from uploader.credentials.token_prefetch import TokenSource
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
 from uploader.http.client import Limits, Transport
 from uploader.http.hosts import trusted
-from uploader.http.messages import Block, Broken, ConnectionBroke, Request, Response
+from uploader.http.messages import Block, Broken, ConnectionBroke, Headers, Request, Response
 from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.single_request import may_repeat
@@ -63,7 +63,7 @@ class ApiClient:
         self._transport = transport
         self._tokens = tokens
         self._settings = settings
-        self._date = ""
+        self._headers = Headers()
         self.policy = policy
 
     def url(self, root: str, path: str) -> str:
@@ -78,7 +78,7 @@ class ApiClient:
         from email.utils import parsedate_to_datetime  # few runs ask what time it is
 
         try:
-            return parsedate_to_datetime(self._date).timestamp()
+            return parsedate_to_datetime(self._headers.get("date") or "").timestamp()
         except (ValueError, TypeError, OverflowError):
             return self.policy.clock.wall()
 
@@ -105,7 +105,7 @@ class ApiClient:
         if self._debug:
             self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
         if isinstance(answer, Response):
-            self._date = answer.headers.get("date") or ""
+            self._headers = answer.headers
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
             self._check(request)
         return answer
@@ -176,6 +176,11 @@ def failure_of(answer: Response | Broken) -> str:
     return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
 
 
+def last_failure(answer: Response | Broken) -> str:
+    """What went wrong for good, with the last words of the service."""
+    return failure_of(answer) + google_error.last_words(answer)
+
+
 def _describe(request: Request, path: str, answer: Response | Broken) -> str:
     """One request and its answer, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
@@ -195,12 +200,14 @@ def refusal(answer: Response, what: str) -> UploaderError:
             f"The service did not accept the credentials for {what}: {said.message}",
             cause="The token is not valid for this API, or the account was disabled.",
             cure="Check that the API is enabled in the credentials' project and that the key still exists.",
+            code="token-rejected",
         )
     if 300 <= answer.status < 400:
         return ServiceError(
             f"The service answered {what} with a redirect ({answer.status}), which is never followed.",
             cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
             cure="Check `api-endpoint` and the proxy settings.",
+            code="redirected",
         )
     reason = f", {said.reason}" if said.reason else ""
     return Refused(

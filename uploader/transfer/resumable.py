@@ -183,7 +183,9 @@ class Resumable:
         """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
         match event:
             case OffsetUnknown():
-                self._transfer.retrier.wait(event.why, event.answer, at_once=event.server_ok)
+                answer = event.answer
+                said = self._without_uri(answer, after) if isinstance(answer, Response) else answer
+                self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
             case Started():
@@ -239,6 +241,7 @@ class Resumable:
                 f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
                 cause="The service is having problems.",
                 cure="Run again later; the upload starts over.",
+                code="session-lost",
             )
         raise self._transfer.violation(session.why)
 

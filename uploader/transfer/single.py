@@ -7,7 +7,7 @@ import secrets
 from uploader.errors import AnswerLost, Interrupted
 from uploader.http.messages import Broken, Response, Span
 from uploader.protocol import single_request
-from uploader.transfer.api_client import failure_of
+from uploader.transfer.api_client import last_failure
 from uploader.transfer.file_transfer import FileTransfer
 
 
@@ -51,7 +51,7 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
 
 def _lost(name: str, answer: Response | Broken) -> AnswerLost:
     return AnswerLost(
-        f"It is not known whether {name} arrived: {failure_of(answer)}.",
+        f"It is not known whether {name} arrived: {last_failure(answer)}.",
         cause="A single-request upload can't be queried, and repeating it could add the file twice.",
         cure="Check whether the service has it before you run again. `upload-protocol: resumable` can ask the server.",
     )

@@ -49,6 +49,7 @@ class StreamSource:
             raise TemporaryError(
                 "The server lost bytes of a stream, which can't be read a second time.",
                 cure="Run the job again, or give a file instead of a stream: a file can be resumed.",
+                code="stream-bytes-lost",
             )
         # A new buffer each time: views of the old one may still be on their way to the socket.
         window = self._window[span.start - self._base :]
@@ -109,6 +110,7 @@ class StreamSource:
             f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
             cause="The command that writes into it is missing, or failed.",
             cure="Check the command that produces the stream. The incomplete upload was not finished.",
+            code="stream-unreadable",
         )
 
 

@@ -95,6 +95,7 @@ def _damaged(transfer: FileTransfer, how: str) -> IntegrityError:
         f"{transfer.name} arrived damaged: {how}.",
         cause="The data was altered in transit, or the service stored something else.",
         cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
+        code="damaged-in-transit",
     )
 
 

@@ -1,8 +1,8 @@
-"""Reads the root element of Android's binary XML, the form that a manifest has inside an APK.
+"""Reads the first elements of Android's binary XML, the form that a manifest has inside an APK.
 
 The file is a chunk of chunks: a string pool, a table that gives the first strings resource ids, then the XML events.
 Layout: ResourceTypes.h of the Android platform (ResStringPool_header, ResXMLTree_attrExt, ResXMLTree_attribute,
-Res_value). Only the first element is decoded, and only the strings that it names.
+Res_value). Only the root and its `application` are decoded, and only the strings that they name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from uploader.files.android.manifest_attributes import IDS, ResourceReference, Value, name_of
 from uploader.files.android.zip_reader import MalformedFile
 
-_XML, _POOL, _IDS, _ELEMENT = 0x0003, 0x0001, 0x0180, 0x0102
+_XML, _POOL, _IDS, _ELEMENT, _END = 0x0003, 0x0001, 0x0180, 0x0102, 0x0103
 _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
 _TYPE_REFERENCE, _TYPE_STRING, _TYPE_DYNAMIC_REFERENCE = 0x01, 0x03, 0x07
@@ -23,7 +23,10 @@ _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_v
 
 
 def root(data: bytes) -> dict[str, Value]:
-    """The root's attributes that matter (see `name_of`). Raises MalformedFile for anything but such a manifest."""
+    """The root's attributes that matter (see `name_of`), and `debuggable` of the application in it.
+
+    Raises MalformedFile for anything but such a manifest.
+    """
     try:
         return _root(data)
     except (struct.error, IndexError, UnicodeError):
@@ -33,14 +36,27 @@ def root(data: bytes) -> dict[str, Value]:
 def _root(data: bytes) -> dict[str, Value]:
     strings: StringPool | None = None
     ids: tuple[int, ...] = ()
+    found: dict[str, Value] = {}
+    depth = 0
     for kind, header, length, chunk in _chunks(data):
         if kind == _POOL:
             strings = StringPool(chunk, header)
         elif kind == _IDS:
             ids = struct.unpack_from(f"<{(length - header) // 4}I", chunk, header)
+        elif kind == _END:
+            depth -= 1
         elif kind == _ELEMENT and strings is not None:
-            return _attributes(chunk, header, strings, ids)
-    raise MalformedFile("has an AndroidManifest.xml without any element.")
+            depth += 1
+            name = strings[_ELEMENT_HEADER.unpack_from(chunk, header)[1]] if depth <= 2 else ""
+            if depth == 1:
+                if name != "manifest":
+                    raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
+                found = {**_attributes(chunk, header, strings, ids), "debuggable": ""}
+            elif name == "application":
+                return {**found, "debuggable": _attributes(chunk, header, strings, ids).get("debuggable", "")}
+    if not found:
+        raise MalformedFile("has an AndroidManifest.xml without any element.")
+    return found
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
@@ -57,9 +73,9 @@ def _chunks(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def _attributes(chunk: bytes, header: int, strings: StringPool, ids: tuple[int, ...]) -> dict[str, Value]:
-    _, name, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
-    if strings[name] != "manifest" or size < _ATTRIBUTE.size:
-        raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
+    _, _, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
+    if size < _ATTRIBUTE.size:
+        raise MalformedFile("has a damaged AndroidManifest.xml: its attributes are too short.")
     found: dict[str, Value] = {}
     for index in range(count):
         namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(chunk, header + start + index * size)

@@ -11,6 +11,7 @@ import os
 import re
 from pathlib import Path
 
+from uploader.files import path_hints
 from uploader.files.android.languages import ACCEPTED, LANGUAGES, is_language_name, suggestion
 from uploader.files.workspace import Workspace, printable
 from uploader.input_problems import Problems
@@ -31,7 +32,8 @@ class LocalizedFolder:
         self.problems = Problems()
         self._name = printable(name).rstrip("/")
         if not self.path.is_dir():
-            self.wrong(self.path, "is not a folder.", accepted)
+            meant = printable(path_hints.hint(name, workspace.root))
+            self.wrong(self.path, f"is not a folder.{meant}", accepted)
         elif objection := self.access.objection(self.path):
             self.wrong(self.path, f"{objection}.")
         self.problems.raise_if_any()

@@ -13,7 +13,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import binary_xml, proto_xml
-from uploader.files.android.manifest_attributes import Value, number
+from uploader.files.android.manifest_attributes import Value, flag, number
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.files.workspace import reason
 
@@ -37,6 +37,7 @@ class Manifest(NamedTuple):
 
     `version_name` is "" when the manifest has none, or takes it from a resource. `signed` says that a signature is
     there (v1 for a bundle; v1, v2 or v3 for an APK), not that it is good. `kind` is what the file is, by its content.
+    `debuggable` marks a debug build.
     """
 
     package: str
@@ -44,6 +45,7 @@ class Manifest(NamedTuple):
     version_name: str = ""
     signed: bool = True
     kind: Kind = "bundle"
+    debuggable: bool = False
 
 
 def read(file: BinaryIO, name: str) -> Manifest:
@@ -97,7 +99,7 @@ def _manifest(kind: Kind, attributes: dict[str, Value], signed: bool) -> Manifes
     code = 0 if missing else number(attributes, "versionCodeMajor") << 32 | number(attributes, "versionCode")
     # No honest name is longer; a reference can't be resolved.
     name = str(version_name)[:255] if isinstance(version_name, (str, int)) else ""
-    return Manifest(package, code, name, signed, kind)
+    return Manifest(package, code, name, signed, kind, flag(attributes, "debuggable"))
 
 
 def _signed(archive: ZipReader, kind: Kind) -> bool:

@@ -1,4 +1,4 @@
-"""What both encodings of an Android manifest have in common: the attributes of its root, by resource id and by name."""
+"""What both encodings of an Android manifest have in common: the attributes that matter, by resource id and by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import NamedTuple
 from uploader.files.android.zip_reader import MalformedFile
 
 ANDROID = "http://schemas.android.com/apk/res/android"
-IDS: Mapping[int, str] = {0x0101021B: "versionCode", 0x0101021C: "versionName", 0x01010576: "versionCodeMajor"}
+IDS: Mapping[int, str] = {
+    0x0101000F: "debuggable",
+    0x0101021B: "versionCode",
+    0x0101021C: "versionName",
+    0x01010576: "versionCodeMajor",
+}
 
 
 class ResourceReference(NamedTuple):
@@ -42,3 +47,9 @@ def number(attributes: Mapping[str, Value], name: str) -> int:
     if value > 0xFFFFFFFF:
         raise MalformedFile(f"has a {name} beyond 32 bits.")
     return value
+
+
+def flag(attributes: Mapping[str, Value], name: str) -> bool:
+    """Whether a boolean is set; one that is absent, or stands in a resource, is not."""
+    value = attributes.get(name)
+    return value == "true" or (isinstance(value, int) and value != 0)

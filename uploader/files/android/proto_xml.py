@@ -1,8 +1,8 @@
-"""Reads the root element of aapt2's protobuf XML, the form that a manifest has inside an Android App Bundle.
+"""Reads the first elements of aapt2's protobuf XML, the form that a manifest has inside an Android App Bundle.
 
 A handful of fields of five messages (Resources.proto of aapt2: XmlNode, XmlElement, XmlAttribute, Item, Primitive) is
-less than a generated module and a runtime dependency would be. Everything else, the children included, is skipped by
-its length, so the depth of the document does not matter.
+less than a generated module and a runtime dependency would be. Everything but the root and its `application` is skipped
+by its length, so the depth of the document does not matter.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from uploader.files.android.zip_reader import MalformedFile
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _NODE_ELEMENT = 1
-_ELEMENT_NAME, _ELEMENT_ATTRIBUTE = 3, 4
+_ELEMENT_NAME, _ELEMENT_ATTRIBUTE, _ELEMENT_CHILD = 3, 4, 5
 _ATTRIBUTE_NAMESPACE, _ATTRIBUTE_NAME, _ATTRIBUTE_VALUE, _ATTRIBUTE_ID, _ATTRIBUTE_ITEM = 1, 2, 3, 5, 6
 _ITEM_REFERENCE, _ITEM_STRING, _ITEM_PRIMITIVE = 1, 2, 7
 _REFERENCE_ID = 2
 _STRING_VALUE = 1
-_PRIMITIVE_INTEGERS = (6, 7)  # int_decimal_value, int_hexadecimal_value
+_PRIMITIVE_INTEGERS = (6, 7, 8)  # int_decimal_value, int_hexadecimal_value, boolean_value
 
 
 def root(data: bytes) -> dict[str, Value]:
-    """The root's attributes that matter (see `name_of`). Raises MalformedFile for anything but such a manifest."""
+    """The root's attributes that matter (see `name_of`), and `debuggable` of the application in it.
+
+    Raises MalformedFile for anything but such a manifest.
+    """
     try:
         return _root(data)
     except (IndexError, UnicodeError):
@@ -42,18 +45,25 @@ class _ProtoField(NamedTuple):
 
 
 def _root(data: bytes) -> dict[str, Value]:
-    name = ""
-    found: dict[str, Value] = {}
-    for field in _fields(_pick(data, _NODE_ELEMENT)[_NODE_ELEMENT].data):
-        if field.id == _ELEMENT_NAME:
-            name = field.data.decode()
-        elif field.id == _ELEMENT_ATTRIBUTE:
-            key, value = _attribute(field.data)
-            if key:
-                found[key] = value
-    if name != "manifest":
+    manifest = _element(data)
+    if _name(manifest) != "manifest":
         raise MalformedFile("has a base/manifest/AndroidManifest.xml whose root is not <manifest>.")
-    return found
+    elements = (_element(field.data) for field in _fields(manifest) if field.id == _ELEMENT_CHILD)
+    application = next((element for element in elements if _name(element) == "application"), b"")
+    return {**_attributes(manifest), "debuggable": _attributes(application).get("debuggable", "")}
+
+
+def _element(node: bytes) -> bytes:
+    return _pick(node, _NODE_ELEMENT)[_NODE_ELEMENT].data
+
+
+def _name(element: bytes) -> str:
+    return _pick(element, _ELEMENT_NAME)[_ELEMENT_NAME].data.decode()
+
+
+def _attributes(element: bytes) -> dict[str, Value]:
+    found = dict(_attribute(field.data) for field in _fields(element) if field.id == _ELEMENT_ATTRIBUTE)
+    return {name: value for name, value in found.items() if name}
 
 
 def _attribute(data: bytes) -> tuple[str, Value]:

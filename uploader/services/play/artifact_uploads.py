@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uploader.errors import AnswerLost, IntegrityError, Refused, ServiceError
+from uploader.errors import AnswerLost, IntegrityError, Refused, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Digest, Note, Reused, Steps, Upload
@@ -82,18 +82,20 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> St
     code = _code(artifact)
     ours = yield Digest(artifact)
     if ours != _sha256(entry):
-        raise ServiceError(
+        raise ReleaseRefused(
             f"Google Play already has version code {code} with different contents than {artifact.name}: "
             f"SHA-256 {_sha256(entry) or 'unknown'} there, {ours} here.",
             cause="The app was built again without a new version code.",
             cure="Raise the version code, or upload the exact file that Google Play has.",
+            code="version-code-conflict",
         )
     # What the job itself put into its edit is no conflict, though its answer was lost: the bytes are those above.
     if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
-        raise ServiceError(
+        raise ReleaseRefused(
             f"Version code {code} ({artifact.name}) is on Google Play already.",
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
             cure="Raise the version code, or set `on-version-conflict: reuse`.",
+            code="version-code-used",
         )
     return _record(artifact, ours, str(code), entry)
 
@@ -146,6 +148,7 @@ def _check_version(artifact: Artifact, result: FileResult) -> None:
             f"{artifact.name} declares version code {_code(artifact)}, but Google Play reported {answered!r}.",
             cause="What arrived is not what was sent.",
             cure="Run again; if it happens again, the manifest of the file is damaged.",
+            code="version-code-differs",
         )
 
 

@@ -12,12 +12,13 @@ from uploader.errors import CredentialsError, Refused
 
 
 class KnownError(NamedTuple):
-    """One refusal: Google's words as people search for them, how to recognise them, the cause and the cure.
+    """One refusal: our code for it, Google's words as people search for them, how to recognise them, cause and cure.
 
     `pattern` is searched in the message, without regard to case; `reasons` are Google's codes for it. `permission`
     marks those that no change of the release can cure: the account may not do it (exit code 3).
     """
 
+    code: str
     words: str
     pattern: str
     cause: str
@@ -31,6 +32,7 @@ class KnownError(NamedTuple):
 
 
 VERSION_TAKEN = KnownError(
+    "version-code-used",
     "Version code 42 has already been used.",
     r"version code .*already been used|specifies a version code that has already been used",
     "An artifact with this version code was uploaded before, perhaps by a run that failed later.",
@@ -38,33 +40,35 @@ VERSION_TAKEN = KnownError(
     ("apkUpgradeVersionConflict",),
 )
 EDIT_GONE = KnownError(
+    "edit-gone",
     "This Edit has been deleted.",
     r"\bedit (is |was |has )?(already )?(been )?(successfully )?(deleted|expired|not found|invalidated|committed)"
     r"|\bedit is no longer|change was made to the application outside of this edit",
-    "Another edit was opened or committed by the same account, the app was changed in the Play Console, "
-    "or the edit is older than its lifetime.",
+    "Another edit was opened or committed, the app was changed in the Play Console, or the edit is too old.",
     "Run again, and keep releases of one app from running at the same time (GitHub: `concurrency:`, GitLab: "
     "`resource_group:`).",
     ("editExpired", "editDeleted", "editNotFound", "editAlreadyCommitted"),
 )
 REVIEW_BY_HAND = KnownError(
+    "review-by-hand",
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true.",
     r"changes cannot be sent for review automatically",
     "The last review rejected the app, or something in the Play Console is waiting for a decision.",
     "Leave `changes-not-sent-for-review` at `auto`, or set `true`; then send the changes in the Play Console.",
 )
 REVIEW_AUTOMATIC = KnownError(
+    "review-automatic",
     "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set.",
     r"changes are sent for review automatically",
     "This app's changes are always sent for review automatically.",
     "Leave `changes-not-sent-for-review` at `auto`, or set `false`.",
 )
 TRACK_MISSING = KnownError(
+    "track-not-found",
     "Track not found: testers.",
     r"track\b.*(not found|could not be found|does not exist)",
     "The app has no track of this name.",
-    "Create the closed track in the Play Console, or correct `tracks`; a form factor's internal track is called "
-    "`wear:qa`, `tv:qa`, and so on.",
+    "Create the closed track in the Play Console, or correct `tracks` (internal of a form factor: `wear:qa`, `tv:qa`).",
     ("trackNotFound",),
 )
 
@@ -74,6 +78,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     REVIEW_BY_HAND,
     REVIEW_AUTOMATIC,
     KnownError(
+        "changes-in-review",
         "Changes are already in review.",
         r"changes (are )?(already|currently) in review",
         "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
@@ -81,6 +86,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         ("CHANGES_ALREADY_IN_REVIEW",),
     ),
     KnownError(
+        "package-not-found",
         "Package not found: com.example.app.",
         r"package not found|no application was found for the given package name",
         "Google Play does not know this package name (the first artifact of an app has to be uploaded by hand), or the "
@@ -89,6 +95,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         ("applicationNotFound",),
     ),
     KnownError(
+        "api-disabled",
         "Google Play Android Developer API has not been used in project 123 before or it is disabled.",
         r"api has not been used in project|api .*is disabled",
         "The API is switched off in the Google Cloud project that the service account belongs to.",
@@ -97,6 +104,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         permission=True,
     ),
     KnownError(
+        "project-not-linked",
         "The project id used to call the Google Play Developer API has not been linked in the Google Play Developer "
         "Console.",
         r"has not been linked in the google play",
@@ -106,6 +114,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         permission=True,
     ),
     KnownError(
+        "permission-denied",
         "The caller does not have permission",
         r"caller does not have permission|insufficient permissions?|not have sufficient permission",
         "The account is known but not allowed to do this with this app; new permissions can take a day to take effect.",
@@ -114,28 +123,30 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         permission=True,
     ),
     KnownError(
+        "draft-app",
         "Only releases with status draft may be created on draft app.",
         r"only releases with status draft",
-        "The app has never been published: until its setup is finished in the Play Console, it accepts only draft "
-        "releases.",
+        "Until the app's setup is finished in the Play Console, it accepts only draft releases.",
         "Set `status: draft`, or finish the setup and the first release in the Play Console.",
         ("rolloutNotPermittedOnDraftApp",),
     ),
     KnownError(
+        "nothing-to-halt",
         "Cannot halt release, no matching in progress release found.",
         r"no matching in progress release",
-        "Only a rollout in progress can be halted, or a fully rolled-out release if the track has an earlier one to "
-        "fall back to (never on the internal track).",
+        "Only a rollout in progress can be halted, or a completed release with one before it (not on internal).",
         "Check the track in the Play Console; a new artifact can't be released as halted.",
         ("releaseToHaltNotFound",),
     ),
     KnownError(
+        "several-rollouts",
         "Too many staged releases specified.",
         r"too many staged releases",
         "A track can have one staged rollout at a time.",
         "Complete the rollout first, or set `replace-rollout: true`.",
     ),
     KnownError(
+        "several-completed-releases",
         "Only one completed release is allowed.",
         r"only one completed release|too many completed releases",
         "The track would hold two completed releases.",
@@ -143,6 +154,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         ("releasesTooManyCompletedReleases",),
     ),
     KnownError(
+        "draft-in-the-way",
         "Cannot update the APK configuration of the track when the track has a draft release.",
         r"track has a draft release",
         "A draft on this track, made in the Play Console, blocks the update.",
@@ -151,20 +163,22 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     ),
     TRACK_MISSING,
     KnownError(
+        "version-code-too-low",
         "You cannot rollout this release because it does not allow any existing users to upgrade to the newly added "
         "APKs.",
         r"does not allow any existing users to upgrade|completely shadowed|higher version codes?",
         "Versions with higher codes, on this or another track, already reach the same devices.",
-        "Release a higher version code; use `version-codes-to-retain` only for older versions that some devices still "
-        "need.",
+        "Release a higher version code; `version-codes-to-retain` is for older versions that some devices still need.",
     ),
     KnownError(
+        "wrong-signing-key",
         "Your Android App Bundle is signed with the wrong key.",
         r"signed with (the wrong|a different) (key|certificate)|not signed with the upload certificate",
         "The artifact was signed with a different key than the upload key that the Play Console expects.",
         "Sign with the upload key (the Play Console shows its fingerprint), or have the upload key reset.",
     ),
     KnownError(
+        "artifact-not-signed",
         "All uploaded bundles must be signed.",
         r"(bundles?|apks?) must be signed|(is|was) not signed|apk is unsigned|no signature",
         "The build left the artifact unsigned.",
@@ -172,24 +186,28 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         ("apkNotSigned", "apkNoCertificates"),
     ),
     KnownError(
+        "artifact-debuggable",
         "You uploaded a debuggable APK or Android App Bundle.",
         r"debuggable",
         "The artifact is a debug build.",
         "Build the release variant.",
     ),
     KnownError(
+        "target-api-too-low",
         "Your app currently targets API level 33 and must target at least API level 34.",
         r"must target at least api level",
         "Google Play raised the lowest target API level.",
         "Raise `targetSdkVersion` and build again.",
     ),
     KnownError(
+        "apks-not-allowed",
         "APKs are not allowed for this application.",
         r"apks are not allowed",
         "The app accepts only Android App Bundles.",
         "Build an `.aab` and name it in `files`.",
     ),
     KnownError(
+        "advertising-id-declaration",
         "This release includes the com.google.android.gms.permission.AD_ID permission but your declaration on Play "
         "Console says your app doesn't use advertising ID.",
         r"advertising id|AD_ID permission",
@@ -197,12 +215,14 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "Correct the declaration (App content), or remove the permission from the manifest; then run again.",
     ),
     KnownError(
+        "declaration-missing",
         "You must let us know whether your app uses any Foreground Service permissions.",
         r"you must let us know whether|must complete the .*declaration|declaration .*(missing|incomplete|required)",
         "A declaration that this release needs is missing.",
         "Fill in the declaration under App content in the Play Console; then run again, nothing is uploaded twice.",
     ),
     KnownError(
+        "privacy-policy-missing",
         "Your APK or Android App Bundle is using permissions that require a privacy policy: "
         "(android.permission.CAMERA).",
         r"require a privacy policy",
@@ -210,35 +230,38 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "Enter the policy's address under App content in the Play Console; then run again.",
     ),
     KnownError(
+        "release-notes-too-long",
         "The release notes in language en-US are too long.",
         r"release ?notes?.*(too long|maximum|length|500)",
         "Release notes are limited to 500 characters per language.",
         "Shorten the text in `whats-new-directory`.",
     ),
     KnownError(
+        "countries-not-allowed",
         "Country targeting is only allowed for in progress releases in the production track.",
         r"country ?targeting",
         "Countries can be chosen only for a staged rollout on production.",
         "Use `countries` with `tracks: production` and `user-fraction`, or choose the countries in the Play Console.",
     ),
     KnownError(
+        "precondition-failed",
         "Precondition check failed.",
         r"precondition check failed",
-        "Something about the app must be resolved first: a missing declaration or agreement, a first release by hand, "
-        "or a pending draft or review.",
+        "Something must be resolved first: a declaration or agreement, a first release by hand, a draft, a review.",
         "Open the app in the Play Console, resolve what its dashboard and the Publishing overview show, and run again.",
         ("FAILED_PRECONDITION", "failedPrecondition"),
     ),
     KnownError(
+        "unknown-error",
         "Unknown error.",
         r"^unknown error\.?$",
-        "Google gives no reason; usually the account lacks a role, or the app is in a state that the API can't "
-        "describe.",
+        "Google gives no reason; often the account lacks a role, or the API can't describe the app's state.",
         "Try the same release by hand in the Play Console, which names the reason; check the account's rights there.",
     ),
 )
 
 OTHER = KnownError(
+    Refused.code,
     "Anything else",
     "",
     "Google Play did not accept the request.",
@@ -257,8 +280,9 @@ def explained(error: Refused) -> Refused | CredentialsError:
     """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
     known = find(error)
     error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    error.cause, error.cure = error.cause or known.cause, error.cure or known.cure
-    return CredentialsError(error.what, cause=error.cause, cure=error.cure) if known.permission else error
+    error.cause, error.cure, error.code = error.cause or known.cause, error.cure or known.cure, known.code
+    denied = CredentialsError(error.what, cause=error.cause, cure=error.cure, code=known.code)
+    return denied if known.permission else error
 
 
 def conflict(error: Refused) -> str:
@@ -266,9 +290,8 @@ def conflict(error: Refused) -> str:
 
     Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST resource: edits).
     """
-    if error.status != 409 or find(error) is EDIT_GONE:
-        return ""
-    return "Another job, or someone in the Play Console, is changing the same app."
+    passes = error.status == 409 and find(error) is not EDIT_GONE
+    return "Another job, or someone in the Play Console, is changing the same app." if passes else ""
 
 
 def already_committed(error: Refused) -> bool:

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
@@ -17,6 +18,9 @@ from uploader.services.play.job import ReleaseJob
 from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
 from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
+
+if TYPE_CHECKING:
+    from uploader.files.android.manifest import Manifest
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -38,7 +42,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),
         flow=lambda: _flow(job),
-        warnings=(*_warnings(inputs, artifacts), *_release_warnings(inputs, artifacts), *problems.warnings),
+        warnings=(*_warnings(inputs), *_release_warnings(inputs, artifacts), *problems.warnings),
         package=package,
     )
 
@@ -77,6 +81,18 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
     for artifact in artifacts:
         if artifact.manifest:
             check_size(artifact, artifact.manifest.kind, problems)
+            _check_build(artifact.name, artifact.manifest, problems)
+
+
+def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
+    """What only internal app sharing takes: a debug build, or one that nobody signed."""
+    elsewhere = "a signed release build; `target: play-internal-sharing` takes any"
+    if not manifest.signed:
+        what = f"{name} is not signed: Google Play accepts only signed artifacts."
+        problems.add("files", what, elsewhere, code="artifact-not-signed")
+    if manifest.debuggable:
+        what = f"{name} is debuggable: Google Play accepts no debug builds."
+        problems.add("files", what, elsewhere, code="artifact-debuggable")
 
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -119,6 +135,17 @@ def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problem
         problems.add("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
     if not new and status == "draft":
         problems.add("status", "a release that is on the track can't become a draft again.", "with `files`")
+    if inputs.countries and not _may_be_rollout(inputs, new=new):
+        what = "Google Play accepts them only for a staged rollout on production."
+        accepted = "with `tracks: production` and `user-fraction`"
+        problems.add("countries", what, accepted, code="countries-not-allowed")
+
+
+def _may_be_rollout(inputs: Inputs, *, new: bool) -> bool:
+    """Whether the release can be one in progress on production; one that is on the track may have its fraction."""
+    production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
+    staged = inputs.user_fraction is not None or not new
+    return production and staged and inputs.status in ("", "inProgress")
 
 
 def _check_companions(
@@ -128,6 +155,11 @@ def _check_companions(
     for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
         if value and not files:
             problems.add(name, "there is no artifact to attach it to.", "together with `files`")
+        if value and len(files) > 1:
+            names = ", ".join(file.name for file in files)
+            what = f"it belongs to one artifact, and `files` has {len(files)}: {names}."
+            accepted = "one artifact in `files`: a run for each, with its own file"
+            problems.add(name, what, accepted, code="companion-for-several")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
     for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):
@@ -178,15 +210,9 @@ def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], job_file
     )
 
 
-def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
-    for artifact in artifacts:
-        if artifact.manifest and not artifact.manifest.signed:
-            yield f"{artifact.name} is not signed: Google Play accepts only signed artifacts."
+def _warnings(inputs: Inputs) -> Iterator[str]:
     if inputs.dry_run and inputs.existing_edit_id:
         yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
-    production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
-    if inputs.countries and not (production and inputs.user_fraction is not None):
-        yield "`countries`: Google Play accepts them only for a staged rollout on production."
     if inputs.images_prune and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from uploader.errors import Refused, ServiceError, UploaderError
+from uploader.errors import Refused, ReleaseRefused, UploaderError
 from uploader.services.base import Flow, Note, Publish, Show, Steps
 from uploader.services.play import tracks
 from uploader.services.play.artifact_uploads import all_listed, upload_all
@@ -95,10 +95,11 @@ def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
         return
     if edit.state.ownership is Ownership.STAND_IN:
         known = "what this run put into it is not live" if evident else "this run can't see whether it was committed"
-        raise ServiceError(
+        raise ReleaseRefused(
             f"Edit {edit.job.existing_edit} is gone, and {known}.",
             cause="The answer to its commit was lost, and someone else closed the edit.",
             cure="Run all jobs that share the edit again.",
+            code="edit-gone",
         )
     edit.apply(Event.NOT_SEEN)
     edit.changes.clear()  # they were lost with the edit

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from uploader.errors import ProtocolError, Refused, ServiceError, TemporaryError
+from uploader.errors import ProtocolError, Refused, ReleaseRefused, TemporaryError
 from uploader.services.base import Note, Steps
 from uploader.services.play import tracks
+from uploader.services.play.artifact_uploads import listed_artifacts
 from uploader.services.play.edit_api import entries
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
@@ -16,6 +17,7 @@ from uploader.services.play.release_edit import ReleaseEdit
 from uploader.services.play.tracks import Release, Releases
 
 STANDARD = ("production", "beta", "alpha", "internal")
+SHORTEST_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
 
 
 class TrackUpdate(NamedTuple):
@@ -33,9 +35,12 @@ def foresee(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
     updates = []
     for track in edit.job.tracks:
         update = yield from plan_update(edit, track)
+        _check_countries(edit.job, update)
         for oddity in _oddities(edit.job, update):
             yield Note(f"Track {track}: {oddity}", "warning")
         updates.append(update)
+    if updates:
+        yield from _check_retained(edit)
     return tuple(updates)
 
 
@@ -91,7 +96,7 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     except Refused as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
-        found, missing = (), True
+        found, missing = (), refused.reason != "trackEmpty"
     if not found and track not in edit.checked:
         edit.checked.add(track)
         yield from _unused(edit, track, missing=missing)
@@ -113,9 +118,9 @@ def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
 
 
 def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
-    """A track that Play does not list is a misspelling if its name is almost another's; else it is only warned about.
+    """A track that Play does not list is none if Play says so, or if its name is almost another's.
 
-    It stays possible: whether an unused closed track is answered with 404 is nowhere documented.
+    A standard track may be answered with 404 until it is used; whether a form factor has it is told when it is written.
     """
     form_factor, _, base = track.rpartition(":")
     if base in STANDARD:
@@ -124,24 +129,50 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     if track in known:
         return
     meant = _meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
-    if meant:
-        raise ServiceError(
+    if meant or missing:
+        instead = f"Write `{meant}`" if meant else "Correct the name"
+        raise ReleaseRefused(
             f"The app has no track {track}.",
-            cause=f"It is probably a misspelling of {meant}.",
-            cure=f"Write `{meant}`, or create the closed track {track} in the Play Console.",
+            cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
+            cure=f"{instead}, or create the closed track {track} in the Play Console.",
+            code="track-not-found",
         )
-    if missing:
-        text = f"Google Play does not list it, only {', '.join(known)}, and may refuse it."
-        yield Note(f"Track {track}: {text}", "warning")
 
 
 def _meant(track: str, known: Iterable[str]) -> str:
-    """The name that was probably meant. Another number is another track, not a misspelling."""
+    """The name that was probably meant, misspelt or cut short. Another number is another track, not a misspelling."""
     from difflib import get_close_matches  # only for a track that Play does not know
 
-    number = re.sub(r"[^0-9]", "", track)
+    number, written = re.sub(r"[^0-9]", "", track), track.lower()
     names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}
-    return next((names[name] for name in get_close_matches(track.lower(), names, 1, 0.8)), "")
+    cut = [name for name in names if name.startswith(written) and len(written.rpartition(":")[2]) >= SHORTEST_CUT]
+    return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")
+
+
+def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
+    """Which release a change is about, only the track tells; that it is production was seen offline."""
+    if job.options.countries and update.release.get("status") != "inProgress":
+        raise ReleaseRefused(
+            f"`countries`: the release {tracks.describe(update.release)} on track {update.track} is no staged rollout.",
+            cause="Google Play accepts countries only for a rollout in progress on production.",
+            cure="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            code="countries-not-allowed",
+        )
+
+
+def _check_retained(edit: ReleaseEdit) -> Steps[None]:
+    """Raises for a version code to retain that no track of the run has, nor Play's lists of bundles and APKs."""
+    on_tracks = {code for found in edit.seen.values() for release in found for code in tracks.codes(release)}
+    rest = [code for code in edit.job.retained if code not in on_tracks.union(edit.job.codes)]
+    known = (yield from listed_artifacts(edit)) if rest else {}
+    unknown = [code for code in rest if int(code) not in known]
+    if unknown:
+        raise ReleaseRefused(
+            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
+            cause="Neither the track nor the app's bundles and APKs have it.",
+            cure="Correct the version codes, or leave them out.",
+            code="retained-version-unknown",
+        )
 
 
 def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from uploader.errors import ProtocolError, ServiceError
+from uploader.errors import ProtocolError, ReleaseRefused
 from uploader.services.play.edit_api import entries
 
 Release: TypeAlias = Mapping[str, Any]
@@ -81,14 +81,15 @@ def promoted(options: ReleaseOptions, source: Release, retained: Iterable[str]) 
 def changed(options: ReleaseOptions, release: Release) -> Release:
     """The same release with another status, fraction, or whatever else the options have.
 
-    Raises ServiceError when it would be in progress without a fraction.
+    Raises ReleaseRefused when it would be in progress without a fraction.
     """
     result = _with_options(release, options, codes(release))
     if result["status"] == "inProgress" and "userFraction" not in result:
-        raise ServiceError(
+        raise ReleaseRefused(
             f"The release {describe(release)} can't be resumed: no user fraction is known.",
             cause="It was completed before, so it has no fraction of its own.",
             cure="Give `user-fraction`, or set `status: completed` for all users.",
+            code="user-fraction-missing",
         )
     return result
 
@@ -127,15 +128,16 @@ def notes_of(release: Release) -> Notes:
 
 
 def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
-    """The releases of the track with the new one first. Raises ServiceError when it would displace a rollout."""
+    """The releases of the track with the new one first. Raises ReleaseRefused when it would displace a rollout."""
     kept = [other for other in live if not _displaces(release, other)]
     rollouts = [other for other in live if other.get("status") == "inProgress" and other not in kept]
     for rollout in rollouts:
         if not (replace_rollout or _covers(release, rollout)):
-            raise ServiceError(
+            raise ReleaseRefused(
                 f"The release {describe(rollout)} is in progress on track {track}; {describe(release)} would end it.",
                 cause="A new release takes the place of a staged rollout.",
                 cure="Complete or halt the rollout first, or set `replace-rollout: true`.",
+                code="rollout-in-progress",
             )
     return (release, *kept)
 
@@ -213,10 +215,11 @@ def _covers(release: Release, other: Release) -> bool:
 
 def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
     if not found:
-        raise ServiceError(
+        raise ReleaseRefused(
             f"Track {track} has no release to {purpose}.",
             cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
             cure="Check the name of the track in the Play Console.",
+            code="no-release-on-track",
         )
     return newest(found)
 

@@ -1,0 +1,229 @@
+"""What a run says when it fails: the last words of the service, names as they are given here, what was meant."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from google_emulator import specimens
+from tests.support.job import Job
+from uploader.files.path_hints import hint
+
+PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "max-retries": "0"}
+WORDS = "The disk of the third rack is on fire."
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds one bundle, com.example.app 42."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=100_000)
+    return job
+
+
+# --- the last words of the service ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on", ["resumable.start", "resumable.put", "play.edits.insert", "oauth.token"])
+def test_the_last_words_of_the_service_are_told_when_the_retries_are_spent(job: Job, on: str) -> None:
+    """An upload, a call, a login: whoever reads the log learns what the 503 said."""
+    job.emulator.add_fault(on, "status", status=503, message=WORDS)
+    ended = job.run(PLAY)
+    assert (ended.code, ended.outputs["failure"]) == (75, "temporary-failure"), ended.log
+    assert WORDS.rstrip(".") in ended.log
+    assert WORDS.rstrip(".") in ended.summary
+
+
+def test_waits_of_the_login_are_logged_like_all_others(job: Job) -> None:
+    """Why, how long, and which of how many."""
+    job.emulator.add_fault("oauth.token", "status", status=503)
+    ended = job.run({**PLAY, "max-retries": "2"})
+    assert ended.code == 0, ended.log
+    assert "No access token from 127.0.0.1 (HTTP 503); trying again in " in ended.log
+    assert "(retry 1 of 2)." in ended.log
+
+
+def test_a_call_that_may_not_be_repeated_tells_them_too(job: Job) -> None:
+    """What became of a simple upload is unknown, and what the service said is not."""
+    (job.workspace / "a.txt").write_text("a")
+    job.emulator.add_fault("simple", "status", status=503, message=WORDS)
+    inputs = {"target": "drive.files.create", "files": "a.txt", "upload-protocol": "multipart"}
+    job.emulator.add_fault("multipart", "status-after-effect", status=503, message=WORDS)
+    ended = job.run(inputs)
+    assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
+    assert WORDS.rstrip(".") in ended.log
+    assert "title=Outcome unknown" in ended.log
+
+
+# --- the way to the service -------------------------------------------------------------------------------------------
+
+
+def closed_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+def test_a_dead_proxy_is_told_by_its_host_and_the_variable(job: Job, variable: str) -> None:
+    """Its password is not."""
+    port = closed_port()
+    key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
+    given = {**PLAY, "credentials": json.dumps(key)}
+    ended = job.run(given, **{variable: f"http://robot:geheimnis@127.0.0.1:{port}"})
+    assert ended.code == 75, ended.log
+    assert f"the connection to the proxy 127.0.0.1:{port} (from {variable}) was refused" in ended.log
+    assert "geheimnis" not in ended.log
+
+
+def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job) -> None:
+    """Both are DNS, and only one of them is the machine's own setting."""
+    key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
+    ended = job.run({**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY="proxy.invalid:3128")
+    assert "the address of the proxy proxy.invalid:3128 (from HTTPS_PROXY) could not be found (DNS)" in ended.log
+    ended = job.run({**PLAY, "api-endpoint": "https://play.invalid"})
+    assert ended.code == 75, ended.log
+    assert "the address of play.invalid could not be found (DNS)" in ended.log
+
+
+# --- names as they are given here -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem", "other"),
+    [
+        ("github", "- user-fraction: ", "`status: completed`"),
+        ("gitlab", "- UPLOADER_USER_FRACTION: ", "`UPLOADER_STATUS: completed`"),
+        ("console", "- UPLOADER_USER_FRACTION: ", "`UPLOADER_STATUS=completed`"),
+    ],
+)
+def test_inputs_are_called_as_they_are_given_here(job: Job, kind: str, problem: str, other: str) -> None:
+    """In the mistake, and wherever a message names another input."""
+    ended = replace(job, kind=kind).run({**PLAY, "user-fraction": "1", "countries": "DE"})
+    assert ended.code == 2
+    assert problem in ended.log.replace("%0A", "\n")
+    assert other in ended.log
+
+
+@pytest.mark.parametrize(
+    ("kind", "cure"),
+    [
+        ("github", "set `replace-rollout: true`"),
+        ("gitlab", "set `UPLOADER_REPLACE_ROLLOUT: true`"),
+        ("console", "set `UPLOADER_REPLACE_ROLLOUT=true`"),
+    ],
+)
+def test_cures_and_warnings_name_them_alike(job: Job, kind: str, cure: str) -> None:
+    """Whoever worded the message need not think of the CI system."""
+    here = replace(job, kind=kind)
+    assert here.run({**PLAY, "tracks": "production", "user-fraction": "0.1"}).code == 0
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 43, "1.0")
+    ended = here.run({**PLAY, "tracks": "production", "images-prune": "true"})
+    assert cure in ended.log
+    assert ("`UPLOADER_IMAGES_PRUNE` does nothing" in ended.log) == (kind != "github")
+
+
+def test_a_variable_with_another_prefix_is_called_as_it_was_given(job: Job) -> None:
+    """`INPUT_MAX_RETRIES` in a shell is no `UPLOADER_MAX_RETRIES`."""
+    given = {name: value for name, value in PLAY.items() if name != "max-retries"}
+    ended = replace(job, kind="console").run(given, INPUT_MAX_RETRIES="many")
+    assert ended.code == 2
+    assert "ERROR: INPUT_MAX_RETRIES: 'many' is not a whole number" in ended.log
+
+
+# --- what was meant ---------------------------------------------------------------------------------------------------
+
+MEANT: dict[str, tuple[dict[str, str], str]] = {
+    "a target": ({"target": "gmial"}, "Did you mean `gmail`?"),
+    "a method": ({"target": "storage.object.insert"}, "Did you mean storage.objects.insert"),
+    "a parameter": ({"target": "storage.objects.insert", "params": "buket: b"}, "Did you mean `bucket`?"),
+    "another case": ({"files": "APP.aab"}, "Did you mean `app.aab`?"),
+    "a pattern in another case": ({"files": "*.AAB"}, "Did you mean `app.aab`?"),
+    "a folder in another case": ({"files": "build/Out/x.aab"}, "Did you mean `Build/out/x.aab`?"),
+    "backslashes": ({"files": "Build\\out\\x.aab"}, "Write `/` between folders: `Build/out/x.aab`."),
+    "backslashes to nowhere": ({"files": "no\\x.aab"}, "Write `/` between folders: `no/x.aab`."),
+    "a mapping in another case": ({"mapping-file": "Mapping.txt"}, "Did you mean `mapping.txt`?"),
+    "a folder of notes in another case": ({"whats-new-directory": "whatsNew"}, "Did you mean `whatsnew`?"),
+    "a percentage": ({"user-fraction": "10%"}, "For 10 % of users write `0.1`."),
+    "a number of per cent": ({"user-fraction": "10"}, "For 10 % of users write `0.1`."),
+    "less than one per cent": ({"user-fraction": "0.5%"}, "For 0.5 % of users write `0.005`."),
+    "everybody": ({"user-fraction": "100%"}, "For all users leave it out, or set `status: completed`."),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_what_was_meant_is_named(job: Job, name: str) -> None:
+    """A slip costs one look, and no request."""
+    for path in ("Build/out/x.aab", "mapping.txt", "whatsnew/whatsnew-en-US"):
+        (job.workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (job.workspace / path).write_text("a.b.C -> x.y:\n")
+    inputs, words = MEANT[name]
+    ended = job.run({**PLAY, **inputs})
+    assert ended.code == 2, ended.log
+    assert words in ended.log.replace("%25", "%")
+    assert not job.emulator.state()["requests"]
+
+
+REFERENCES = ["$PLAY_KEY", "${PLAY_KEY}", "$(cat key.json)", "${{ secrets.PLAY_KEY }}"]
+
+
+@pytest.mark.parametrize("name", ["credentials", "tracks", "release-name", "package-name"])
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_a_variable_that_nobody_expanded_is_recognised(job: Job, name: str, reference: str) -> None:
+    """GitLab passes a protected or missing variable on as its name."""
+    ended = replace(job, kind="gitlab").run({**PLAY, name: reference})
+    assert ended.code == 2
+    assert f"UPLOADER_{name.upper().replace('-', '_')}: '{reference}' is the name of a variable" in ended.log
+    assert "protected" in ended.log
+
+
+def test_each_system_has_its_own_way_to_expand_one(job: Job) -> None:
+    """GitHub expands no shell variables; the path of a file may hold one, too."""
+    assert "`${{ secrets.NAME }}`" in job.run({**PLAY, "credentials": "$PLAY_KEY"}).log
+    assert "single quotes" in replace(job, kind="console").run({**PLAY, "credentials": "$PLAY_KEY"}).log
+    assert "$CI_DIR was not expanded" in job.run({**PLAY, "files": "$CI_DIR/app.aab"}).log
+    ended = job.run({**PLAY, "credentials": ""}, GOOGLE_APPLICATION_CREDENTIALS="$KEY_FILE")
+    assert "GOOGLE_APPLICATION_CREDENTIALS: '$KEY_FILE' is the name of a variable" in ended.log
+
+
+def test_a_state_key_that_looks_like_one_is_not_shown(job: Job) -> None:
+    """It may be a real secret."""
+    ended = job.run({**PLAY, "state-key": "$ecret_of_the_house"})
+    assert ended.code == 2
+    assert "state-key: The value is the name of a variable" in ended.log
+    assert "ecret_of" not in ended.log.replace("::add-mask::$ecret_of_the_house", "")
+
+
+def key_as(form: str, job: Job) -> str:
+    """The key of the emulator's account, in one of the forms in which people have it."""
+    text = json.dumps(job.emulator.key)
+    return {"JSON": text, "base64": base64.b64encode(text.encode()).decode()}[form]
+
+
+@pytest.mark.threat("mistake", "a key in the wrong input is published", rule="a key is refused in every other input")
+@pytest.mark.parametrize("form", ["JSON", "base64"])
+@pytest.mark.parametrize("name", ["release-name", "mail-body", "params", "whats-new-directory"])
+def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, name: str) -> None:
+    """It would be the release's name for everybody to read."""
+    given = key_as(form, job)
+    ended = job.run({**PLAY, name: given})
+    assert ended.code == 2, ended.log
+    assert re.search(f"{name}: (A value of [0-9]+ characters|The value) holds a key or another credential", ended.log)
+    shown = "\n".join(line for line in ended.log.splitlines() if not line.startswith("::add-mask::"))
+    assert given not in shown
+    assert str(job.emulator.key["private_key"])[40:80] not in shown
+    assert not job.emulator.state()["requests"]
+
+
+def test_the_search_for_what_was_meant_is_bounded(tmp_path: Path) -> None:
+    """`**` is not searched, and what is no path is none."""
+    (tmp_path / "app.aab").touch()
+    assert hint("**/APP.aab", tmp_path) == ""
+    assert hint("/" * 9000, tmp_path) == ""
+    assert hint("\0", tmp_path) == ""
