@@ -9,9 +9,9 @@ from uploader.services.base import Steps
 from uploader.services.play.artifact_uploads import AlreadyThere, already_there, companions_of
 from uploader.services.play.changes import Changes, FileChange, OtherTrack, Review, TrackChange
 from uploader.services.play.edit_machine import Ownership
+from uploader.services.play.lifecycle import live_versions
 from uploader.services.play.listing_sync import ListingDifference
 from uploader.services.play.listing_sync import compare as compare_listing
-from uploader.services.play.live_versions import live_versions
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.services.play.track_update import STANDARD, TrackUpdate, current_releases, foresee, read_tracks
 from uploader.services.play.tracks import Releases
@@ -82,7 +82,8 @@ def _files(edit: ReleaseEdit, there: AlreadyThere) -> Iterator[FileChange]:
     """Artifacts, and what goes with them; what an earlier run put into the same edit is not on Google Play yet."""
     for artifact in edit.job.artifacts:
         code = artifact.manifest.version_code if artifact.manifest else 0
-        yield FileChange("artifact", artifact.name, code, code in there and f"artifact:{code}" not in edit.uncommitted)
+        listed = code in there and f"artifact:{code}" not in edit.uncommitted
+        yield FileChange("artifact", artifact.name, code, listed, artifact.certificate_sha256)
         for kind, file in companions_of(edit, artifact):
             yield FileChange(kind, f"version {file}" if isinstance(file, int) else file.name, code)
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from uploader.files.android.preflight import facts, fingerprint
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
+from uploader.services.play.lifecycle import ReviewGoal
 from uploader.services.play.tracks import Notes, ReleaseOptions, in_words
 from uploader.text import format_size, plural
 
@@ -52,6 +54,7 @@ class ReleaseJob:
     dry_run: bool = False
     not_sent_for_review: Review = "auto"
     cancel_review: bool = False
+    review: ReviewGoal | None = None
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -85,6 +88,8 @@ class ReleaseJob:
                 version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
                 what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
                 yield f"upload {what}, unless Google Play has it already"
+                yield f"in {artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
+                yield from (f"in {artifact.name}: {fact}" for fact in facts(artifact.manifest))
         for kind, file in self.companions:
             name = f"of version {file}" if isinstance(file, int) else file.name
             steps = {"mapping": f"upload mapping file {name}", "symbols": f"upload native symbols {name}"}
