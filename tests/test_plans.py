@@ -23,6 +23,7 @@ from tests.support.release_plans import (
     NEW,
     NOTES,
     PRODUCTION,
+    ROLLOUT,
     WITH_NOTES,
     arranged,
     golden,
@@ -196,6 +197,19 @@ def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happe
     assert f"The commit of edit {ended.outputs['edit-id']} may have happened: the next run checks." in ended.log
     again = job.run(NEW)
     assert (again.code, again.outputs["committed"]) == (0, "true"), again.log
+
+
+def test_a_dry_run_of_a_rollout_shows_its_next_step(tmp_path: Path) -> None:
+    """In the log, in the table and in the output; the other outputs tell what is live."""
+    inputs = {"target": "play-rollout", "package-name": PACKAGE, "tracks": "production", "rollout-steps": "10%, 50%"}
+    (tmp_path / "workspace").mkdir()
+    with Emulator(config={"apps": {PACKAGE: {"tracks": {"production": [ROLLOUT, LIVE]}}}}) as emulator:
+        ended = Job(tmp_path / "workspace", emulator).run({**inputs, "dry-run": "true"})
+    assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.1"), ended.log
+    assert '  ~ 48 "1.48": 10 % of users, in progress -> 50 % of users, in progress\n' in plan_of(ended)
+    assert planned(ended)["production"][0] == (["48"], "inProgress", 0.5)
+    assert tables(ended.summary)[0][0] == ["Track", "Before", "Would be"]
+    assert tables(ended.summary)[0][1][2].startswith("48 (50 % of users, in progress)")
 
 
 def test_tables_say_what_is_unchanged(job: Job) -> None:

@@ -113,8 +113,9 @@ class Run:
         return {**outputs, **ending, "results-file": self._path_for_later_steps(RESULTS)}
 
     def _planned_steps(self) -> Plan | None:
-        """The plan where its steps are a result: a dry run of Play compares it with what is there, and says more."""
-        return self._plan if self._inputs.dry_run and self._inputs.target != "play" else None
+        """The plan where its steps are a result: a release compares it with what is there, and says more."""
+        releasing = self._inputs.target in ("play", "play-rollout")
+        return self._plan if self._inputs.dry_run and not releasing else None
 
     def _path_for_later_steps(self, name: str) -> str:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""
