@@ -213,7 +213,7 @@ def _journal(state: Path) -> Journal:
 
 
 def edit_records(data: bytes) -> None:
-    """What an earlier version may have remembered of an edit, or of a rollout's first look: one of these, or nothing."""
+    """What an earlier version may have remembered of an edit, or of a rollout's first look: one of both, or nothing."""
     job = ReleaseJob("com.example.app", tracks=("internal",))
     look = FirstLook.recalled(data.decode("utf-8", "replace"))
     if look is not None:
