@@ -8,7 +8,8 @@ from pathlib import Path
 
 from uploader import errors
 from uploader.credentials.login_errors import CAUSES
-from uploader.errors import CredentialsError, InputError, Interrupted, Refused, UploaderError
+from uploader.errors import CredentialsError, InputError, Interrupted, Refused, TemporaryError, UploaderError
+from uploader.retrier import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +32,7 @@ def failures() -> dict[int, list[str]]:
     found = [(one.exit_code, one.code) for one in kinds if one is not Interrupted]
     found += [(end.exit_code, end.code) for end in map(Interrupted, (2, 15))]
     particular = [(_exit(known), known.code) for known in KNOWN_ERRORS]
+    particular += [(TemporaryError.exit_code, code) for code in ADVICE]
     particular += [(CredentialsError.exit_code, code) for code, *_ in CAUSES]
     particular += [given for file in (ROOT / "uploader").rglob("*.py") for given in _given(file)]
     by_exit: dict[int, list[str]] = {}

@@ -39,6 +39,15 @@ def test_the_last_words_of_the_service_are_told_when_the_retries_are_spent(job: 
     assert WORDS.rstrip(".") in ended.summary
 
 
+def test_what_was_given_up_is_named(job: Job) -> None:
+    """An exit code of 75 says which step of the release it was."""
+    job.emulator.add_fault("play.tracks.update", "status", status=503, message=WORDS, times=2)
+    ended = job.run({**PLAY, "max-retries": "1"})
+    assert ended.code == 75, ended.log
+    assert "\nThe update of track internal: The server answered 503; trying again in " in ended.log
+    assert "Gave up on the update of track internal after 1 retry without progress; last error: " in ended.log
+
+
 def test_waits_of_the_login_are_logged_like_all_others(job: Job) -> None:
     """Why, how long, and which of how many."""
     job.emulator.add_fault("oauth.token", "status", status=503)
@@ -79,6 +88,8 @@ def test_a_dead_proxy_is_told_by_its_host_and_the_variable(job: Job, variable: s
     ended = job.run(given, **{variable: f"http://robot:geheimnis@127.0.0.1:{port}"})
     assert ended.code == 75, ended.log
     assert f"the connection to the proxy 127.0.0.1:{port} (from {variable}) was refused" in ended.log
+    assert "Correct the variable" in ended.log
+    assert ended.outputs["failure"] == "proxy-unreachable"
     assert "geheimnis" not in ended.log
 
 
@@ -87,9 +98,18 @@ def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job)
     key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
     ended = job.run({**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY="proxy.invalid:3128")
     assert "the address of the proxy proxy.invalid:3128 (from HTTPS_PROXY) could not be found (DNS)" in ended.log
+    assert ended.outputs["failure"] == "proxy-unreachable"
     ended = job.run({**PLAY, "api-endpoint": "https://play.invalid"})
-    assert ended.code == 75, ended.log
+    assert (ended.code, ended.outputs["failure"]) == (75, "host-not-found"), ended.log
     assert "the address of play.invalid could not be found (DNS)" in ended.log
+
+
+def test_a_proxy_that_opens_no_connection_has_a_code_of_its_own(job: Job) -> None:
+    """The emulator's own answer to CONNECT is such a refusal."""
+    key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
+    ended = job.run({**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY=job.emulator.url)
+    assert (ended.code, ended.outputs["failure"]) == (75, "proxy-refused"), ended.log
+    assert "did not open a connection to oauth2.googleapis.com (HTTP " in ended.log
 
 
 # --- names as they are given here -------------------------------------------------------------------------------------
@@ -129,6 +149,14 @@ def test_cures_and_warnings_name_them_alike(job: Job, kind: str, cure: str) -> N
     assert ("`UPLOADER_IMAGES_PRUNE` does nothing" in ended.log) == (kind != "github")
 
 
+def test_a_parameter_that_is_called_like_an_input_keeps_its_name(job: Job) -> None:
+    """It stands in `params`, and is no variable of its own."""
+    given = {"target": "storage.objects.insert", "files": "app.aab", "params": "bucket: b\nfiles: x"}
+    ended = replace(job, kind="console").run(given)
+    assert ended.code == 2
+    assert "UPLOADER_PARAMS: 'files' is not a parameter of this method. Did you mean 'fields'?" in ended.log
+
+
 def test_a_variable_with_another_prefix_is_called_as_it_was_given(job: Job) -> None:
     """`INPUT_MAX_RETRIES` in a shell is no `UPLOADER_MAX_RETRIES`."""
     given = {name: value for name, value in PLAY.items() if name != "max-retries"}
@@ -142,7 +170,7 @@ def test_a_variable_with_another_prefix_is_called_as_it_was_given(job: Job) -> N
 MEANT: dict[str, tuple[dict[str, str], str]] = {
     "a target": ({"target": "gmial"}, "Did you mean `gmail`?"),
     "a method": ({"target": "storage.object.insert"}, "Did you mean storage.objects.insert"),
-    "a parameter": ({"target": "storage.objects.insert", "params": "buket: b"}, "Did you mean `bucket`?"),
+    "a parameter": ({"target": "storage.objects.insert", "params": "buket: b"}, "Did you mean 'bucket'?"),
     "another case": ({"files": "APP.aab"}, "Did you mean `app.aab`?"),
     "a pattern in another case": ({"files": "*.AAB"}, "Did you mean `app.aab`?"),
     "a folder in another case": ({"files": "build/Out/x.aab"}, "Did you mean `Build/out/x.aab`?"),
@@ -219,6 +247,14 @@ def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, nam
     assert given not in shown
     assert str(job.emulator.key["private_key"])[40:80] not in shown
     assert not job.emulator.state()["requests"]
+
+
+@pytest.mark.parametrize("name", ["files", "mapping-file", "debug-symbols"])
+def test_an_absolute_path_in_another_case_is_recognised_too(job: Job, name: str) -> None:
+    """As a path relative to the workspace is."""
+    ended = job.run({**PLAY, name: str(job.workspace / "APP.aab")})
+    assert ended.code == 2, ended.log
+    assert f"Did you mean `{job.workspace / 'app.aab'}`?" in ended.log
 
 
 def test_the_search_for_what_was_meant_is_bounded(tmp_path: Path) -> None:

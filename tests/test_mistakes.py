@@ -123,3 +123,13 @@ def test_countries_of_a_finished_release_are_refused_before_the_change(job: Job)
     assert ended.code == 4, ended.log
     assert "`countries`: the release 42 (all users, completed) on track production is no staged rollout." in ended.log
     assert len(job.emulator.state()["edits"]["deleted"]) == 1
+
+
+def test_a_rollout_for_countries_is_not_completed_as_it_is(job: Job) -> None:
+    """Play would refuse the countries that it has; the release is not given to all countries unasked."""
+    rollout = {**PLAY, "tracks": "production", "user-fraction": "0.1", "countries": "DE"}
+    assert job.run(rollout).code == 0
+    ended = job.run({**PLAY, "files": "", "package-name": PACKAGE, "tracks": "production", "status": "completed"})
+    assert (ended.code, ended.outputs["failure"]) == (4, "countries-not-allowed"), ended.log
+    assert "The rollout of 42 on track production is limited to countries: DE." in ended.log
+    assert job.emulator.state()["requests"]["play.tracks.update"] == 1

@@ -15,7 +15,7 @@ import pytest
 from google_emulator import Emulator, specimens
 from tests.support.fake_play import PACKAGE, release
 from tests.support.job import Ended, Job
-from tests.support.platforms import dotenv_report, workflow_commands
+from tests.support.platforms import dotenv_report, reading, tables, workflow_commands
 from tests.support.release_plans import (
     GOLDEN,
     KINDS,
@@ -23,6 +23,7 @@ from tests.support.release_plans import (
     NEW,
     NOTES,
     PRODUCTION,
+    ROLLOUT,
     WITH_NOTES,
     arranged,
     golden,
@@ -96,8 +97,8 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str
     phone = "production 48 (10 % of users, in progress), new; 47 (all users, completed) (not from this run)"
     edit = inputs["existing-edit-id"]
     ours = "wear:production 1048 (all users, completed), " if "wear" in inputs.get("tracks", "") else ""
-    said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed with edit {edit}: {ours}{phone}."]
-    assert [line for line in ended.log.splitlines() if phone in line] == said
+    said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed edit {edit}."]
+    assert [line for line in ended.log.splitlines() if phone in line or line.startswith("Committed")] == said
     assert "### Also in the edit, not from this run" in ended.summary
     assert "| production | 48 (10 % of users, in progress), new; 47 (all users, completed) |" in ended.summary
 
@@ -149,8 +150,9 @@ def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
         ("app.aab", told),
         ("mapping.txt", told),
     ]
-    assert all("Too naughty." in one["error"] for one in ended.results)
-    assert ended.summary.count(told) == 2
+    assert all("Too naughty." in one["error"] and not one["id"] for one in ended.results)
+    shown = [(row[2], reading(row[-1])) for row in tables(ended.summary)[0][1:]]
+    assert shown == [("", f"❌ {told}: see above")] * 2
 
 
 def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) -> None:
@@ -184,6 +186,46 @@ def test_a_refused_commit_keeps_what_was_uploaded_and_commits_nothing(job: Job) 
     assert "Committed" not in ended.log
     assert (ended.outputs["version-code"], ended.outputs["committed"]) == ("48", "false")
     assert ended.results[0]["error"] == ""
+
+
+def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(job: Job) -> None:
+    """Its answer was lost, and so was every look at the edit: `committed` is neither true nor false."""
+    job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
+    job.emulator.add_fault("play.edits.get", "status", status=503, times=2)
+    ended = job.run({**NEW, "max-retries": "1"})
+    assert (ended.code, ended.outputs["committed"]) == (75, ""), ended.log
+    assert f"The commit of edit {ended.outputs['edit-id']} may have happened: the next run checks." in ended.log
+    again = job.run(NEW)
+    assert (again.code, again.outputs["committed"]) == (0, "true"), again.log
+
+
+def test_a_dry_run_of_a_rollout_shows_its_next_step(tmp_path: Path) -> None:
+    """In the log, in the table and in the output; the other outputs tell what is live."""
+    inputs = {"target": "play-rollout", "package-name": PACKAGE, "tracks": "production", "rollout-steps": "10%, 50%"}
+    (tmp_path / "workspace").mkdir()
+    with Emulator(config={"apps": {PACKAGE: {"tracks": {"production": [ROLLOUT, LIVE]}}}}) as emulator:
+        ended = Job(tmp_path / "workspace", emulator).run({**inputs, "dry-run": "true"})
+    assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.1"), ended.log
+    assert '  ~ 48 "1.48": 10 % of users, in progress -> 50 % of users, in progress\n' in plan_of(ended)
+    assert planned(ended)["production"][0] == (["48"], "inProgress", 0.5)
+    assert tables(ended.summary)[0][0] == ["Track", "Before", "Would be"]
+    assert tables(ended.summary)[0][1][2].startswith("48 (50 % of users, in progress)")
+
+
+def test_tables_say_what_is_unchanged(job: Job) -> None:
+    """Two equal cells are not to be compared by eye."""
+    assert job.run(NEW).code == 0
+    assert "| production | 48 (all users, completed) | unchanged |" in job.run(NEW).summary
+    ended = job.run({**PRODUCTION, "in-app-update-priority": "3"})
+    assert "| production | 48 (all users, completed) | unchanged but for the details below |" in ended.summary
+
+
+def test_what_a_dry_run_sent_is_not_called_sent(job: Job) -> None:
+    """It is gone with the throwaway edit; the summary has the plan as tables, not as JSON."""
+    ended = job.run({**NEW, "dry-run": "true"})
+    assert ended.code == 0, ended.log
+    assert tables(ended.summary)[0][1][-1] == "checked, then deleted with the edit"
+    assert "`plan`" not in ended.summary
 
 
 def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
@@ -260,6 +302,9 @@ def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
     plan = json.loads(ended.outputs["plan"])
     assert (plan["version"], plan["target"], plan["left_out"]) == (1, "drive.files.create", 0)
     assert any("app.aab" in step for step in plan["steps"])
+    assert tables(ended.summary)[0] == [["Step"], *([step] for step in plan["steps"])]
+    assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Dry run.** Every check passed; nothing was sent.")
+    assert ended.log.endswith("\nDry run. Every check passed; nothing was sent.\n")
 
 
 # --- the output -----------------------------------------------------------------------------------------------------

@@ -58,9 +58,11 @@ def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
     assert re.search(
         r"^API requests go to http://127\.0\.0\.1:\d+ instead of Google's own servers\.$", ended.log, re.MULTILINE
     )
-    headline = "In a real run: com.example.app 42 is released on internal."
+    headline = "In the emulator: com.example.app 42 is released on internal."
     assert said(ended)[-1] == f"Rehearsal, nothing was published. {headline}"
-    assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** In a real")
+    assert ended.summary.startswith(
+        "# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** In the emulator: "
+    )
     assert "https://play.google.com" not in ended.summary
     assert re.findall("^### (.*)$", ended.summary, re.MULTILINE) == [
         "Tracks, in the emulator",
@@ -150,6 +152,14 @@ def test_a_clean_release_has_no_chart_and_speaks_in_words(job: Job) -> None:
     assert "inProgress" not in ended.summary
 
 
+def test_a_failure_before_anything_else_has_no_chart(job: Job) -> None:
+    """A point without a past is no chart."""
+    job.emulator.add_fault("resumable.start", "status", status=400, message="No room.")
+    ended = job.run(PLAY)
+    assert ended.code == 4, ended.log
+    assert "mermaid" not in ended.summary
+
+
 def test_waits_and_failures_have_their_colours(job: Job) -> None:
     """Each wait is a plain task, which the chart's theme makes amber, and a session that is lost one in red."""
     job.emulator.add_fault(PUT, "status", status=503, nth=2)
@@ -224,7 +234,8 @@ def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
     """The titles of what happens are bold, the word of a warning is yellow."""
     shown = on_a_terminal(job, WARNED, TERM="xterm-256color")
     assert "\x1b[1mPlan: play\x1b[0m\r\n" in shown
-    assert "\x1b[1mUpload\x1b[0m\r\n" in shown
+    changes, upload = "\x1b[1mChanges: com.example.app\x1b[0m\r\n", "\x1b[1mUpload\x1b[0m\r\n"
+    assert [shown.count(upload), shown.partition(changes)[2].count(upload)] == [2, 1]
     assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in shown
 
 

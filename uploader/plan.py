@@ -18,7 +18,7 @@ from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared
+from uploader.services.base import Flow, Note, Outcome, Prepared, Section
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
 
@@ -49,6 +49,10 @@ class Plan(NamedTuple):
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
         return tuple(map(capitalised, self.prepared.lines))
+
+    def section(self) -> Section:
+        """The same as a table for the summary."""
+        return Section("Plan", ("Step",), tuple((line,) for line in self.lines()))
 
     def as_json(self) -> str:
         """The output `plan` where the service has no better one: the steps in words, bounded, on one line."""

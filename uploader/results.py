@@ -90,13 +90,14 @@ class RunRecord:
         self.results.append(result)
 
     def discard(self, why: str, files: Collection[str], outputs: Sequence[str]) -> None:
-        """What was uploaded is gone: `why` is the error of its results; outputs that told of it are taken back.
+        """What was uploaded is gone: `why` is the error of its results, and no id is left; outputs that told of it are
+        taken back.
 
         Of what the service had already only `files` are gone.
         """
         for place, result in enumerate(self.results):
             if not result.error and (not result.reused or result.path in files):
-                self.results[place] = replace(result, error=why)
+                self.results[place] = replace(result, id="", error=why)
         self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
         self.ids = ()
 

@@ -6,9 +6,9 @@ it to wait before another attempt, and tells it when the server made progress. W
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
@@ -20,6 +20,21 @@ from uploader.text import capitalised
 
 CAUSE = "The service or the network is having problems."
 CURE = "Run again later."
+# Cause and cure where it is known why there is no way to the service, by the code of a broken connection.
+ADVICE: Final[Mapping[str, tuple[str, str]]] = {
+    "host-not-found": (
+        "The host's name is wrong, or the DNS of this machine does not know it.",
+        "Check `api-endpoint` where it is given, and the network of this machine; then run again.",
+    ),
+    "proxy-unreachable": (
+        "The proxy is down, or the variable that names it is wrong.",
+        "Correct the variable, or name the hosts that need no proxy in NO_PROXY; then run again.",
+    ),
+    "proxy-refused": (
+        "The proxy does not let this machine connect to that host, or wants a login.",
+        "Have the host allowed there, or name it in NO_PROXY; then run again.",
+    ),
+}
 
 
 class Wait(NamedTuple):
@@ -52,11 +67,11 @@ class RetryPolicy:
     retry_deadline: float
     _deadline: float | None = field(default=None)
 
-    def retrier(self, report: Report) -> Retrier:
-        """The waits of an operation that begins now, each reported to `report`."""
+    def retrier(self, report: Report, what: str = "") -> Retrier:
+        """The waits of an operation that begins now, each reported to `report`; `what` names it when they are spent."""
         if self._deadline is None:
             self._deadline = self.clock.monotonic() + self.retry_deadline
-        return Retrier(self, report, self._deadline)
+        return Retrier(self, report, self._deadline, what)
 
     def watch(self, report: Callable[[str], None], seconds: float) -> Watch:
         """The pauses between looks that begin now, each told to `report`; `max_retries` has nothing to do with them."""
@@ -91,10 +106,11 @@ class Retrier:
     `retries` counts them, `waited` adds up their seconds.
     """
 
-    def __init__(self, policy: RetryPolicy, report: Report, deadline: float) -> None:
+    def __init__(self, policy: RetryPolicy, report: Report, deadline: float, what: str = "") -> None:
         self._policy = policy
         self._report = report
         self._deadline = deadline
+        self._what = what
         self._spent = 0
         self._renewed = False
         self.retries = 0
@@ -136,7 +152,9 @@ class Retrier:
             left, fraction = self._deadline - began, clock.fraction()
             seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
         if seconds is None:
-            raise self._exhausted(why + last_words(answer), cause, cure)
+            code = answer.code if isinstance(answer, Broken) else ""
+            cause, cure = ADVICE.get(code, (cause, cure))
+            raise TemporaryError(self._exhausted(why + last_words(answer)), cause=cause, cure=cure, code=code)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         if not skipped:
             clock.sleep(seconds)
@@ -145,10 +163,14 @@ class Retrier:
         self.retries += 1
         self.waited += clock.monotonic() - began
 
-    def _exhausted(self, why: str, cause: str, cure: str) -> TemporaryError:
-        if self._spent >= self._policy.max_retries:
-            spent = f"{self._spent} {'retry' if self._spent == 1 else 'retries'}"
-            reason = f"Gave up after {spent} without progress" if self._spent else "Not retried (`max-retries` is 0)"
+    def _exhausted(self, why: str) -> str:
+        """What happened: which operation was given up, for which limit, and the last thing that went wrong with it."""
+        what, spent = self._what, f"{self._spent} {'retry' if self._spent == 1 else 'retries'}"
+        if self._spent < self._policy.max_retries:
+            seconds = f"{self._policy.retry_deadline:g} s"
+            reason = f"The next retry{f' of {what}' if what else ''} would be past the retry deadline ({seconds})"
+        elif self._spent:
+            reason = f"Gave up{f' on {what}' if what else ''} after {spent} without progress"
         else:
-            reason = f"The next retry would be past the retry deadline ({self._policy.retry_deadline:g} s)"
-        return TemporaryError(f"{reason}; last error: {why}.", cause=cause, cure=cure)
+            reason = f"{f'{capitalised(what)} was not' if what else 'Not'} retried (`max-retries` is 0)"
+        return f"{reason}; last error: {why}."

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from uploader.transfer.engine import Engine
 
 RESULTS = "uploader-results.json"
+# Of the last line of a run that had no lasting effect.
+_BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dry run. "}
 CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
 
 
@@ -82,8 +84,7 @@ class Run:
         if self._inputs.job_summary:
             self._reporter.write_summary(lambda: self._page(results, outputs))
         if self._error is None:
-            rehearsed = "Rehearsal, nothing was published. " if self._inputs.rehearsal else ""
-            self._reporter.info(f"{rehearsed}{self._headline()}")
+            self._reporter.info(f"{_BEGINNINGS.get(self._ending(), '')}{self._headline()}")
         else:
             self._reporter.error(self._error)
         if self._engine:
@@ -101,9 +102,8 @@ class Run:
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
         record = self._engine.record if self._engine else RunRecord()
-        # A dry run of Play has compared the plan with what is there, and says more.
-        planned = self._plan if self._inputs.dry_run and self._inputs.target != "play" else None
-        outputs = {**({"plan": planned.as_json()} if planned else {}), **outputs_of(results, record)}
+        steps = self._planned_steps()
+        outputs = {**({"plan": steps.as_json()} if steps else {}), **outputs_of(results, record)}
         if self._inputs.rehearsal and "committed" in outputs:
             outputs["committed"] = "false"  # whatever the emulator says
         ending = {
@@ -111,6 +111,11 @@ class Run:
             "failure": self._error.code if self._error else "",
         }
         return {**outputs, **ending, "results-file": self._path_for_later_steps(RESULTS)}
+
+    def _planned_steps(self) -> Plan | None:
+        """The plan where its steps are a result: a release compares it with what is there, and says more."""
+        releasing = self._inputs.target in ("play", "play-rollout")
+        return self._plan if self._inputs.dry_run and not releasing else None
 
     def _path_for_later_steps(self, name: str) -> str:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""
@@ -136,7 +141,7 @@ class Run:
 
     def _headline(self) -> str:
         headline = self._outcome.headline if self._outcome else "Nothing was done."
-        return f"In a real run: {headline}" if self._inputs.rehearsal else headline
+        return f"In the emulator: {headline}" if self._inputs.rehearsal else headline
 
     def _page(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
         from uploader.outputs import summary  # only GitHub shows one
@@ -160,6 +165,8 @@ class Run:
         """The service's tables; those of a rehearsal say that they are about the emulator."""
         where = ", in the emulator" if self._inputs.rehearsal else ""
         found = self._outcome.sections if self._outcome else self._engine.planned if self._engine else ()
+        steps = self._planned_steps()
+        found = (steps.section(), *found) if steps else found
         return tuple(section._replace(title=f"{section.title}{where}") for section in found)
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:

@@ -541,7 +541,7 @@ def test_every_wait_of_a_login_is_told(server: TokenServer) -> None:
     closed = "the connection was closed before an answer"
     assert lines == [
         "No access token from 127.0.0.1 (HTTP 503); trying again in 1.2 s (retry 1 of 5).",
-        f"No access token from 127.0.0.1 ({closed}); trying again in 2.2 s (retry 2 of 5).",
+        f"No access token from 127.0.0.1: {closed}; trying again in 2.2 s (retry 2 of 5).",
     ]
 
 

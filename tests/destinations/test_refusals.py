@@ -142,7 +142,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "ota stream": ({**OTA, "files": "-", "upload-protocol": "multipart"}, BIN, "upload-protocol", "stream"),
     # any method
     "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
-    "method parameter missing": ({**STORAGE, "params": ""}, BIN, "params", "`bucket` is missing"),
+    "method parameter missing": ({**STORAGE, "params": ""}, BIN, "params", "'bucket' is missing"),
     "method parameter unknown": ({**STORAGE, "params": "bucket: b\nbuket: c"}, BIN, "params", "not a parameter"),
     "method parameter type": ({**DRIVE, "params": "supportsAllDrives: yes"}, BIN, "params", "not a boolean"),
     "method parameter choice": ({**STORAGE, "params": "{bucket: b, projection: all}"}, BIN, "params", "noAcl"),

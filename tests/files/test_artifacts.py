@@ -92,7 +92,7 @@ def test_a_pattern_that_matches_nothing_is_an_error_and_all_are_reported_togethe
     missing, home, absolute, folder = refusals(
         "*.aab", "~/a.apk", "/nowhere/a.apk", "dist", "a.apk", workspace=tmp_path
     )
-    assert "`*.aab` matches nothing" in missing
+    assert "'*.aab' matches nothing" in missing
     assert "`~` is not expanded" in home
     assert "relative" in absolute
     assert "only folders" in folder

@@ -366,10 +366,10 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
         "upload com.example.app-7.aab, 2.0 KiB, version 7.0 (7), unless Google Play has it already",
         f"in com.example.app-7.aab: signed with certificate {SIGNER}",
         "in com.example.app-7.aab: API level 24 or higher, made for 36",
-        "upload mapping mapping.txt",
+        "upload mapping file mapping.txt",
         "upload native symbols symbols.zip",
         "synchronise 1 image and the texts of 1 language",
-        "release 7 as inProgress for 10 % of users to track production",
+        "release 7 to track production (10 % of users, in progress)",
         "commit the edit",
     )
     assert prepared.scopes == ("https://www.googleapis.com/auth/androidpublisher",)

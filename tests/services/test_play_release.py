@@ -99,7 +99,7 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
     assert outcome.sections[0].header == ("Track", "Before", column)
     told = [step.text for step in engine.told if isinstance(step, Note)]
     assert "Track internal in edit 1: 2 (all users, completed)." in told
-    committed = "Committed with edit 1: internal 2 (all users, completed)."
+    committed = "Committed edit 1."
     assert (committed in told) == (column == "After")
 
 
@@ -219,7 +219,7 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
         "internal 2 (all users, completed), production 1 (all users, completed) (not from this run), "
         "beta 1 (10 % of users, in progress), new (not from this run)"
     )
-    assert told == [f"The commit of edit 1 publishes: {everything}.", f"Committed with edit 1: {everything}."]
+    assert told == [f"The commit of edit 1 publishes: {everything}."]
     assert ("beta", "1 (10 % of users, in progress), new") in outcome.sections[-2].rows
 
 

@@ -112,6 +112,7 @@ KINDS: Mapping[str, Kind] = {
     "artifact that was tested before": Kind(
         NEW, {"production": [LIVE]}, before=(({**NEW, "tracks": "internal"}, {"app.aab": 48}),)
     ),
+    "release that is there already": Kind(NEW, {"production": [LIVE]}, before=((NEW, {"app.aab": 48}),)),
 }
 
 

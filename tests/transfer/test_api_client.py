@@ -67,4 +67,4 @@ def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
     with pytest.raises(CredentialsError, match="did not accept the credentials for the mail"):
         call(SEND, bench.client, bench.reporter)
     assert bench.login.renewals == 1
-    assert bench.reporter.infos == ["the mail: The access token was rejected; trying again at once."]
+    assert bench.reporter.infos == ["The mail: The access token was rejected; trying again at once."]

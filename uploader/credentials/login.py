@@ -137,7 +137,7 @@ class Login:
                 return self._token
             finally:
                 self._policy.cancellation.check()  # a request that was broken off fails in one way or another
-            why = f"no access token from {failure.host} ({failure.why})"
+            why = f"no access token from {failure.host}{failure.detail}"
             retrier.wait(why, failure.answer, cause=CAUSE, cure=CURE)
 
 

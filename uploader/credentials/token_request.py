@@ -33,8 +33,8 @@ class Unavailable(Exception):
     def __init__(self, host: str, answer: Response | Broken) -> None:
         self.host = host
         self.answer = answer
-        self.why = answer.why if isinstance(answer, Broken) else f"HTTP {answer.status}"
-        super().__init__(f"{host}: {self.why}")
+        self.detail = f": {answer.why}" if isinstance(answer, Broken) else f" (HTTP {answer.status})"
+        super().__init__(f"{host}{self.detail}")
 
 
 class TokenResponse(NamedTuple):

@@ -215,15 +215,16 @@ class _FileSearch:
         return f"{self._real_folder(path.parent).rstrip('/')}/{path.name}"
 
     def _nothing(self, pattern: str, names: Sequence[str]) -> str:
-        what = f"`{printable(pattern)}` matches nothing"
+        what = f"'{printable(pattern)}' matches nothing"
         if names:
             return f"{what} that can be uploaded: only folders or credentials. Name the files, for example with `/**`."
         if pattern.startswith("~"):
             return f"{what}: `~` is not expanded."
+        meant = printable(path_hints.hint(pattern, self._workspace))
         if pattern.startswith("/"):
-            return f"{what}. Inside a container the workspace has another path: use a path relative to it."
-        meant = path_hints.hint(pattern, self._workspace) or " Did an earlier step build it?"
-        return f"{what} in {printable(str(self._workspace))}.{printable(meant)}"
+            relative = " Inside a container the workspace has another path: use a path relative to it."
+            return f"{what}.{meant or relative}"
+        return f"{what} in {printable(str(self._workspace))}.{meant or ' Did an earlier step build it?'}"
 
     def _wrong(self, what: str) -> None:
         self.problems.add("files", what, _ACCEPTED)

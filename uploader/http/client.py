@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from uploader import __version__
 from uploader.http.connection import LARGEST_ANSWER, Outgoing
-from uploader.http.failures import untrusted, words
+from uploader.http.failures import code, untrusted, words
 from uploader.http.hosts import may_use_proxy
 from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
 from uploader.http.pools import PooledAdapter
@@ -79,8 +79,8 @@ class HttpClient:
             return self._exchange(request, outgoing, token, limits)
         except (requests.RequestException, HTTPError, OSError, UnicodeError) as error:
             refused = untrusted(error, urlsplit(request.url).hostname or "the server")
-            why = words(error, request.url, self._found.get(_root(request.url), {}).get("proxies", {}))
-            raise refused or ConnectionBroke(why, sent_whole=outgoing.sent_whole) from None
+            what = (error, request.url, self._found.get(_root(request.url), {}).get("proxies", {}))
+            raise refused or ConnectionBroke(words(*what), sent_whole=outgoing.sent_whole, code=code(*what)) from None
         finally:
             self._under_way.discard(outgoing)
 

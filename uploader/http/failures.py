@@ -29,6 +29,13 @@ _WORDS: Mapping[type[BaseException], str] = {
     requests.exceptions.InvalidProxyURL: "the URL of {peer} is malformed",
     requests.exceptions.ProxyError: "{peer} did not open a connection to {host}{status}",
 }
+# What tells why there is no way to the server, alone and where a proxy is on the way; `retrier.ADVICE` has the advice.
+_CODES: Mapping[type[BaseException], tuple[str, str]] = {
+    ConnectionRefusedError: ("", "proxy-unreachable"),
+    socket.gaierror: ("host-not-found", "proxy-unreachable"),
+    requests.exceptions.InvalidProxyURL: ("", "proxy-unreachable"),
+    requests.exceptions.ProxyError: ("", "proxy-refused"),
+}
 _TUNNEL = re.compile(r"Tunnel connection failed: ([0-9]{3})")  # http.client's words; what follows is the proxy's
 
 
@@ -41,6 +48,13 @@ def words(error: BaseException, url: str, proxies: Mapping[str, str]) -> str:
     refused = next(filter(None, (_TUNNEL.search(str(cause)) for cause in found)), None)
     status = f" (HTTP {refused[1]})" if refused else ""
     return text.format(peer=_named(proxy, url) if proxy else host, host=host, status=status)
+
+
+def code(error: BaseException, url: str, proxies: Mapping[str, str]) -> str:
+    """The output `failure` for what broke on the way to a URL; empty where it has no code of its own."""
+    found, proxied = causes(error), select_proxy(url, proxies) is not None
+    told = (both[proxied] for kind, both in _CODES.items() if any(isinstance(cause, kind) for cause in found))
+    return next(told, "")
 
 
 def _named(proxy: str, url: str) -> str:

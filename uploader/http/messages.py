@@ -92,15 +92,19 @@ class Response:
 
 
 class Broken(NamedTuple):
-    """A connection that ended without an answer. `sent_whole` is false when the server can't have the whole request."""
+    """A connection that ended without an answer. `sent_whole` is false when the server can't have the whole request.
+
+    `code` is the output `failure` if the run ends with it, where it has one of its own.
+    """
 
     why: str
     sent_whole: bool
+    code: str = ""
 
 
 class ConnectionBroke(Exception):
     """Raised by a transport instead of a response; carries the `Broken` that tells how far the request got."""
 
-    def __init__(self, why: str, *, sent_whole: bool) -> None:
+    def __init__(self, why: str, *, sent_whole: bool, code: str = "") -> None:
         super().__init__(why)
-        self.broken = Broken(why, sent_whole)
+        self.broken = Broken(why, sent_whole, code)

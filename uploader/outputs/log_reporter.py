@@ -29,6 +29,7 @@ class LogReporter:
     `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
     """
 
+    _titles: tuple[str, ...] = ()
     _assign = "="  # between the name of an input and its value, as people write it here
     names: Mapping[str, str] = MappingProxyType({})  # how inputs are called here, if not by their own names
 
@@ -115,8 +116,15 @@ class LogReporter:
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
+        """A title; one inside another interrupts it, so that the outer one is said again after it."""
+        outer, self._titles = self._titles, (*self._titles, title)
         self._say(self._painted(title, BOLD, self._out))
-        yield
+        try:
+            yield
+        finally:
+            self._titles = outer
+            if outer:
+                self._say(self._painted(outer[-1], BOLD, self._out))
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
         """The text in a style (ECMA-48, SGR) where `stream` shows it; a plain log stays plain."""

@@ -27,6 +27,7 @@ NAME: Final = 28  # of a file's name in the table; the full path stands beside t
 ROWS: Final = 10  # of a table; the rest is folded
 SENTENCE: Final = 2000  # characters of an error or a warning
 BULLETS: Final = 50
+IN_TABLES: Final = ("plan",)  # outputs that the page's own tables show better
 
 _BANNERS: Final = {
     "ok": "## ✅ ",
@@ -111,7 +112,7 @@ class _Page:
         return self._folded(header, rows, "files")
 
     def _file(self, name: str, file: FileResult) -> tuple[str, ...]:
-        version = file.resource.get("versionCode")
+        version = "" if file.error else file.resource.get("versionCode")
         pace = speed(file.bytes_sent, file.seconds) if file.bytes_sent and math.isfinite(file.seconds) else ""
         return (
             self._code(name),
@@ -126,10 +127,13 @@ class _Page:
 
     def _result(self, file: FileResult) -> str:
         if file.error:
-            told = self._report.error is not None and file.error == str(self._report.error)
-            return "❌ failed, see above" if told else f"❌ {self._text(file.error)}"
+            what = self._report.error.what if self._report.error else ""
+            before, told, _ = file.error.partition(what) if what else (file.error, "", "")
+            return f"❌ {self._text(before or 'failed,')}{' see above' if told else ''}"
         if file.reused:
             return "was there already"
+        if self._report.outcome == "dry-run":
+            return "checked, then deleted with the edit"
         return "sent" if file.resumed_from is None else f"sent, resumed at {format_size(file.resumed_from)}"
 
     def _section(self, section: Section) -> str:
@@ -148,7 +152,8 @@ class _Page:
         return lines + ([f"- and {len(texts) - BULLETS} more"] if len(texts) > BULLETS else [])
 
     def _outputs(self) -> str:
-        rows = [(self._code(name), self._code(value)) for name, value in self._report.outputs.items() if value]
+        outputs = ((name, value) for name, value in self._report.outputs.items() if value and name not in IN_TABLES)
+        rows = [(self._code(name), self._code(value)) for name, value in outputs]
         return _details("Outputs", self._table(["Output", "Value"], rows, "outputs"))
 
     def _digests(self) -> str:

@@ -51,7 +51,7 @@ _THEME: Final = {
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     """The chart as a fenced block, with a legend: the files with the most to tell; empty where nothing happened."""
     timed = [file for file in files if file.timeline]
-    eventful = [file for file in timed if any(moment.kind not in ("sent", "done") for moment in file.timeline)]
+    eventful = [file for file in timed if _eventful(file.timeline)]
     told = eventful or (timed if _duration(timed) >= QUIET else [])
     if not told:
         return ""
@@ -61,6 +61,12 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     shown = [file for file in told if id(file) in chosen]
     rest = f" The {plural(FILES, 'file')} with the most to tell, of {len(told)}." if len(told) > FILES else ""
     return f"### Timeline\n\n{_chart(shown, redactor)}\n\n{LEGEND}{rest}"
+
+
+def _eventful(moments: Sequence[Moment]) -> bool:
+    """Whether more happened than an upload without a stop, or a failure before anything else."""
+    kinds = [moment.kind for moment in moments]
+    return kinds != ["failed"] and not {*kinds} <= {"sent", "done"}
 
 
 def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:

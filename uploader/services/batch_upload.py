@@ -62,7 +62,7 @@ def _rehearse(uploads: tuple[Upload, ...]) -> Flow:
     for upload in uploads:
         query = "?" + urlencode(upload.endpoint.query) if upload.endpoint.query else ""
         yield Note(f"Would send {_describe(upload)}: {upload.endpoint.http_method} {upload.endpoint.path}{query}")
-    return Outcome("Dry run: every check passed, nothing was sent.")
+    return Outcome("Every check passed; nothing was sent.")
 
 
 def _send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf) -> Flow:

@@ -46,17 +46,18 @@ def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Value
     for name, value in given.items():
         objection = _objection(known.get(name), value)
         if objection:
-            meant = "" if name in known else nearest(name, tuple(known))
-            problems.add("params", f"`{name}` {objection}{meant}", _accepted(known, name))
+            # Backticks are for inputs, which may be called alike and have other names in a shell.
+            meant = "" if name in known else nearest(name, tuple(known)).replace("`", "'")
+            problems.add("params", f"{name!r} {objection}{meant}", _accepted(known, name))
         else:
             values[name] = tuple(map(_text, _items(value)))
     for name, parameter in method.parameters.items():
         if parameter.required and given.get(name, []) == []:
-            problems.add("params", f"`{name}` is missing.", f"`{name}: …`, {_accepted(known, name)}")
+            problems.add("params", f"{name!r} is missing.", f"'{name}: …', {_accepted(known, name)}")
     for name in uri_template.names(method.upload_path):
         objection = uri_template.objection(method.upload_path, name, values[name][0]) if values.get(name) else ""
         if objection:
-            problems.add("params", f"`{name}` {objection}")
+            problems.add("params", f"{name!r} {objection}")
     return values
 
 

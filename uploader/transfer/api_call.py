@@ -11,6 +11,7 @@ from uploader.http.messages import Body, Broken, Request, Response
 from uploader.protocol.media import JSON_TYPE
 from uploader.reporting import Reporter
 from uploader.services.base import Call
+from uploader.text import capitalised
 from uploader.transfer.api_client import ApiClient, last_failure
 
 
@@ -26,7 +27,7 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     answer = client.request_with_retries(
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
         lambda: client.exchange(request, final=not step.repeatable, path=step.path),
-        client.policy.retrier(lambda wait: reporter.info(f"{what}: {wait}")),
+        client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what),
         what,
         repeatable=step.repeatable,
         lost=lambda answer: _lost(answer, what),

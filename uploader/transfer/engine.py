@@ -151,8 +151,9 @@ class Engine:
             self._watch = self._client.policy.watch(self._reporter.info, step.most)
         return self._watch.wait(step.why)
 
-    def _retrier(self, prefix: str = "") -> Retrier:
-        return self._client.policy.retrier(lambda wait: self._reporter.info(f"{prefix}{wait}"))
+    def _retrier(self, name: str = "") -> Retrier:
+        prefix = f"{name}: " if name else ""
+        return self._client.policy.retrier(lambda wait: self._reporter.info(f"{prefix}{wait}"), name)
 
     # --- uploads --------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class Engine:
                 self._doubtful.append(job)
             if job.retry_on is None or not isinstance(refused, Refused) or not job.retry_on(refused):
                 return result
-            retrier = retrier or self._retrier(f"{job.artifact.name}: ")
+            retrier = retrier or self._retrier(job.artifact.name)
             try:
                 retrier.wait(as_reason(refused), cause=job.retry_on(refused))
             except UploaderError as error:

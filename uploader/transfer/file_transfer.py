@@ -58,7 +58,7 @@ class FileTransfer:
         self.progress = progress
         self.source = source
         self.media = _media(job, client)
-        self.retrier = client.policy.retrier(self._report_wait)
+        self.retrier = client.policy.retrier(self._report_wait, self.name)
         self._reporter = reporter
         self._clock = client.policy.clock
         self.counts = TransferCounts(self._clock.monotonic(), job.artifact.size or 0)

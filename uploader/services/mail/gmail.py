@@ -116,7 +116,7 @@ def _prepared(
 
 def _rehearse(line: str) -> Flow:
     yield Note(f"Would {line[0].lower()}{line[1:]}.")
-    return Outcome("Dry run: every check passed, nothing was sent.")
+    return Outcome("Every check passed; nothing was sent.")
 
 
 def _scope(action: _MailAction) -> str:

@@ -18,6 +18,7 @@ from uploader.services.play.changes import (
     OtherTrack,
     ReleaseChange,
     TextChange,
+    TrackChange,
 )
 from uploader.services.play.tracks import codes, describe, describe_all, in_words
 from uploader.text import plural
@@ -65,21 +66,26 @@ def on_review(changes: Changes) -> list[str]:
     """What the commit does about Google's review, in words."""
     if not changes.review.commit:
         return ["nothing is committed: the edit stays open"]
+    if changes.nothing:
+        return ["nothing changes, so nothing is committed"]
     sent = {
         "true": "the changes are not sent for review: that remains to be done in the Play Console",
         "false": "the changes are sent for review",
-    }.get(changes.review.not_sent_for_review, "the changes are sent for review, unless Google Play wants that by hand")
+    }.get(
+        changes.review.not_sent_for_review,
+        "the changes are sent for review, unless Google Play leaves that to the Play Console",
+    )
     in_review = (
-        "changes that are in review are withdrawn and sent again with these"
+        "other changes that are in review are withdrawn and sent again with these"
         if changes.review.cancel
-        else "changes that are in review already make the commit fail"
+        else "if other changes are in review, the commit fails"
     )
     return [sent, in_review]
 
 
 def sections(changes: Changes, column: str) -> tuple[Section, ...]:
     """The changes as tables for the summary; `column` heads the state that the run makes."""
-    tracks = [(one.track, describe_all(one.before), describe_all(one.after)) for one in changes.tracks]
+    tracks = [(one.track, describe_all(one.before), _after(one)) for one in changes.tracks]
     fields = [
         (track.track, "+".join(codes(change.release)), _name(field), *_shown(field))
         for track in changes.tracks
@@ -99,6 +105,13 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
         Section(OTHERS, ("Track", "In the edit"), tuple(others)),
     )
     return tuple(section for section in found if section.rows)
+
+
+def _after(track: TrackChange) -> str:
+    """All that the track is to hold, in one line; what reads as before says so."""
+    before, after = describe_all(track.before), describe_all(track.after)
+    details = any(change.fields for change in track.releases)
+    return after if before != after else "unchanged but for the details below" if details else "unchanged"
 
 
 def published(changes: Changes) -> str:

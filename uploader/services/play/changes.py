@@ -127,6 +127,13 @@ class Changes(NamedTuple):
     others: tuple[OtherTrack, ...] = ()
     remarks: tuple[str, ...] = ()
 
+    @property
+    def nothing(self) -> bool:
+        """Whether all of it is there already."""
+        releases = (change.kind for track in self.tracks for change in track.releases)
+        rest = (self.texts, self.images, self.others, self.remarks)
+        return all(kind == "kept" for kind in releases) and all(file.there for file in self.files) and not any(rest)
+
 
 def countries(release: Release) -> tuple[str, ...]:
     """The countries that a release is for, as the input `countries` has them; none where it is not limited."""

@@ -9,6 +9,7 @@ from uploader.services.play.edit_machine import Event, Stage
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
 from uploader.services.play.release_edit import ReleaseEdit
+from uploader.text import sentence
 
 MOST_TURNS = 2  # commits the other way about the review, after the first
 
@@ -66,7 +67,7 @@ def _answered_no(edit: ReleaseEdit, *, gone: bool) -> Steps[None]:
 
 def _look_up(edit: ReleaseEdit, losses: int, error: UploaderError) -> Steps[None]:
     """Finds out what became of a commit whose answer is lost. Raises Refused when the edit is gone."""
-    yield Note(f"No answer to the commit ({error.what.rstrip('.')}); checking whether it happened.", "warning")
+    yield Note(f"{sentence(error.what)} Checking whether edit {edit.id} is committed.", "warning")
     yield Backoff(losses, f"the commit of edit {edit.id} was not answered")
     yield from look(edit)
     if edit.state.stage is Stage.GONE:

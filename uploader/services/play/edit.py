@@ -164,6 +164,7 @@ def _why_kept(edit: ReleaseEdit) -> Steps[str]:
     resumes = edit.state.own and (yield Recall(edit.job.memory)) is not None
     commit_sent = edit.state.stage is Stage.COMMITTING
     if commit_sent:
+        yield Publish({"committed": ""})  # neither is known
         how = "the next run checks" if resumes else "check in the Play Console"
         return f"The commit of edit {edit.id} may have happened: {how}."
     how = "the next run continues in it" if resumes else f"set `existing-edit-id: {edit.id}` to continue in it"

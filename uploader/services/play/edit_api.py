@@ -51,7 +51,7 @@ class Edit(NamedTuple):
 
     def get(self) -> Call:
         """The edit itself: whether it is still there."""
-        return self._call("GET", "", what=f"edit {self.id}")
+        return self._call("GET", "", what=f"the check of edit {self.id}")
 
     def delete(self) -> Call:
         """Throws the edit away, with everything that was uploaded into it."""

@@ -48,8 +48,7 @@ def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpd
     by_hand = yield from commit(edit)
     yield from edit.forget()
     yield Publish({"committed": "true"})
-    if changes.tracks or changes.others:
-        yield Note(f"Committed with edit {edit.id}: {published(changes)}.")
+    yield Note(f"Committed edit {edit.id}.")
     if by_hand:
         yield Note(f"{edit.job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
     review = BY_HAND if by_hand else DRAFT if edit.job.options.status == "draft" else SENT

@@ -10,7 +10,7 @@ from uploader.files.android.preflight import facts, fingerprint
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
 from uploader.services.play.lifecycle import ReviewGoal
-from uploader.services.play.tracks import Notes, ReleaseOptions
+from uploader.services.play.tracks import Notes, ReleaseOptions, in_words
 from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ReleaseJob:
                 yield from (f"in {artifact.name}: {fact}" for fact in facts(artifact.manifest))
         for kind, file in self.companions:
             name = f"of version {file}" if isinstance(file, int) else file.name
-            steps = {"mapping": f"upload mapping {name}", "symbols": f"upload native symbols {name}"}
+            steps = {"mapping": f"upload mapping file {name}", "symbols": f"upload native symbols {name}"}
             yield steps.get(kind, f"give each APK the {kind} expansion file {name}")
         if self.listing:
             images, languages = sum(map(len, self.listing.images.values())), len(self.listing.texts)
@@ -104,11 +104,10 @@ class ReleaseJob:
 
     def _release(self, track: str) -> str:
         options = self.options
-        share = f" for {options.fraction * 100:g} % of users" if options.fraction is not None else ""
-        status = f"{options.status or 'completed'}{share}"
+        made = in_words({"status": options.status or "completed", "userFraction": options.fraction})
         codes = "+".join(dict.fromkeys((*self.codes, *self.retained)))
         if self.promote_from:
-            return f"promote the release of {self.promote_from} as {status} to track {track}"
+            return f"promote the release of {self.promote_from} to track {track} ({made})"
         if codes:
-            return f"release {codes} as {status} to track {track}"
-        return f"update the current release{f' to {status}' if options.status else ''} on track {track}"
+            return f"release {codes} to track {track} ({made})"
+        return f"update the current release on track {track}{f' ({made})' if options.status else ''}"

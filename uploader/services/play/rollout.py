@@ -136,7 +136,7 @@ class Rollout:
         """Writes the release to the track and commits."""
         track, purpose = self._track, f"track:{self._track}"
         after = self._after(look, release)
-        yield Show(f"Changes: {self._job.package}", tuple(lines(self._changes(look, after))))
+        yield from self._show(look, after)
         if not tracks.settled(edit.seen[track], after):
             edit.before[track] = look.releases
             yield from edit.changing(purpose)
@@ -156,22 +156,27 @@ class Rollout:
         """The end of a run that changes nothing: its edit is not needed."""
         yield from discard(edit)
         yield from edit.forget()
+        after = self._after(look, decision.release) if decision.release and self._job.dry_run else look.releases
         if self._job.dry_run:
-            after = self._after(look, decision.release) if decision.release else look.releases
+            yield from self._show(look, after)
             yield Publish({"plan": plan_output(self._changes(look, after), "play-rollout")})
         elif decision.kind in ("stepped", "completed"):
             yield Publish({"committed": "true"})  # by an earlier edit of this job
         why = f"{capitalised(decision.why.rstrip('.'))}."
         yield Note(why, "warning" if decision.kind == "held" else "info")
-        return (yield from self._told(look, decision, look.releases))
+        return (yield from self._told(look, decision, after))
+
+    def _show(self, look: Look, after: Releases) -> Steps[None]:
+        yield Show(f"Changes: {self._job.package}", tuple(lines(self._changes(look, after))))
 
     def _told(self, look: Look, decision: Decision, after: Releases) -> Flow:
-        """The outputs, and the outcome with its tables."""
-        state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in after))
-        yield Publish({**status.outputs([state]), **_values(after, look), "decision": decision.kind})
+        """The outputs, and the outcome with its tables; `after` is what would be, in a dry run."""
+        column, live = ("Would be", look.releases) if self._job.dry_run else ("After", after)
+        state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in live))
+        yield Publish({**status.outputs([state]), **_values(live, look), "decision": decision.kind})
         measured = gate_report.section(look.judgement.judged)
         headline = f"{self._job.package} on {self._track}, {decision.kind}: {decision.why.rstrip('.')}."
-        tables = (*sections(self._changes(look, after), "After"), *([measured] if measured.rows else []))
+        tables = (*sections(self._changes(look, after), column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
 
     def _after(self, look: Look, release: Release) -> Releases:

@@ -10,6 +10,7 @@ from uploader.errors import ProtocolError, Refused, ReleaseRefused, TemporaryErr
 from uploader.services.base import Note, Steps
 from uploader.services.play import tracks
 from uploader.services.play.artifact_uploads import listed_artifacts
+from uploader.services.play.changes import countries
 from uploader.services.play.edit_api import entries
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
@@ -36,6 +37,7 @@ def foresee(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
     for track in edit.job.tracks:
         update = yield from plan_update(edit, track)
         _check_countries(edit.job, update)
+        _check_completed(update)
         for oddity in _oddities(edit.job, update):
             yield Note(f"Track {track}: {oddity}", "warning")
         updates.append(update)
@@ -156,6 +158,20 @@ def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
             f"`countries`: the release {tracks.describe(update.release)} on track {update.track} is no staged rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
             cure="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            code="countries-not-allowed",
+        )
+
+
+def _check_completed(update: TrackUpdate) -> None:
+    """A rollout that is limited to countries can't be completed as it is, nor is it widened to all unasked."""
+    release = update.release
+    rollouts = [one for one in update.before if one.get("status") in tracks.STAGED and countries(one)]
+    if release.get("status") == "completed" and tracks.codes(release) in map(tracks.codes, rollouts):
+        raise ReleaseRefused(
+            f"The rollout of {'+'.join(tracks.codes(release))} on track {update.track} is limited to countries: "
+            f"{', '.join(countries(release))}.",
+            cause="Google Play accepts countries only while a rollout is in progress.",
+            cure="Complete this rollout in the Play Console.",
             code="countries-not-allowed",
         )
 
