@@ -148,7 +148,9 @@ class _Page:
         return lines + ([f"- and {len(texts) - BULLETS} more"] if len(texts) > BULLETS else [])
 
     def _outputs(self) -> str:
-        rows = [(self._code(name), self._code(value)) for name, value in self._report.outputs.items() if value]
+        # What is on the tracks is JSON for programs; the service's own tables say it in words.
+        told = ((name, value) for name, value in self._report.outputs.items() if value and name != "status")
+        rows = [(self._code(name), self._code(value)) for name, value in told]
         return _details("Outputs", self._table(["Output", "Value"], rows, "outputs"))
 
     def _digests(self) -> str:
