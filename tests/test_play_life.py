@@ -127,6 +127,31 @@ def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
     assert "unfinished release" in annotated(ended, "warning")[-1]
 
 
+def test_a_status_in_an_edit_that_is_gone_blames_the_input(job: Job) -> None:
+    """Running again would not help."""
+    ended = job.run({**STATUS, "existing-edit-id": "123"})
+    assert ended.code == 4
+    assert "`existing-edit-id` names no open edit" in ended.log
+
+
+def test_a_status_of_a_track_that_is_not_there_says_so(job: Job) -> None:
+    """A misspelt name is not a track without releases."""
+    job.emulator.config.any_track = False
+    ended = job.run({**STATUS, "tracks": "prod"})
+    assert ended.code == 0, ended.log
+    assert annotated(ended, "warning")[-1].startswith("The app has no track prod. Google Play lists production,")
+
+
+def test_a_draft_without_artifacts_is_one_release(job: Job) -> None:
+    """It has no version codes, and is none that were uploaded."""
+    job.emulator.console.add_release("com.example.other", "beta", {"versionCodes": [], "status": "draft", "name": "x"})
+    ended = job.run({**STATUS, "package-name": "com.example.other"})
+    draft = {"versionCodes": [], "name": "x", "status": "draft", "lifecycle": "DRAFT"}
+    assert json.loads(ended.outputs["status"]) == {"beta": {"releases": [draft]}}
+    assert (ended.code, ended.outputs["next-version-code"]) == (0, "1")
+    assert "beta has no version: draft, a draft" in ended.log
+
+
 @pytest.mark.parametrize("call", ["play.tracks.list", "play.bundles.list", "play.apks.list"])
 def test_a_status_that_fails_deletes_its_edit(job: Job, call: str) -> None:
     """Whatever is refused inside it, nothing is left open."""
@@ -182,6 +207,10 @@ def test_a_deadline_is_75_and_the_next_run_commits_nothing(job: Job) -> None:
     first = job.run(waiting)
     assert (first.code, first.outputs["committed"], first.outputs["version-code"]) == (75, "true", "42"), first.log
     assert "### Tracks" in first.summary
+    assert json.loads(first.outputs["status"])["production"]["releases"] == [
+        {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.01},
+        {"versionCodes": ["41"], "name": "4.1", "status": "completed"},
+    ]
     job.emulator.console.review(APP, "production", ["PUBLISHED"], code=42)
     second = job.run(waiting)
     assert (second.code, second.outputs["lifecycle"]) == (0, "PUBLISHED"), second.log
@@ -246,6 +275,42 @@ def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
     assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), again.log
 
 
+def test_a_halt_that_google_refuses_is_loud(job: Job) -> None:
+    """Exit 4, and the one annotation begins with what counts: it is not halted, and why it has to be."""
+    rolling(job, 0.05, countryTargeting={"countries": ["DE"]})
+    measure(job, BAD)
+    message = "Country targeting is only allowed for inProgress releases in the production track."
+    job.emulator.add_fault("play.tracks.update", "status", status=400, message=message)
+    ended = job.run(GATED)
+    assert (ended.code, track(job)) == (4, "42 inProgress 0.05, 41 completed"), ended.log
+    (error,) = annotated(ended, "error")
+    assert error.startswith("The rollout of com.example.app on production is NOT halted")
+    assert "1.09 %" in error
+    assert message in error
+
+
+def test_a_halt_that_waits_for_people_says_so(job: Job) -> None:
+    """Where changes are sent for review by hand, a halt is as well."""
+    job.emulator.config.review = "manual"
+    rolling(job, 0.05)
+    measure(job, BAD)
+    ended = job.run(GATED)
+    (error,) = annotated(ended, "error")
+    assert (ended.code, ended.outputs["decision"]) == (6, "halted")
+    assert "the change must still be sent for review in the Play Console" in error
+
+
+def test_an_edit_that_no_journal_keeps_is_left_behind(job: Job) -> None:
+    """A rollout can't be told to go on in it, so nobody is sent there."""
+    rolling(job)
+    job.emulator.add_fault("play.tracks.update", "status", status=503)
+    ended = job.run({**ROLLOUT, "max-retries": "0", "state-dir": "/proc/none"})
+    assert ended.code == 75, ended.log
+    assert "is left behind: the next run opens a fresh one." in ended.log
+    assert "existing-edit-id" not in ended.log
+    assert job.run(ROLLOUT).outputs["decision"] == "stepped"
+
+
 HOLDS: dict[str, dict[str, Any]] = {
     "stale": {"freshness_days": 6},
     "no freshness": {"freshness_days": None},
@@ -282,9 +347,12 @@ def test_two_runs_at_once_make_one_step(job: Job) -> None:
     assert (other.code, ended.code, track(job)) == (0, 0, "42 inProgress 0.05, 41 completed")
 
 
-@pytest.mark.parametrize("more", [{"commit": "false"}, {"status": "draft", "user-fraction": ""}])
+@pytest.mark.parametrize(
+    "more",
+    [{"commit": "false"}, {"status": "draft", "user-fraction": ""}, {"changes-not-sent-for-review": "true"}],
+)
 def test_there_must_be_something_to_wait_for(job: Job, more: dict[str, str]) -> None:
-    """What is not committed, or is a draft, never comes into a review."""
+    """What is not committed, is a draft, or is not sent for review never comes into one."""
     ended = job.run({**RELEASE, **more, "wait-for": "approved"})
     assert ended.code == 2
     assert "wait-for: " in ended.log
@@ -311,9 +379,9 @@ def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
 def test_all_mistakes_are_told_before_anything_is_sent(job: Job) -> None:
     """A rollout needs an app, one track, steps that ascend and limits that can be read."""
     wrong = {"target": "play-rollout", "rollout-steps": "5%, 1%", "halt-above": "crashes 1%", "tracks": "beta, alpha"}
-    ended = job.run({**wrong, "files": "*.aab"})
+    ended = job.run({**wrong, "files": "*.aab", "existing-edit-id": "7", "commit": "false"})
     assert ended.code == 2
-    for name in ("rollout-steps", "halt-above", "tracks", "package-name", "files"):
+    for name in ("rollout-steps", "halt-above", "tracks", "package-name", "files", "existing-edit-id", "commit"):
         assert f"- {name}:" in ended.log
     assert job.emulator.state()["requests"] == {}
 

@@ -32,6 +32,7 @@ def old(rate: float, users: int = 100_000, ago: int = 0) -> Measurement:
 
 # What limits, which measurements, what follows, and a part of the reason. The release is 42+43, the one before it 41.
 CRASH, ANR, TIMES = "crash-rate 1.09%", "anr-rate 0.47%", "crash-rate 1.5x"
+NEVER = day(0, 0, 100_000, "41", (0, 0))
 SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "well below": (CRASH, [day(0, 0.4, 5000)], "pass", ""),
     "well below on both days": (CRASH, [day(0, 0.4, 5000), day(1, 0.5, 900)], "pass", ""),
@@ -67,6 +68,9 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "Google's interval is wide": (CRASH, [day(0, 3, 5000, interval=(0.9, 5))], "hold", "by chance"),
     "Google's interval is narrow": (CRASH, [day(0, 1.2, 500, interval=(1.1, 1.3))], "halt", "at least 1.1 %"),
     "Google's interval just touches": (CRASH, [day(0, 2, 5000, interval=(1.09, 3))], "hold", "by chance"),
+    "Google's interval is no interval of the rate": (CRASH, [day(0, 0.4, 5000, interval=(2, 3))], "pass", ""),
+    "a day is told twice, once above": (CRASH, [day(0, 1.3, 5000), day(0, 0.4, 5000)], "hold", "by chance"),
+    "a day is told twice, once surely above": (CRASH, [day(0, 3, 5000), day(0, 0.4, 5000)], "halt", "3 %"),
     "ANRs below": (ANR, [day(0, 0.3, 5000)], "pass", ""),
     "ANRs surely above": (ANR, [day(0, 1.2, 5000)], "halt", "ANR rate"),
     "both metrics below": (f"{CRASH}, {ANR}", [day(0, 0.3, 5000)], "pass", ""),
@@ -79,6 +83,8 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "relative, the old one is thin": (TIMES, [old(0.5, 50), day(0, 0.6, 5000)], "hold", "compared"),
     "relative, the old one on another day": (TIMES, [old(0.5, ago=1), day(0, 0.6, 5000)], "hold", "compared"),
     "relative, the old one never crashes": (TIMES, [old(0), day(0, 0, 5000)], "pass", ""),
+    "relative, surely nobody crashes": (TIMES, [NEVER, day(0, 0, 5000)], "pass", ""),
+    "relative, the old one surely never crashes": (TIMES, [NEVER, day(0, 2, 5000)], "halt", "above the limit of 0 %"),
     "relative, the old one is not sure": (TIMES, [old(0.5, 200), day(0, 2, 5000)], "hold", "by chance"),
     "absolute below, relative above": (f"{CRASH}, {TIMES}", [old(0.2), day(0, 0.9, 5000)], "halt", "(1.5x)"),
     "absolute above, nothing to compare": (f"{CRASH}, {TIMES}", [day(0, 3, 5000)], "halt", "1.09 %"),
@@ -139,6 +145,12 @@ def test_without_limits_everything_passes() -> None:
 def test_wilson_agrees_with_tables(rate: float, users: int, lower: float, upper: float) -> None:
     """The interval is that of the literature."""
     assert wilson(rate, users) == pytest.approx((lower, upper), abs=0.0001)
+
+
+@given(st.integers(1, 10**12))
+def test_the_ends_of_an_interval_are_exact(users: int) -> None:
+    """A trace of rounding would be a crash that nobody saw, and above a limit of nothing."""
+    assert (wilson(0.0, users)[0], wilson(1.0, users)[1]) == (0.0, 1.0)
 
 
 ROWS = st.builds(

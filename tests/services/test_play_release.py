@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -58,6 +59,8 @@ def test_version_code_and_other_ids_are_outputs() -> None:
     """The highest version code, all of them in the order of `files`, the edit and whether it was committed."""
     engine = Engine(Play())
     outcome = engine.run(release_job(artifact(30), artifact(4), tracks=("internal", "beta")))
+    on_both = {"releases": [{"versionCodes": ["30", "4"], "status": "completed"}]}
+    assert json.loads(engine.outputs.pop("status")) == {"internal": on_both, "beta": on_both}
     assert engine.outputs == {
         "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
     }  # fmt: skip

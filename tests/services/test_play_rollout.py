@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.fake_play import refused, release
 from tests.support.play_driver import Killed
-from tests.support.rollout_console import CRASHES, Console, RolloutEngine, rollout_job
-from uploader.errors import AnswerLost, Refused, ReleaseTrouble, TemporaryError
+from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
+from uploader.errors import AnswerLost, Refused, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.services.base import Call
 from uploader.services.play.rollout import flow
 
@@ -260,6 +260,48 @@ def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
     play.fail(call, refused(404, "Edit not found."), effect=lambda: None if call == "GET tracks" else other_run(play))
     engine = look(play)
     assert (engine.outputs["decision"], play.rollout, len(play.commits)) == (decision, "42 0.05, 41", 1)
+
+
+def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:
+    """Who raises the share while the gate halts has not seen the numbers."""
+    play = rolling(0.05)
+    play.rates = {"42": 0.03}
+    raised = release(42, status="inProgress", userFraction=0.2)
+    play.fail("PUT tracks", refused(404, "Edit not found."), effect=lambda: play.change("production", raised, OLD))
+    engine, _ = trouble(play, above=CRASHES)
+    assert (engine.outputs["decision"], play.rollout) == ("halted", "42 halted 0.2, 41")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        ("PUT tracks", refused(400, "Country targeting is only allowed for in progress releases."), "is NOT halted"),
+        ("PUT tracks", TIRED, "is NOT halted"),
+        ("commit", refused(400, "Precondition check failed."), "is NOT halted"),
+        ("commit", TIRED, "may not be halted"),
+    ],
+)
+def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderError, told: str) -> None:
+    """What matters most comes first: users still get the release, and somebody has to halt it."""
+    play = rolling(0.05)
+    play.rates = {"42": 0.03}
+    play.fail(call, error)
+    with pytest.raises(type(error)) as caught:
+        look(play, above=CRASHES)
+    assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it has to be: ")
+    assert "3 %" in caught.value.what
+    assert "halt it in the Play Console" in caught.value.cure
+
+
+def test_a_step_that_fails_says_nothing_of_a_halt() -> None:
+    """Nor does it send people to an input that a rollout does not have."""
+    play = rolling(0.05)
+    play.fail("commit", refused(400, "Precondition check failed."))
+    with pytest.raises(Refused) as caught:
+        look(play)
+    assert "halted" not in str(caught.value)
+    assert "existing-edit-id" not in str(caught.value)
+    assert "is kept with everything in it: run again." in caught.value.cure
 
 
 def other_run(play: Console) -> None:

@@ -175,8 +175,8 @@ class Inputs:
         parse.choice(OnVersionConflict),
         "If the version code exists: `reuse` (same bytes only) or `fail`.",
     )
-    existing_edit_id: str = _text(PLAY_OR_STATUS, parse.word, "Use this open edit instead of a new one.")
-    commit: bool = _default(PLAY, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
+    existing_edit_id: str = _text(PLAY_TRACKS, parse.word, "Use this open edit instead of a new one.")
+    commit: bool = _default(PLAY_COMMIT, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
     changes_not_sent_for_review: NotSentForReview = _default(
         PLAY_COMMIT, "auto", parse.choice(NotSentForReview), "`auto` (as Google requires), `true`, `false`."
     )

@@ -30,7 +30,7 @@ def rollout_steps(value: str) -> tuple[float, ...]:
     accepted = "ascending shares above 0 % and up to 100 %, such as `1%, 5%, 20%, 50%, 100%`"
     found = [re.fullmatch(rf"({_NUMBER})\s*%", item) for item in items(value)]
     shares = [_share(match[1]) for match in found if match]
-    if not shares or len(shares) < len(found) or not 0 < shares[0] <= shares[-1] <= 1:
+    if not shares or len(shares) < len(found) or not all(0 < share <= 1 for share in shares):
         raise InvalidValue("is not a list of shares.", accepted)
     if any(later <= earlier for earlier, later in pairwise(shares)):
         raise InvalidValue("does not ascend.", accepted)

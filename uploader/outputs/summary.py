@@ -27,7 +27,7 @@ NAME: Final = 28  # of a file's name in the table; the full path stands beside t
 ROWS: Final = 10  # of a table; the rest is folded
 SENTENCE: Final = 2000  # characters of an error or a warning
 BULLETS: Final = 50
-IN_TABLES: Final = ("plan",)  # outputs that the page's own tables show better
+IN_TABLES: Final = ("plan", "status")  # outputs that the page's own tables show better
 
 _BANNERS: Final = {
     "ok": "## ✅ ",

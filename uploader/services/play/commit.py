@@ -84,7 +84,8 @@ def _refusal(edit: ReleaseEdit, error: UploaderError) -> UploaderError:
     if edit.state.stage is Stage.GONE:
         return error
     known = explained(error) if isinstance(error, Refused) else error
-    kept = f"Edit {edit.id} is kept with everything in it: set `existing-edit-id: {edit.id}`, or run again."
+    named = f"set `existing-edit-id: {edit.id}`, or " if edit.job.reads_edit_id else ""
+    kept = f"Edit {edit.id} is kept with everything in it: {named}run again."
     known.cure = f"{known.cure} {kept}".strip()
     return known
 

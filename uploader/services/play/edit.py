@@ -46,14 +46,15 @@ def _shared(job: ReleaseJob) -> Steps[ReleaseEdit]:
         yield edit.api.get()
     except Refused as refused:
         if find(refused) in (EDIT_GONE, OTHER):
-            _blame_the_input(refused)
+            blame_the_input(refused)
         raise
     yield Note(f"Working in edit {edit.id}.")
     yield _open_edit(edit)
     return edit
 
 
-def _blame_the_input(refused: Refused) -> None:
+def blame_the_input(refused: Refused) -> None:
+    """Says that the edit which `existing-edit-id` names is not there, which running again would not change."""
     refused.cause = (
         "`existing-edit-id` names no open edit: it is misspelt, or the edit is committed, deleted or expired."
     )
@@ -129,7 +130,7 @@ def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> Discarded:
 def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """What is left to do about an edit that is gone."""
     if edit.state.ownership is Ownership.SHARED and isinstance(error, Refused):
-        _blame_the_input(error)
+        blame_the_input(error)
     elif edit.state.stage is Stage.GONE:
         yield Publish({"edit-id": ""})
         yield from _put_away(edit)
@@ -167,6 +168,8 @@ def _why_kept(edit: ReleaseEdit) -> Steps[str]:
         yield Publish({"committed": ""})  # neither is known
         how = "the next run checks" if resumes else "check in the Play Console"
         return f"The commit of edit {edit.id} may have happened: {how}."
+    if not (resumes or edit.job.reads_edit_id):
+        return f"Edit {edit.id} is left behind: the next run opens a fresh one."
     how = "the next run continues in it" if resumes else f"set `existing-edit-id: {edit.id}` to continue in it"
     return f"Edit {edit.id} is kept: {how}."
 

@@ -104,7 +104,8 @@ def wilson(rate: float, users: int) -> tuple[float, float]:
     spread = Z * Z / users
     middle = (rate + spread / 2) / (1 + spread)
     half = Z / (1 + spread) * math.sqrt(rate * (1 - rate) / users + spread / (4 * users))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
+    # At its ends the interval is exact, where rounding would leave a trace of a crash that nobody saw.
+    return max(middle - half, 0.0) if rate else 0.0, min(middle + half, 1.0) if rate < 1 else 1.0
 
 
 def _judge(
@@ -138,7 +139,7 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
     if bounds is None:
         return Judged(limit, row, None, "nothing to compare with")
     bound, surely = bounds
-    finding: Finding = "surely above" if row.bounds[0] > surely else "above" if row.rate > bound else "below"
+    finding: Finding = "below" if row.rate <= bound else "surely above" if row.bounds[0] > surely else "above"
     return Judged(limit, row, bound, finding)
 
 
@@ -165,8 +166,9 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruli
     surely = [one for one in judged if one.finding == "surely above"]
     if surely:
         return "halt", (describe(max(surely, key=lambda one: one.row.bounds[0])),)  # the table has the others
-    newest = {one.row.code: one for one in judged if one.bound is not None}
-    above = [one for one in newest.values() if one.finding == "above"]
+    last = {one.row.code: one.row.day for one in judged if one.bound is not None}
+    newest = [one for one in judged if one.bound is not None and one.row.day == last[one.row.code]]
+    above = [one for one in newest if one.finding == "above"]
     if above:
         return "hold", tuple(f"{describe(one)}, but perhaps by chance" for one in above)
     if newest:

@@ -70,6 +70,11 @@ class ReleaseJob:
         return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
 
     @property
+    def reads_edit_id(self) -> bool:
+        """Whether a run of this kind can be told to work in a given edit."""
+        return True
+
+    @property
     def tense(self) -> str:
         """What to call the state that this run makes: what would be, what is in the edit, or what is from now on."""
         return "would be" if self.dry_run else "after" if self.commit else "in the edit"

@@ -55,6 +55,9 @@ def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
     if inputs.wait_for and inputs.target == "play" and not (inputs.commit and inputs.tracks):
         what = "no release is committed, so there is nothing to wait for."
         problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")
+    if inputs.wait_for and inputs.target == "play" and inputs.changes_not_sent_for_review == "true":
+        what = "what is not sent for review is not reviewed."
+        problems.add("wait-for", what, "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`")
     if inputs.wait_for and inputs.status == "draft":
         problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
     return ReviewGoal(inputs.wait_for, inputs.wait_deadline) if inputs.wait_for else None

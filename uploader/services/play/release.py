@@ -7,7 +7,7 @@ from itertools import count
 
 from uploader.errors import Refused, ReleaseRefused, UploaderError
 from uploader.services.base import Flow, Note, Publish, Show, Steps
-from uploader.services.play import tracks
+from uploader.services.play import status, tracks
 from uploader.services.play.artifact_uploads import all_listed, upload_all
 from uploader.services.play.change_report import lines, sections
 from uploader.services.play.changes import Changes
@@ -74,7 +74,10 @@ def _release(edit: ReleaseEdit) -> Flow:
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         yield Publish({"user-fraction": share})
     changes = comparison.changes._replace(tracks=of_tracks(updates))
-    return (yield from finish(edit, codes, updates, changes))
+    outcome = yield from finish(edit, codes, updates, changes)
+    if job.commit and not job.dry_run and updates:
+        yield Publish(status.of_releases((one.track, one.after) for one in updates))
+    return outcome
 
 
 def _show(edit: ReleaseEdit, changes: Changes) -> Steps[None]:

@@ -24,6 +24,7 @@ SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
 MOST_PAGES = 20
 PAGE_SIZE = 1000  # rows
 DAYS_END_IN = "America/Los_Angeles"
+ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
 _SETS: Mapping[Metric, tuple[str, str]] = {
     "crash-rate": ("crashRateMetricSet", "userPerceivedCrashRate"),
     "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
@@ -84,11 +85,14 @@ def _end_of_data(answer: object) -> date:
 
 
 def _date(value: object) -> date:
+    found = value if isinstance(value, Mapping) else {}
     try:
-        found = value if isinstance(value, Mapping) else {}
-        return date(found["year"], found["month"], found["day"])
-    except (LookupError, TypeError, ValueError):
-        raise ProtocolError("The Reporting API returned a time in an undocumented format.") from None
+        day = date(found["year"], found["month"], found["day"])
+    except (LookupError, TypeError, ValueError, OverflowError):
+        day = date.min
+    if day < ANDROID:  # nor may the days before it leave the calendar
+        raise ProtocolError("The Reporting API returned a time in an undocumented format.")
+    return day
 
 
 def _rows(answer: object, name: str) -> Iterator[Measurement]:
@@ -101,16 +105,17 @@ def _rows(answer: object, name: str) -> Iterator[Measurement]:
         users = _decimal(values["distinctUsers"].get("decimalValue"))
         rate = _rate(values[name].get("decimalValue"))
         yield Measurement(
-            codes[0] if codes else "", _date(row.get("startTime")), rate, int(users), _interval(values[name])
+            codes[0] if codes else "", _date(row.get("startTime")), rate, int(users), _interval(values[name], rate)
         )
 
 
-def _interval(value: Mapping[str, Any]) -> tuple[float, float] | None:
+def _interval(value: Mapping[str, Any], rate: float) -> tuple[float, float] | None:
+    """Google's interval around the rate; None where there is none that can be one."""
     interval = value.get("decimalValueConfidenceInterval")
     if not isinstance(interval, Mapping):
         return None
-    lower, upper = _rate(interval.get("lowerBound")), _rate(interval.get("upperBound"))
-    return (lower, upper) if lower <= upper else None
+    lower, upper = (_number(interval.get(bound)) for bound in ("lowerBound", "upperBound"))
+    return (lower, upper) if 0 <= lower <= rate <= upper <= 1 else None
 
 
 def _rate(value: object) -> float:
@@ -121,12 +126,17 @@ def _rate(value: object) -> float:
 
 
 def _decimal(value: object) -> float:
-    """A google.type.Decimal, of which an empty text means 0."""
-    text = value.get("value", "") if isinstance(value, Mapping) else None
-    try:
-        number = float(text or 0) if isinstance(text, str) else math.nan
-    except ValueError:
-        number = math.nan
+    """A google.type.Decimal that counts or measures. Raises ProtocolError for another."""
+    number = _number(value)
     if not 0 <= number < 1e12:
         raise ProtocolError("The Reporting API returned a number in an undocumented format.")
     return number
+
+
+def _number(value: object) -> float:
+    """A google.type.Decimal, of which an empty text means 0; not a number where it is no such thing."""
+    text = value.get("value", "") if isinstance(value, Mapping) else None
+    try:
+        return float(text or 0) if isinstance(text, str) else math.nan
+    except ValueError:
+        return math.nan

@@ -63,7 +63,8 @@ def _rejected(package: str, told: str) -> ReleaseTrouble:
 def _not_through(goal: ReviewGoal, told: str) -> TemporaryError:
     return TemporaryError(
         f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
-        cause="A review takes hours or days, and some changes wait for someone in the Play Console.",
+        cause="A review takes hours or days; what is not sent for review, or not published, waits for someone in the "
+        "Play Console.",
         cure="Look again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
         code="review-pending",
     )

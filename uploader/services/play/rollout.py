@@ -8,7 +8,7 @@ the first look of a run that was killed, so the run after it knows as well.
 
 from __future__ import annotations
 
-from uploader.errors import Refused, ReleaseTrouble, ServiceError, TemporaryError
+from uploader.errors import Refused, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -39,6 +39,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     for name, value in (("package-name", inputs.package_name), ("rollout-steps", inputs.rollout_steps)):
         if not value:
             problems.add(name, "is required for this target.")
+    if inputs.existing_edit_id:
+        problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
+    if not inputs.commit:
+        problems.add("commit", "a rollout that is not committed is none.", "`dry-run: true` to see what would be done")
     if len(inputs.tracks) != 1:
         problems.add("tracks", f"{len(inputs.tracks)} are given; a rollout is that of one track.", "`production`")
     problems.raise_if_any()
@@ -76,10 +80,11 @@ def _lines(job: RolloutJob) -> tuple[str, ...]:
 
 def flow(job: RolloutJob) -> Flow:
     """One look, and at most one step; every refusal leaves with its cause and its cure."""
+    rollout = Rollout(job)
     try:
-        return (yield from in_an_edit(job, Rollout(job).work))
-    except Refused as refused:
-        raise explained(refused) from None
+        return (yield from in_an_edit(job, rollout.work))
+    except UploaderError as error:
+        raise rollout.failed(explained(error) if isinstance(error, Refused) else error) from None
 
 
 class Rollout:
@@ -89,9 +94,21 @@ class Rollout:
         self._job = job
         self._track = job.tracks[0]
         self._first: FirstLook | None = None
+        self._edit: ReleaseEdit | None = None  # in which it is decided
+        self._halting = ""  # why it has to be halted, until it is
+
+    def failed(self, error: UploaderError) -> UploaderError:
+        """The error, which says first that a halt has not happened where there should be one."""
+        if self._halting:
+            how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
+            where = f"The rollout of {self._job.package} on {self._track}"
+            error.what = f"{where} {how} halted, though it has to be: {self._halting.rstrip('.')}. {error.what}"
+            error.cure = f"{error.cure} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
+        return error
 
     def work(self, edit: ReleaseEdit) -> Flow:
         """Looks, decides, and makes the decision true."""
+        self._edit = edit
         found = yield from current_releases(edit, self._track)
         live = edit.before.get(self._track, found)
         first = self._first or FirstLook.recalled(edit.changes.get(f"track:{self._track}", ""))
@@ -99,12 +116,13 @@ class Rollout:
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
         if in_doubt:
             edit.apply(Event.SEEN_LIVE if passed else Event.NOT_SEEN)
-        if first and passed:
-            return (yield from self._ended(edit, Look(live), _made(first, live, ours=in_doubt)))
         look = yield from self._look(live)
-        decision = decide(self._job, look)
+        decision, self._halting = decide(self._job, look), ""
+        if first and passed and decision.kind != "halted":  # the step is made; a halt is never put off
+            decision = _made(first, live, ours=in_doubt)
         if decision.release is None or self._job.dry_run:
             return (yield from self._ended(edit, look, decision))
+        self._halting = decision.why if decision.kind == "halted" else ""
         return (yield from self._put(edit, look, decision, decision.release))
 
     def _look(self, live: Releases) -> Steps[Look]:
@@ -146,10 +164,12 @@ class Rollout:
             yield edit.api.update_track(track, after)
             edit.seen[track] = after
         by_hand = yield from commit(edit)
+        self._halting = ""
         yield from edit.forget()
         yield Publish({"committed": "true"})
         if by_hand:
             yield Note(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
+            decision = decision._replace(why=f"{decision.why.rstrip('.')}; the change {BY_HAND}")
         return (yield from self._told(look, decision, after))
 
     def _ended(self, edit: ReleaseEdit, look: Look, decision: Decision) -> Flow:

@@ -32,6 +32,11 @@ class RolloutJob(ReleaseJob):
         """The name under which the journal keeps the edit, apart from that of a release."""
         return f"{'look' if self.dry_run else 'rollout'}:{self.package}"
 
+    @property
+    def reads_edit_id(self) -> bool:
+        """Never: what an edit was opened on may be old by now, and a look is at what is live."""
+        return False
+
 
 class Decision(NamedTuple):
     """What a run makes of its look. `release` is what the release becomes, None where it stays as it is."""

@@ -18,9 +18,10 @@ from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Recall, Section, Steps
 from uploader.services.play import edit_api, tracks
 from uploader.services.play.changes import countries
+from uploader.services.play.edit import blame_the_input
 from uploader.services.play.edit_api import entries
 from uploader.services.play.job import ReleaseJob
-from uploader.services.play.known_errors import explained, find
+from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.lifecycle import Listed, ReviewGoal, goal_of, listed, state_of, words
 from uploader.services.play.release_edit import recalled
 from uploader.services.play.review import awaited
@@ -102,6 +103,12 @@ def outputs(found: Iterable[TrackStatus]) -> dict[str, str]:
     return {**values, "version-code": codes[0] if codes else ""}
 
 
+def of_releases(found: Iterable[tuple[str, Releases]]) -> dict[str, str]:
+    """The output `status` alone, where nothing is known of the reviews."""
+    known = (TrackStatus(track, tuple((one, "") for one in releases)) for track, releases in found)
+    return {"status": outputs(known)["status"]}
+
+
 def section(found: Iterable[TrackStatus]) -> Section:
     """The table of all releases."""
     header = ("Track", "Release", "Name", "Countries", "Review")
@@ -116,6 +123,9 @@ def _status(job: StatusJob) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
     content = yield from _content(job)
     for track in () if job.tracks or content is None else content.tracks.keys() - lists.keys():
         lists[track] = yield from listed(job.package, track)
+    if content:
+        for track in (name for name in job.tracks if name not in content.tracks):
+            yield Note(f"The app has no track {track}. Google Play lists {', '.join(content.tracks)}.", "warning")
     every = (_track(track, found, content) for track, found in lists.items())
     found = tuple(one for one in every if one.releases)
     newest_first = tuple(sorted(found, key=_highest, reverse=True))
@@ -132,7 +142,7 @@ def _status(job: StatusJob) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
 def _headline(newest: TrackStatus) -> str:
     release, state = max(newest.releases, key=lambda each: tracks.highest(each[0]))
     known = ", ".join(filter(None, (_in_words(release), words(state))))
-    return f"{newest.track} has {'+'.join(tracks.codes(release))}: {known}"
+    return f"{newest.track} has {'+'.join(tracks.codes(release)) or 'no version'}: {known}"
 
 
 def _in_words(release: Release) -> str:
@@ -146,7 +156,7 @@ def _reads_edit(job: StatusJob) -> bool:
 def _content(job: StatusJob) -> Steps[EditContent | None]:
     """What only an edit tells; None where none is to be read, or may be."""
     if job.existing_edit:
-        return (yield from _read(edit_api.Edit(job.package, job.existing_edit)))
+        return (yield from _shared(edit_api.Edit(job.package, job.existing_edit)))
     if not job.may_open:
         return None
     kept = recalled(ReleaseJob(job.package), (yield Recall(ReleaseJob(job.package).memory)))
@@ -163,6 +173,15 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
         return None
     yield Note(f"The account may open an edit; opened edit {edit.id} to read it.")
     return (yield from _read_and_deleted(edit))
+
+
+def _shared(edit: edit_api.Edit) -> Steps[EditContent]:
+    try:
+        return (yield from _read(edit))
+    except Refused as refused:
+        if find(refused) is EDIT_GONE:
+            blame_the_input(refused)
+        raise
 
 
 def _read_and_deleted(edit: edit_api.Edit) -> Steps[EditContent]:
@@ -191,22 +210,27 @@ def _read(edit: edit_api.Edit) -> Steps[EditContent]:
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)
         codes += [code for one in artifacts if isinstance(code := one.get("versionCode"), int)]
-    return EditContent(found, max(codes, default=0))
+    return EditContent(found, max(0, *codes))
 
 
 def _track(track: str, found: tuple[Listed, ...], content: EditContent | None) -> TrackStatus:
     """What an edit says of the track, with the states from the list; and what only the list has."""
     releases = content.tracks.get(track, ()) if content else ()
     known = {code for release in releases for code in tracks.codes(release)}
-    others = [one for one in found if not known & set(one.codes)]
+    # A draft without artifacts has no version codes by which it could be found again; an edit lists it as well.
+    others = [one for one in found if not known & set(one.codes) and (one.codes or content is None)]
     rest = ({"name": one.name, "versionCodes": list(one.codes)} for one in others)
     return TrackStatus(
         track,
         (
-            *((release, state_of(found, tracks.codes(release))) for release in releases),
+            *((release, state_of(found, tracks.codes(release)) or _draft(release)) for release in releases),
             *((release, one.state) for release, one in zip(rest, others, strict=True)),
         ),
     )
+
+
+def _draft(release: Release) -> str:
+    return "DRAFT" if release.get("status") == "draft" else ""
 
 
 def _highest(one: TrackStatus) -> int:
@@ -220,7 +244,7 @@ def _as_json(release: Release, state: str) -> dict[str, Any]:
         "versionCodes": list(tracks.codes(release)),
         **known,
         **({"countries": named} if named else {}),
-        "lifecycle": state,
+        **({"lifecycle": state} if state else {}),
     }
 
 
