@@ -27,6 +27,10 @@ _PACKAGE = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
 _SUFFIXES: dict[str, Kind] = {".aab": "bundle", ".apk": "apk"}
 _NAMES: dict[Kind, str] = {"bundle": "an Android App Bundle (.aab)", "apk": "an APK"}
 
+_CARRIED = re.compile(
+    r"BUNDLE-METADATA/com\.android\.tools\.build\.(obfuscation/proguard\.map|debugsymbols/.+[^/])", re.DOTALL
+)
+
 _BLOCK_MAGIC = b"APK Sig Block 42"
 _SCHEMES = {0x7109871A: "v2", 0xF05368C0: "v3", 0x1B93AD61: "v3.1"}
 _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
@@ -37,7 +41,8 @@ class Manifest(NamedTuple):
 
     `version_name` is "" when the manifest has none, or takes it from a resource. `signed` says that a signature is
     there (v1 for a bundle; v1, v2 or v3 for an APK), not that it is good. `kind` is what the file is, by its content.
-    `debuggable` marks a debug build.
+    `debuggable` marks a debug build. `carries` says which files for Play's crash reports a bundle brings itself, in its
+    BUNDLE-METADATA: `mapping`, `symbols`.
     """
 
     package: str
@@ -46,6 +51,7 @@ class Manifest(NamedTuple):
     signed: bool = True
     kind: Kind = "bundle"
     debuggable: bool = False
+    carries: frozenset[str] = frozenset()
 
 
 def read(file: BinaryIO, name: str) -> Manifest:
@@ -64,6 +70,8 @@ def read(file: BinaryIO, name: str) -> Manifest:
 
 
 def _wanted(entry: str) -> bool:
+    if entry.startswith("BUNDLE-METADATA/"):
+        return _CARRIED.fullmatch(entry) is not None
     return entry in (_BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or _JAR_SIGNATURE.fullmatch(entry) is not None
 
 
@@ -75,7 +83,7 @@ def _read(file: BinaryIO) -> Manifest:
         if kind == "bundle"
         else binary_xml.root(archive.read(_APK_MANIFEST))
     )
-    return _manifest(kind, attributes, _signed(archive, kind))
+    return _manifest(kind, attributes, _signed(archive, kind))._replace(carries=_carried(archive, kind))
 
 
 def _kind(archive: ZipReader) -> Kind:
@@ -100,6 +108,12 @@ def _manifest(kind: Kind, attributes: dict[str, Value], signed: bool) -> Manifes
     # No honest name is longer; a reference can't be resolved.
     name = str(version_name)[:255] if isinstance(version_name, (str, int)) else ""
     return Manifest(package, code, name, signed, kind, flag(attributes, "debuggable"))
+
+
+def _carried(archive: ZipReader, kind: Kind) -> frozenset[str]:
+    """What the Android Gradle plugin packs into a bundle for Play to decode crashes with."""
+    found = [_CARRIED.fullmatch(entry) for entry in archive.entries] if kind == "bundle" else []
+    return frozenset("mapping" if each[1].startswith("obfuscation") else "symbols" for each in found if each)
 
 
 def _signed(archive: ZipReader, kind: Kind) -> bool:

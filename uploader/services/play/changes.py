@@ -91,12 +91,16 @@ class ImageChange(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """One file that goes with a version code. `there` says that Google Play has it and that it is not sent."""
+    """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
+
+    `inside` says that the bundle called `name` has it in itself.
+    """
 
     kind: Literal["artifact", "mapping", "symbols", "main", "patch"]
     name: str
     version_code: int
     there: bool = False
+    inside: bool = False
 
 
 class Review(NamedTuple):

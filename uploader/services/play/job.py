@@ -15,22 +15,49 @@ if TYPE_CHECKING:
     from uploader.files.android.store_listing import StoreFiles
 
 Review = Literal["auto", "true", "false"]
+WHAT: Mapping[str, str] = {
+    "mapping": "mapping",
+    "symbols": "native symbols",
+    "main": "main expansion file",
+    "patch": "patch expansion file",
+}
+"""What goes with an artifact, in words."""
 
 
 class Companion(NamedTuple):
-    """What goes with every artifact of the run: a file, or for an expansion the version whose file is used."""
+    """What goes with one artifact: a file; `bundle` = what the bundle itself has of it.
+
+    For an expansion file it may be the version whose file is used, or `last-release`: the one that the last APK uses.
+    """
 
     kind: CompanionKind
-    file: Artifact | int
+    file: Artifact | int | Literal["bundle", "last-release"]
+    version_code: int
+
+    @property
+    def sent(self) -> bool:
+        """Whether anything has to be told to Play."""
+        return self.file != "bundle"
+
+    def step(self) -> str:
+        """What is done about it, in words."""
+        code = self.version_code
+        if self.file == "bundle":
+            return f"version {code} has its own {WHAT[self.kind]} in the bundle"
+        if isinstance(self.file, Artifact):
+            return f"upload {WHAT[self.kind]} {self.file.name} for version {code}"
+        of = "last APK" if self.file == "last-release" else f"version {self.file}"
+        return f"let version {code} use the {WHAT[self.kind]} of {of}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseJob:
-    """One release job. `artifacts` carry their manifests; `notes` are release notes by track,
-    under None those of every other track; `copy_notes` takes those of the release that is there instead.
+    """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
+    under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
+    without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
 
-    Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
-    that is on the track already.
+    Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
+    `retained` version codes, or it is the one that is on the track already.
     """
 
     package: str
@@ -39,12 +66,15 @@ class ReleaseJob:
     options: ReleaseOptions = field(default_factory=ReleaseOptions)
     default_name: str = ""
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    names: Mapping[str | None, str] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
+    retain_last: bool = False
     companions: tuple[Companion, ...] = ()
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
+    promoted: tuple[str, ...] = ()
     replace_rollout: bool = False
     reuse: bool = True
     existing_edit: str = ""
@@ -61,8 +91,8 @@ class ReleaseJob:
     @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
-        kinds = ["artifact", *(kind for kind, _ in self.companions)]
-        places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
+        places = [f"artifact:{code}" for code in self.codes]
+        places += [f"{one.kind}:{one.version_code}" for one in self.companions if one.sent]
         listing = ["listing"] if self.listing else []
         return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
 
@@ -85,10 +115,7 @@ class ReleaseJob:
                 version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
                 what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
                 yield f"upload {what}, unless Google Play has it already"
-        for kind, file in self.companions:
-            name = f"of version {file}" if isinstance(file, int) else file.name
-            steps = {"mapping": f"upload mapping {name}", "symbols": f"upload native symbols {name}"}
-            yield steps.get(kind, f"give each APK the {kind} expansion file {name}")
+                yield from (one.step() for one in self.companions if one.version_code == artifact.manifest.version_code)
         if self.listing:
             images, languages = sum(map(len, self.listing.images.values())), len(self.listing.texts)
             yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
@@ -102,8 +129,10 @@ class ReleaseJob:
         share = f" for {options.fraction * 100:g} % of users" if options.fraction is not None else ""
         status = f"{options.status or 'completed'}{share}"
         codes = "+".join(dict.fromkeys((*self.codes, *self.retained)))
+        last = " with the versions of the last release" if self.retain_last else ""
         if self.promote_from:
-            return f"promote the release of {self.promote_from} as {status} to track {track}"
+            what = "+".join(self.promoted) or "the release"
+            return f"promote {what} of {self.promote_from}{last} as {status} to track {track}"
         if codes:
-            return f"release {codes} as {status} to track {track}"
+            return f"release {codes}{last} as {status} to track {track}"
         return f"update the current release{f' to {status}' if options.status else ''} on track {track}"
