@@ -192,7 +192,7 @@ def test_the_expansion_file_of_the_last_apk_is_carried_over(job: Job) -> None:
     (job.workspace / "main.obb").write_bytes(b"expansion")
     given = {**PLAY, "files": "50.apk", "expansion-file-main": "main.obb"}
     assert job.run(given).code == 0
-    for code in ("51", "52"):
+    for code in (51, 52):
         ended = job.run({**given, "files": f"{code}.apk", "expansion-file-main": "last-release"})
         assert ended.code == 0, ended.log
         assert f"  + version 50: main expansion file for version code {code}" in plan_of(ended)

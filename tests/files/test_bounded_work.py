@@ -23,7 +23,8 @@ import pytest
 
 from google_emulator.specimens import hostile, manifest_axml
 from uploader.errors import InputError
-from uploader.files.android import binary_xml, manifest, native_symbols, proto_xml, store_listing
+from uploader.files.android import binary_xml, manifest, map_ids, native_symbols, proto_xml, store_listing
+from uploader.files.android.inline_notes import inline_notes
 from uploader.files.android.mapping import mapping_file
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.files.workspace import Workspace
@@ -68,6 +69,14 @@ def zip_of(entry: str, data: bytes) -> bytes:
     return held.getvalue()
 
 
+def stored(entry: str, data: bytes) -> bytes:
+    """A zip with one entry as it is."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr(entry, data)
+    return held.getvalue()
+
+
 def zip_with(directory: bytes) -> bytes:
     """A zip that is nothing but a directory and its end."""
     return directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), 0, 0)
@@ -95,6 +104,16 @@ def message(data: bytes) -> object:
 MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"
 NESTED = b"Content-Type: multipart/mixed; boundary=%08d\n\n--%08d\n"
 CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))
+
+
+def map_id(data: bytes) -> object:
+    return map_ids.ids_of_dex(io.BytesIO(data))
+
+
+def inline(data: bytes) -> object:
+    return inline_notes(data.decode())
+
+
 WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "axml, an honest one": (binary_xml.root, CROWDED[0]),
     "axml, one huge name": (binary_xml.root, hostile.crowded_axml(4000)),
@@ -106,6 +125,14 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "zip, the end again and again": (archive, b"PK\5\6" * 20_000),
     "zip, empty lines": (archive, zip_with(line() * 5000)),
     "zip, crowded extra fields": (archive, zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 4)),
+    "dex, markers that never end": (map_id, stored("classes.dex", (b"~~R8{" + b"a" * 1020) * 200)),
+    "dex, beginnings of markers": (map_id, stored("classes.dex", b"~~R8{" * 40_000)),
+    "dex, many markers": (map_id, stored("classes.dex", b'~~R8{"pg-map-id":"a"}\0' * 10_000)),
+    "mapping, heads of ids": (map_ids.ids_of_mapping, b"# pg_map_id: " * 20_000),
+    "mapping, spaces": (map_ids.ids_of_mapping, (b"# pg_map_hash: SHA-256 " + b" " * 500) * 400),
+    "notes, many languages": (inline, b"en-US: a\n" * 2_000),
+    "notes, lists in lists": (inline, b"en-US: " + b"[" * 20_000),
+    "notes, one after the other": (inline, b"en-US: &a [a]\n" + b"fil: *a\n" * 2_000),
     "error, many reasons": (refusal, json.dumps({"error": {"errors": [{"reason": "a"}] * 20_000}}).encode()),
     "error, deep": (refusal, b"[" * 100_000),
     "error, one long word": (refusal, json.dumps({"error": {"message": "a" * 200_000}}).encode()),
