@@ -197,6 +197,9 @@ class Inputs:
     changes_in_review: ChangesInReview = _default(
         PLAY_COMMIT, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
     )
+    expected_certificate: str = _text(
+        PLAY_APP, parse.certificate, "SHA-256 of the certificate that must have signed the artifacts."
+    )
     wait_for: WaitFor = _optional(
         PLAY_OR_STATUS, "", parse.choice(WaitFor), "Wait for the review: `approved` or `published`."
     )

@@ -93,6 +93,7 @@ class ImageChange(NamedTuple):
 class FileChange(NamedTuple):
     """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
 
+    `certificate_sha256` is that of an artifact's signer, in lower-case hex.
     `inside` says that the bundle called `name` has it in itself.
     """
 
@@ -100,6 +101,7 @@ class FileChange(NamedTuple):
     name: str
     version_code: int
     there: bool = False
+    certificate_sha256: str = ""
     inside: bool = False
 
 

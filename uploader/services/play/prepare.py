@@ -6,8 +6,8 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
+from uploader.files.android import preflight
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
@@ -21,9 +21,6 @@ from uploader.services.play.job_files import JobFiles, read_job_files
 from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
-if TYPE_CHECKING:
-    from uploader.files.android.manifest import Manifest
-
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
@@ -33,6 +30,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     job_files = read_job_files(inputs, GivenFiles(files, artifacts), problems)
     package = _package(inputs, files, artifacts, problems)
     _check_artifacts(artifacts, problems)
+    preflight.check_release(artifacts, problems)
+    preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
     _check_shard(inputs, files, problems)
     _check_status(inputs, files, problems)
@@ -82,18 +81,6 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
     for artifact in artifacts:
         if artifact.manifest:
             check_size(artifact, artifact.manifest.kind, problems)
-            _check_build(artifact.name, artifact.manifest, problems)
-
-
-def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
-    """What only internal app sharing takes: a debug build, or one that nobody signed."""
-    elsewhere = "a signed release build; `target: play-internal-sharing` takes any"
-    if not manifest.signed:
-        what = f"{name} is not signed: Google Play accepts only signed artifacts."
-        problems.add("files", what, elsewhere, code="artifact-not-signed")
-    if manifest.debuggable:
-        what = f"{name} is debuggable: Google Play accepts no debug builds."
-        problems.add("files", what, elsewhere, code="artifact-debuggable")
 
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -104,6 +91,8 @@ def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Proble
         problems.add("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
         problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
+    if inputs.expected_certificate and not files:
+        problems.add("expected-certificate", "there is no artifact to check.", "together with `files`")
     if inputs.promote_version_codes and not inputs.promote_from:
         what = "the track that the versions are on is not given."
         problems.add("promote-version-codes", what, "together with `promote-from`")
