@@ -38,7 +38,7 @@ def compare(edit: ReleaseEdit) -> Steps[Comparison]:
     listed = (yield from read_tracks(edit)) if job.tracks or not edit.state.own else {}
     updates = yield from foresee(edit)
     there = yield from already_there(edit)
-    for kind in {one.kind for one in job.companions if one.file == "last-release"}:
+    for kind in sorted({one.kind for one in job.companions if one.file == "last-release"}):
         yield from last_expansion(edit, kind)
     if job.listing and edit.state.ownership is not Ownership.STAND_IN:
         listing = yield from compare_listing(edit, job.listing)
