@@ -119,6 +119,15 @@ def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) ->
     refused(job, inputs, *words)
 
 
+def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
+    """Each sees one artifact alone: one path would be for several in silence, and lines are for all jobs together."""
+    shard = {"shard": "1/2", "commit": "false", "tracks": ""}
+    refused(job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`")
+    ended = job.run({**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"})
+    assert ended.code == 0, ended.log
+    assert [result["path"] for result in ended.results] == [PHONE, "phone/mapping.txt"]
+
+
 def test_artifacts_of_one_name_are_told_apart_or_refused(job: Job) -> None:
     """`{name}` that means two artifacts is no name for one of them."""
     for folder in ("a", "b"):

@@ -30,15 +30,21 @@ Read = Callable[[str], Artifact | None]
 
 
 class GivenFiles(NamedTuple):
-    """All of `files`, and those of them that could be read, with their manifests."""
+    """All of `files`, and those that could be read, with their manifests; `shard` where other jobs have the rest."""
 
     all: tuple[Artifact, ...]
     readable: tuple[Artifact, ...]
+    shard: tuple[int, int] | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether every one could be read."""
-        return len(self.readable) == len(self.all)
+        """Whether every artifact of the release is known."""
+        return len(self.readable) == len(self.all) and not self.split
+
+    @property
+    def split(self) -> bool:
+        """Whether other jobs have other files of the same release."""
+        return self.shard is not None and self.shard[1] > 1
 
 
 def companions(inputs: Inputs, files: GivenFiles, problems: Problems) -> tuple[Companion, ...]:
@@ -96,6 +102,8 @@ class _DebugFiles:
         if not given:
             return []
         path = given[0][1]
+        if not self._files.all and self._files.split:
+            return []  # there are fewer files than jobs
         if not self._files.all:
             self._wrong("there is no artifact to attach it to.", "together with `files`")
         elif given[0][0]:
@@ -104,6 +112,9 @@ class _DebugFiles:
             return list(self._by_pattern(path))
         elif len(self._files.all) > 1:
             what = f"it belongs to one artifact, and `files` has {len(self._files.all)}: {_names(self._files.all)}."
+            self._wrong(what, _ONE_EACH, code="companion-for-several")
+        elif self._files.split:
+            what = "it belongs to one artifact, and each of the jobs that share `files` would give it to its own."
             self._wrong(what, _ONE_EACH, code="companion-for-several")
         else:
             return [(next(iter(self._files.readable), None), path)]

@@ -27,7 +27,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
-    job_files = read_job_files(inputs, GivenFiles(files, artifacts), problems)
+    job_files = read_job_files(inputs, GivenFiles(files, artifacts, inputs.shard), problems)
     package = _package(inputs, files, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
