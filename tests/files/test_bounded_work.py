@@ -27,6 +27,7 @@ from uploader.errors import InputError
 from uploader.files.android import (
     binary_xml,
     manifest,
+    map_ids,
     native_libraries,
     native_symbols,
     pkcs7,
@@ -34,6 +35,7 @@ from uploader.files.android import (
     signatures,
     store_listing,
 )
+from uploader.files.android.inline_notes import inline_notes
 from uploader.files.android.mapping import mapping_file
 from uploader.files.android.zip_reader import MAX_WANTED, MalformedFile, ZipReader
 from uploader.files.workspace import Workspace
@@ -165,6 +167,16 @@ SEGMENTS = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<2HI3QI6H", 3, 183, 1, 0, 
 SEGMENTS += struct.pack("<2I6Q", 1, 5, 0, 0, 0, 64, 64, 4096) * 72
 
 CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))
+
+
+def map_id(data: bytes) -> object:
+    return map_ids.ids_of_dex(io.BytesIO(data))
+
+
+def inline(data: bytes) -> object:
+    return inline_notes(data.decode())
+
+
 WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "axml, an honest one": (each(binary_xml.elements), CROWDED[0]),
     "axml, one huge name": (each(binary_xml.elements), hostile.crowded_axml(4000)),
@@ -184,6 +196,14 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "zip, the end again and again": (archive, b"PK\5\6" * 20_000),
     "zip, empty lines": (archive, zip_with(line() * 5000)),
     "zip, crowded extra fields": (archive, zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 4)),
+    "dex, markers that never end": (map_id, stored({"classes.dex": (b"~~R8{" + b"a" * 1020) * 200})),
+    "dex, beginnings of markers": (map_id, stored({"classes.dex": b"~~R8{" * 40_000})),
+    "dex, many markers": (map_id, stored({"classes.dex": b'~~R8{"pg-map-id":"a"}\0' * 10_000})),
+    "mapping, heads of ids": (map_ids.ids_of_mapping, b"# pg_map_id: " * 20_000),
+    "mapping, spaces": (map_ids.ids_of_mapping, (b"# pg_map_hash: SHA-256 " + b" " * 500) * 400),
+    "notes, many languages": (inline, b"en-US: a\n" * 2_000),
+    "notes, lists in lists": (inline, b"en-US: " + b"[" * 20_000),
+    "notes, one after the other": (inline, b"en-US: &a [a]\n" + b"fil: *a\n" * 2_000),
     "error, many reasons": (refusal, json.dumps({"error": {"errors": [{"reason": "a"}] * 20_000}}).encode()),
     "error, deep": (refusal, b"[" * 100_000),
     "error, one long word": (refusal, json.dumps({"error": {"message": "a" * 200_000}}).encode()),

@@ -44,8 +44,8 @@ _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_e
 _MAIL = Inputs(target="gmail", api_endpoint="emulator")
 # What the first byte of an input chooses: where the file lies, and what asks for it and for nothing that is wrong.
 ASKED: Mapping[bytes, tuple[str, Inputs]] = {
-    b"m": ("mapping.txt", replace(_RELEASE, mapping_file="mapping.txt")),
-    b"s": ("symbols.zip", replace(_RELEASE, debug_symbols="symbols.zip")),
+    b"m": ("mapping.txt", replace(_RELEASE, mapping_file=(("", "mapping.txt"),))),
+    b"s": ("symbols.zip", replace(_RELEASE, debug_symbols=(("", "symbols.zip"),))),
     b"n": ("notes/whatsnew-en-US", replace(_RELEASE, whats_new_directory="notes")),
     b"i": ("icons/en-US/images/icon.png", replace(_RELEASE, images_directory="icons")),
     b"t": ("texts/en-US/full_description.txt", replace(_RELEASE, images_directory="texts")),

@@ -21,12 +21,16 @@ from uploader import inputs
 from uploader.errors import InputError
 from uploader.files.android import (
     binary_xml,
+    inline_notes,
     listing_images,
     manifest,
+    map_ids,
     native_libraries,
     proto_xml,
     signatures,
 )
+from uploader.files.android.languages import is_language_name
+from uploader.files.android.play_limits import MAX_RELEASE_NOTES
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
@@ -177,6 +181,25 @@ def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) ->
     return BytesIO(whole), len(whole)
 
 
+def map_id(data: bytes) -> None:
+    """The beginning of a mapping, and a zip with dex files: ids that are short words, the same from either half."""
+    for found in (map_ids.ids_of_mapping(data), map_ids.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
+        assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in found)
+    with suppress(MalformedFile):
+        dex = map_ids.ids_of_dex(BytesIO(data))
+        assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in dex)
+        assert map_ids.same_build(dex, dex)
+
+
+def release_notes(data: bytes) -> None:
+    """Release notes in an input: texts that Play takes, each for a language or for the app's own."""
+    with suppress(InputError):
+        notes, warnings = inline_notes.inline_notes(data.decode("utf-8", "replace"))
+        assert all(1 <= len(text) <= MAX_RELEASE_NOTES for text in notes.values())
+        assert all(language == inline_notes.DEFAULT_LANGUAGE or is_language_name(language) for language in notes)
+        assert all(map(str.strip, warnings))
+
+
 def mail(data: bytes) -> None:
     """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
     subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
@@ -245,8 +268,8 @@ def shown(data: bytes) -> None:
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
-        *(answers, artifact, binary_manifest, proto_manifest, signed, libraries, image, archive),
-        *(mail, environment, fields, shown),
+        *(answers, artifact, binary_manifest, proto_manifest, signed, libraries, image, archive, map_id),
+        *(release_notes, mail, environment, fields, shown),
         *offline_targets.TARGETS,
     )
 }
@@ -260,10 +283,12 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "credentials/service_account_key.py": ("credentials_given",),
     "credentials/token_request.py": ("token_answers",),
     "files/android/binary_xml.py": ("binary_manifest", "artifact"),
+    "files/android/inline_notes.py": ("release_notes",),
     "files/android/listing_images.py": ("workspace_files", "image"),
     "files/android/localized_folder.py": ("workspace_files",),
     "files/android/manifest.py": ("artifact",),
     "files/android/manifest_attributes.py": ("artifact",),
+    "files/android/map_ids.py": ("map_id",),
     "files/android/mapping.py": ("workspace_files",),
     "files/android/native_libraries.py": ("libraries",),
     "files/android/native_symbols.py": ("workspace_files",),
@@ -277,6 +302,7 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "http/messages.py": ("answers", "token_answers"),
     "inputs/env_file.py": ("env_files",),
     "inputs/parse.py": ("environment", "fields"),
+    "inputs/parse_play.py": ("fields",),
     "protocol/answers.py": ("answers",),
     "protocol/content_range.py": ("answers",),
     "protocol/digests.py": ("answers",),

@@ -42,9 +42,9 @@ def test_hung_for_hours_reset_503_one_minute_read_limit() -> None:
     play.fail("upload bundles", TemporaryError("The retries are spent: 503."))
     engine = Engine(play, journal)
     with pytest.raises(TemporaryError):
-        engine.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m")),)))
+        engine.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m"), 2),)))
     again = Engine(play, journal)
-    again.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m")),)))
+    again.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m"), 2),)))
     uploads = [step for step in again.steps if isinstance(step, Upload)]
     assert [step.endpoint.resumable for step in uploads] == [True, True]
     assert {step.endpoint.session_lifetime.days for step in uploads} == {7}

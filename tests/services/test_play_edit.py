@@ -285,7 +285,7 @@ def test_what_was_lost_with_an_edit_is_sent_again() -> None:
     """A mapping lives in its edit: when that was deleted from outside, the fresh one gets it too."""
     play = Play()
     play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
-    Engine(play).run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m")),)))
+    Engine(play).run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m"), 2),)))
     assert play.live.companions.keys() == {(2, "proguard")}
 
 
@@ -455,7 +455,7 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(hap
 
     play.fail("commit", LOST, effect=vanish)
     engine = Engine(play)
-    mapping = (Companion("mapping", plain("mapping.txt", b"m")),)
+    mapping = (Companion("mapping", plain("mapping.txt", b"m"), 2),)
     engine.run(release_job(artifact(2), companions=mapping))
     assert play.live.tracks["internal"] == [release(2)]
     assert play.live.companions.keys() == {(2, "proguard")}
@@ -526,7 +526,7 @@ def whole_release() -> ReleaseJob:
         artifact(3),
         tracks=("production", "beta"),
         options=ReleaseOptions("inProgress", 0.1),
-        companions=(Companion("mapping", plain("mapping.txt", b"m")),),
+        companions=tuple(Companion("mapping", plain("mapping.txt", b"m"), code) for code in (2, 3)),
         listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
     )
 

@@ -12,7 +12,7 @@ from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api
 from uploader.services.play.job import Companion
 
-MAPPING = (Companion("mapping", plain("mapping.txt", b"m")),)
+MAPPING = (Companion("mapping", plain("mapping.txt", b"m"), 2),)
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
 
 

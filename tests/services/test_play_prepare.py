@@ -248,7 +248,7 @@ def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
     """A bundle has asset packs instead."""
     found = complaints(tmp_path, bundle(tmp_path), tracks="beta", expansion_file_main="references:5")
     assert found.keys() == {"expansion-file-main"}
-    assert "main expansion file of version 5" in " ".join(
+    assert "let version 7 use the main expansion file of version 5" in " ".join(
         prepare(tmp_path, apk(tmp_path), tracks="beta", expansion_file_main="references:5").lines
     )
 
@@ -366,8 +366,8 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
         "upload com.example.app-7.aab, 2.0 KiB, version 7.0 (7), unless Google Play has it already",
         f"in com.example.app-7.aab: signed with certificate {SIGNER}",
         "in com.example.app-7.aab: API level 24 or higher, made for 36",
-        "upload mapping file mapping.txt",
-        "upload native symbols symbols.zip",
+        "upload mapping mapping.txt for version 7",
+        "upload native symbols symbols.zip for version 7",
         "synchronise 1 image and the texts of 1 language",
         "release 7 to track production (10 % of users, in progress)",
         "commit the edit",

@@ -59,9 +59,11 @@ def workspace(folder: Path) -> Path:
         path = folder / module / "build/outputs/bundle/release" / f"{module}.aab"
         path.parent.mkdir(parents=True)
         make_bundle(path, "com.example.app", code, f"{code}.0")
+        mapping = folder / module / "build/outputs/mapping/release/mapping.txt"
+        mapping.parent.mkdir(parents=True)
+        mapping.write_text(f"com.example.{module}.Main -> a:\n")
     full_workspace(folder)
     for old, new in (
-        ("mapping.txt", "app/build/outputs/mapping/release/mapping.txt"),
         ("whatsnew", "distribution/whatsnew"),
         ("metadata", "fastlane/metadata/android"),
     ):

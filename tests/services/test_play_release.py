@@ -318,17 +318,19 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
 
 
 def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
-    """Each artifact gets the run's mapping and symbols; expansion files go to APKs alone."""
+    """Each artifact gets what is its own and nothing of another's."""
     play = Play()
     companions = (
-        Companion("mapping", plain("m.txt", b"m")),
-        Companion("symbols", plain("s.zip", b"s")),
-        Companion("main", plain("o.obb", b"o")),
-        Companion("patch", 1),
+        Companion("mapping", plain("m.txt", b"m"), 2),
+        Companion("symbols", plain("s.zip", b"s"), 2),
+        Companion("mapping", plain("n.txt", b"n"), 3),
+        Companion("main", plain("o.obb", b"o"), 3),
+        Companion("patch", 1, 3),
     )
     Engine(play).run(release_job(artifact(2), artifact(3, kind="apk", content=b"a"), companions=companions))
-    assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "m.txt", "s.zip", "o.obb"]
+    assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "n.txt", "o.obb"]
     assert {key for key in play.live.companions if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
+    assert play.live.companions[3, "proguard"] == sha256(plain("n.txt", b"n"))
     assert play.live.companions[3, "patch"] == 1
 
 

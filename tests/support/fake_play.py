@@ -217,6 +217,8 @@ class Play:
                 return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
                 return self._listing(state, method, rest, step.json)
+            case ["GET", "details"]:
+                return {"defaultLanguage": "en-US"}
             case ["PATCH", "apks"]:
                 _, _, code, _, kind = rest.split("/")
                 assert step.json is not None

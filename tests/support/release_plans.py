@@ -92,6 +92,20 @@ KINDS: Mapping[str, Kind] = {
         {"production": [LIVE], "wear:production": [release(46)]},
         {"app.aab": 48, "wear.aab": 1048},
     ),
+    "mapping for each of two bundles": Kind(
+        {
+            **NEW,
+            "files": "*.aab",
+            "mapping-file": "mapping-{version-code}.txt",
+            "version-codes-to-retain": "last-release",
+        },
+        {"production": [LIVE]},
+        {"app.aab": 48, "wear.aab": 1048, "mapping-48.txt": "a.B -> c:\n", "mapping-1048.txt": "a.B -> d:\n"},
+    ),
+    "promotion of a chosen version": Kind(
+        {**PRODUCTION, "promote-from": "beta", "promote-version-codes": "48", "whats-new": "en-US: Starts faster."},
+        {"production": [LIVE], "beta": [release(48, 1048, name="1.48"), release(49, status="draft")]},
+    ),
     "shared edit that another job filled": Kind(
         {**NEW, "files": "wear.aab", "tracks": "wear:production"},
         {"production": [LIVE], "wear:production": [release(1047)]},

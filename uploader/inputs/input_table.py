@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from uploader.inputs import parse, parse_rollout
+from uploader.inputs import parse, parse_play, parse_rollout
 from uploader.inputs.ci_platform import Platform
 
 T = TypeVar("T")
@@ -155,19 +155,33 @@ class Inputs:
         PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
     )
     release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
+    whats_new: str = _text(PLAY, parse.text, "Release notes as text, or `locale: text` as YAML.")
     whats_new_directory: str = _text(PLAY, parse.path, "The folder of release notes, or `last-release`.")
     in_app_update_priority: int | None = _optional(
         PLAY, None, parse.integer(0, 5), "Priority of the in-app update, from 0 to 5."
     )
-    mapping_file: str = _text(PLAY, parse.path, "The R8 or ProGuard mapping.")
-    debug_symbols: str = _text(PLAY, parse.path, "Native symbols, a zip or a folder.")
-    expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    expansion_file_patch: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
+    mapping_file: parse_play.FilesByVersion = _optional(
+        PLAY, (), parse_play.version_files, "R8 mapping: a path, perhaps with `{version-code}` or `{name}`; `42=path`."
+    )
+    debug_symbols: parse_play.FilesByVersion = _optional(
+        PLAY, (), parse_play.version_files, "Native symbols, zip or folder, named in the same ways."
+    )
+    expansion_file_main: str = _text(
+        PLAY, parse_play.expansion_file, "A file, `references:VERSIONCODE`, or `last-release`."
+    )
+    expansion_file_patch: str = _text(
+        PLAY, parse_play.expansion_file, "A file, `references:VERSIONCODE`, or `last-release`."
+    )
     images_directory: str = _text(PLAY, parse.path, "Listing images and texts in fastlane's layout.")
     images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
-    version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track as well.")
+    version_codes_to_retain: tuple[str, ...] = _optional(
+        PLAY, (), parse_play.retained_versions, "Kept on the track as well; `last-release` for those that it has."
+    )
     countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
     promote_from: str = _text(PLAY, parse.track, "Take the release of this track instead of new files.")
+    promote_version_codes: tuple[str, ...] = _optional(
+        PLAY, (), parse.version_codes, "Promote these versions of the track named by `promote-from`."
+    )
     replace_rollout: bool = _default(PLAY, "false", parse.boolean, "May displace a rollout that is in progress.")
     on_version_conflict: OnVersionConflict = _default(
         PLAY,

@@ -191,14 +191,6 @@ def version_codes(value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(version_code(item) for item in items(value)))
 
 
-def expansion_file(value: str) -> str:
-    """A path, or `references:` and the version code that has the file already."""
-    kind, colon, code = value.partition(":")
-    if kind + colon == "references:":
-        return f"references:{version_code(code.strip())}"
-    return line(value)
-
-
 def countries(value: str) -> tuple[str, ...]:
     """Two-letter country codes in upper case, and `rest-of-world`."""
 

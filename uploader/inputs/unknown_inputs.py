@@ -42,7 +42,7 @@ _NAMES_BY_ANSWER = (
     ("`status`", "track_promote_release_status"),
     ("`dry-run`", "validate_only"),
     ("`release-name`", "version_name"),
-    ("Not needed: it is read from the artifact or from the track", "version_code"),
+    ("`promote-version-codes` for a promotion; that of an upload is read from the artifact", "version_code"),
     ("Not needed: Google Play does it by itself", "deactivate_on_promote", "check_superseded_tracks"),
     ("`changes-not-sent-for-review`, whose `auto` does that", "rescue_changes_not_sent_for_review"),
     ("Not needed: Google no longer asks for it", "ack_bundle_installation_warning"),

@@ -35,7 +35,7 @@ class AppContent:
     images: dict[tuple[str, str], list[dict[str, Json]]] = field(default_factory=dict)
     expansion: dict[tuple[int, str], dict[str, Json]] = field(default_factory=dict)
     symbols: dict[tuple[int, str], dict[str, Json]] = field(default_factory=dict)
-    details: dict[str, Json] = field(default_factory=dict)
+    details: dict[str, Json] = field(default_factory=lambda: {"defaultLanguage": "en-US"})
 
 
 @dataclass(slots=True)
@@ -83,4 +83,5 @@ def configured_app(package: str, live: Mapping[str, Json]) -> App:
             for code in map(int, release["versionCodes"]):
                 artifacts.setdefault(code, StoreArtifact(code, "bundle", "0" * 40, "0" * 64, 0))
     content = AppContent(tracks=tracks, artifacts=artifacts, listings=copy.deepcopy(live.get("listings", {})))
+    content.details |= live.get("details", {})
     return App(package, content, {*map(int, live.get("used", [])), *artifacts})

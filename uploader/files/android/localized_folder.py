@@ -77,11 +77,11 @@ class LocalizedFolder:
         if text is None:
             return ""
         text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
-        if found := _CONTROLS.search(text):
-            self.wrong(path, f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1}).")
+        if wrong := objection(text, limit):
+            self.wrong(path, wrong)
             return ""
-        if limit is not None:
-            self._check_length(text, limit, path)
+        if odd := oddity(text, limit):
+            self.warn(path, odd)
         return text
 
     def _read(self, path: Path) -> str | None:
@@ -101,9 +101,19 @@ class LocalizedFolder:
             self.wrong(path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text")
             return None
 
-    def _check_length(self, text: str, limit: int, path: Path) -> None:
-        units = len(text.encode("utf-16-le")) // 2
-        if len(text) > limit:
-            self.wrong(path, f"has {len(text)} characters; Play accepts at most {limit}.")
-        elif units > limit:
-            self.warn(path, f"has {len(text)} characters but {units} in UTF-16; Play's limit is {limit}.")
+
+def objection(text: str, limit: int | None) -> str:
+    """Why Play takes no such text of at most `limit` characters, as the rest of a sentence; empty when it does."""
+    if found := _CONTROLS.search(text):
+        return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
+    if limit is not None and len(text) > limit:
+        return f"has {len(text)} characters; Play accepts at most {limit}."
+    return ""
+
+
+def oddity(text: str, limit: int | None) -> str:
+    """What Play may not take about a text, as the rest of a sentence; empty when nothing is odd."""
+    units = len(text.encode("utf-16-le")) // 2
+    if limit is not None and units > limit:
+        return f"has {len(text)} characters but {units} in UTF-16; Play's limit is {limit}."
+    return ""

@@ -28,6 +28,10 @@ _LONGEST_NAME = 255  # characters: of a version, a permission, a feature; no hon
 _SUFFIXES: dict[str, Kind] = {".aab": "bundle", ".apk": "apk"}
 _NAMES: dict[Kind, str] = {"bundle": "an Android App Bundle (.aab)", "apk": "an APK"}
 
+_CARRIED = re.compile(
+    r"BUNDLE-METADATA/com\.android\.tools\.build\.(obfuscation/proguard\.map|debugsymbols/.+[^/])", re.DOTALL
+)
+
 
 class Manifest(NamedTuple):
     """What an APK or a bundle says of itself. `version_code` is the number that Play keys artifacts by (64 bits).
@@ -35,7 +39,8 @@ class Manifest(NamedTuple):
     `version_name` is "" when the manifest has none, or takes it from a resource. `kind` is what the file is, by its
     content. `debuggable` marks a debug build, `test_only` one that Android Studio made to be run at once. The SDKs are
     API levels, None for what is not a number. `features` are those that a device must have. `signers` is empty for a
-    file that nobody signed.
+    file that nobody signed. `carries` says which files for Play's crash reports a bundle brings itself, in its
+    BUNDLE-METADATA: `mapping`, `symbols`.
     """
 
     package: str
@@ -50,6 +55,7 @@ class Manifest(NamedTuple):
     features: tuple[str, ...] = ()
     signers: tuple[SigningCertificate, ...] = ()
     native: NativeCode = NativeCode()
+    carries: frozenset[str] = frozenset()
 
 
 def read(file: BinaryIO, name: str) -> Manifest:
@@ -68,6 +74,8 @@ def read(file: BinaryIO, name: str) -> Manifest:
 
 
 def _wanted(entry: str) -> bool:
+    if entry.startswith("BUNDLE-METADATA/"):
+        return _CARRIED.fullmatch(entry) is not None
     if entry.endswith(".so"):
         return LIBRARY.fullmatch(entry) is not None
     return entry in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or JAR_SIGNATURE.fullmatch(entry) is not None
@@ -81,7 +89,17 @@ def _read(file: BinaryIO) -> Manifest:
     else:
         manifest = _manifest(kind, binary_xml.elements(archive.read(_APK_MANIFEST)))
     apk = kind == "apk"
-    return manifest._replace(signers=signers(archive, apk=apk), native=native_code(archive, apk=apk))
+    return manifest._replace(
+        signers=signers(archive, apk=apk),
+        native=native_code(archive, apk=apk),
+        carries=frozenset() if apk else _carried(archive),
+    )
+
+
+def _carried(archive: ZipReader) -> frozenset[str]:
+    """What the Android Gradle plugin packs into a bundle for Play to decode crashes with."""
+    found = [_CARRIED.fullmatch(entry) for entry in archive.entries]
+    return frozenset("mapping" if each[1].startswith("obfuscation") else "symbols" for each in found if each)
 
 
 def _kind(archive: ZipReader) -> Kind:

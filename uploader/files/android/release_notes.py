@@ -3,6 +3,8 @@
 - `whatsnew-<language>`, perhaps with `.txt` (the most used GitHub action),
 - `<language>/changelogs/<versionCode>.txt` or `default.txt` (fastlane),
 - `release-notes/<language>/<track>.txt` or `default.txt` (gradle-play-publisher), or what is inside `release-notes`.
+
+The last one has names of releases beside the notes: `release-names/<track>.txt` or `default.txt`.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from uploader.files.android.localized_folder import LocalizedFolder
-from uploader.files.android.play_limits import MAX_RELEASE_NOTES
+from uploader.files.android.play_limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES
 from uploader.files.workspace import Workspace
 
 _ACCEPTED = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
     "or release-notes/<language>/<track>.txt or default.txt"
 )
+
+_NAMES = "release-names"
 
 Texts = dict[str, str]
 # By track; None stands for every track without notes of its own.
@@ -42,10 +46,32 @@ def notes(
     found = [(layout, result) for layout, read in layouts.items() if (result := read())]
     if len(found) > 1:
         folder.wrong(folder.path, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
-    elif not found and not folder.problems:
+    elif not found and not folder.problems and not (folder.path / _NAMES).is_dir():
         folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED)
     folder.problems.raise_if_any()
-    return found[0][1], tuple(folder.problems.warnings)
+    return found[0][1] if found else {}, tuple(folder.problems.warnings)
+
+
+def names(directory: str, workspace: Workspace, tracks: Sequence[str]) -> tuple[dict[str | None, str], tuple[str, ...]]:
+    """Names of releases by track, under None that of every other track, and warnings.
+
+    Raises InputError (`whats-new-directory`).
+    """
+    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED)
+    files = {path.name: path for path in folder.entries(folder.path / _NAMES)}
+    wanted: dict[str | None, str] = {None: "default.txt", **{track: f"{track}.txt" for track in tracks}}
+    found = {track: _name(files[name], folder) for track, name in wanted.items() if name in files}
+    folder.problems.raise_if_any()
+    return {track: name for track, name in found.items() if name}, tuple(folder.problems.warnings)
+
+
+def _name(path: Path, folder: LocalizedFolder) -> str:
+    name = folder.text(path, None)
+    if "\n" in name:
+        folder.wrong(path, "has several lines; the name of a release is one.")
+    elif len(name) > MAX_RELEASE_NAME:
+        folder.warn(path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
+    return name
 
 
 def _whatsnew(folder: LocalizedFolder) -> Notes:
@@ -78,6 +104,8 @@ def _release_notes(folder: LocalizedFolder, tracks: Sequence[str]) -> Notes:
     default: Texts = {}
     own: dict[str, Texts] = {track: {} for track in tracks}
     for entry in folder.entries(root if root.is_dir() else None):
+        if entry.name == _NAMES:
+            continue
         files = {path.name: path for path in folder.entries(entry)}
         if chosen := files.get("default.txt"):
             _add(default, entry.name, chosen, folder)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
+PIECE = 1024 * 1024  # bytes of an entry that is too large to hold
 MAX_WANTED = 10_000  # entries: several times the native libraries of the largest apps
 MAX_ENTRY = 4 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold and to walk through
 
@@ -80,15 +81,36 @@ class ZipReader:
         Raises MalformedFile.
         """
         entry = self.entries[name]
+        at = self._data_of(entry)
+        return _unpack(self._read_at(at, min(entry.packed, packed or length)), entry, length), at
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The entry's bytes from its beginning, unchecked, at most PIECE at a time. Raises MalformedFile."""
+        entry = self.entries[name]
+        begin = self._data_of(entry)
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        for at in range(begin, begin + entry.packed, PIECE):
+            data = self._read_at(at, min(PIECE, begin + entry.packed - at))
+            if entry.method == 0:
+                yield data
+                continue
+            while data:
+                try:
+                    yield inflate.decompress(data, PIECE)
+                except zlib.error:
+                    raise MalformedFile(f"is damaged: {name} can't be decompressed.") from None
+                data = inflate.unconsumed_tail
+
+    def _data_of(self, entry: ZipEntry) -> int:
+        """Where in the file the entry's data begins."""
         if entry.flags & _ENCRYPTED:
             raise MalformedFile(
-                f"has an encrypted {name}.", "Play takes no encrypted archives; build it without a password."
+                f"has an encrypted {entry.name}.", "Play takes no encrypted archives; build it without a password."
             )
         magic, *_, name_length, extra_length = _LOCAL.unpack(self._read_at(entry.offset, _LOCAL.size))
         if magic != b"PK\3\4":
-            raise MalformedFile(f"is damaged: no entry begins where the directory says {name} does.")
-        at = entry.offset + _LOCAL.size + name_length + extra_length
-        return _unpack(self._read_at(at, min(entry.packed, packed or length)), entry, length), at
+            raise MalformedFile(f"is damaged: no entry begins where the directory says {entry.name} does.")
+        return int(entry.offset + _LOCAL.size + name_length + extra_length)
 
     def bytes_before_directory(self, back: int, length: int) -> bytes:
         """`length` bytes that begin `back` bytes before the directory; empty when there is no room for them."""

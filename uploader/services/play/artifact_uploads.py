@@ -10,8 +10,8 @@ from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Digest, Note, Reused, Steps, Upload
 from uploader.services.play.edit_api import OCTETS, CompanionKind, entries
-from uploader.services.play.job import Companion
 from uploader.services.play.known_errors import VERSION_TAKEN, conflict, find
+from uploader.services.play.last_expansion import last_expansion
 from uploader.services.play.release_edit import ReleaseEdit
 
 # Version code to what Play says of the artifact, its SHA-256 among it.
@@ -106,18 +106,15 @@ def _reuse(artifact: Artifact, record: FileResult) -> Steps[None]:
     yield Reused(record)
 
 
-def companions_of(edit: ReleaseEdit, artifact: Artifact) -> tuple[Companion, ...]:
-    """The files that belong to an artifact: a bundle has no expansion files."""
-    bundle = _is_bundle(artifact)
-    return tuple(one for one in edit.job.companions if not (bundle and one.kind in ("main", "patch")))
-
-
 def _companions(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
-    for kind, file in companions_of(edit, artifact):
-        if isinstance(file, int):
-            yield from _reference(edit, kind, _code(artifact), file)
+    for kind, file, code in edit.job.companions:
+        if code != _code(artifact) or file == "bundle":
+            continue
+        if isinstance(file, Artifact):
+            yield from _companion(edit, kind, code, file)
         else:
-            yield from _companion(edit, kind, _code(artifact), file)
+            other = (yield from last_expansion(edit, kind)) if file == "last-release" else file
+            yield from _reference(edit, kind, code, other)
 
 
 def _companion(edit: ReleaseEdit, kind: CompanionKind, code: int, file: Artifact) -> Steps[None]:

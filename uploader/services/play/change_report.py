@@ -20,6 +20,7 @@ from uploader.services.play.changes import (
     TextChange,
     TrackChange,
 )
+from uploader.services.play.job import WHAT
 from uploader.services.play.tracks import codes, describe, describe_all, in_words
 from uploader.text import plural
 
@@ -27,13 +28,8 @@ OTHERS: Final = "Also in the edit, not from this run"
 SHORT: Final = 80  # characters of a text from outside
 _WIDEST: Final = 400  # characters of a line in the log
 _LONGEST: Final = 1000  # lines
+_INSIDE: Final = ", in the bundle itself"
 _SIGNS: Final = {"added": "+", "changed": "~", "removed": "-", "kept": "="}
-_FILES: Final = {
-    "mapping": "mapping",
-    "symbols": "native symbols",
-    "main": "main expansion file",
-    "patch": "patch expansion file",
-}
 
 
 def lines(changes: Changes) -> list[str]:
@@ -51,7 +47,7 @@ def _lines(changes: Changes) -> Iterator[str]:
             fields = (field for field in change.fields if (change.kind, field.field) != ("added", "name"))
             yield from (f"      {_name(field)}: {_difference(field)}" for field in fields)
     blocks = (
-        ("Files", [f"{'=' if file.there else '+'} {_file(file)}" for file in changes.files]),
+        ("Files", [f"{'=' if file.there or file.inside else '+'} {_file(file)}" for file in changes.files]),
         ("Store listing", [_text(text) for text in changes.texts]),
         ("Images", [f"~ {image.language} {image.type}: {_images(image)}" for image in changes.images]),
         (OTHERS, [f"{_other_sign(other)} track {other.track}: {_other(other)}" for other in changes.others]),
@@ -92,7 +88,11 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
         for change in track.releases
         for field in change.fields
     ]
-    files = [(file.name, _FILES[file.kind], str(file.version_code)) for file in changes.files if file.kind in _FILES]
+    files = [
+        (file.name, f"{WHAT[file.kind]}{_INSIDE * file.inside}", str(file.version_code))
+        for file in changes.files
+        if file.kind in WHAT
+    ]
     texts = [(text.language, text.field, *_shown(text)) for text in changes.texts]
     images = [(image.language, image.type, _images(image)) for image in changes.images]
     others = [(other.track, _other(other)) for other in changes.others]
@@ -167,9 +167,9 @@ def _shown(change: FieldChange | TextChange) -> tuple[str, str]:
 
 
 def _file(file: FileChange) -> str:
-    there = ", on Google Play already" if file.there else ""
-    what = f"{_FILES[file.kind]} for " if file.kind in _FILES else ""
-    return f"{file.name}: {what}version code {file.version_code}{there}"
+    where = ", on Google Play already" if file.there else _INSIDE * file.inside
+    what = f"{WHAT[file.kind]} for " if file.kind in WHAT else ""
+    return f"{file.name}: {what}version code {file.version_code}{where}"
 
 
 def _text(text: TextChange) -> str:

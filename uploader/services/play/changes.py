@@ -94,6 +94,7 @@ class FileChange(NamedTuple):
     """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
 
     `certificate_sha256` is that of an artifact's signer, in lower-case hex.
+    `inside` says that the bundle called `name` has it in itself.
     """
 
     kind: Literal["artifact", "mapping", "symbols", "main", "patch"]
@@ -101,6 +102,7 @@ class FileChange(NamedTuple):
     version_code: int
     there: bool = False
     certificate_sha256: str = ""
+    inside: bool = False
 
 
 class Review(NamedTuple):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from uploader.files.artifacts import Artifact
 from uploader.services.base import Steps
-from uploader.services.play.artifact_uploads import AlreadyThere, already_there, companions_of
+from uploader.services.play.artifact_uploads import AlreadyThere, already_there
 from uploader.services.play.changes import Changes, FileChange, OtherTrack, Review, TrackChange
 from uploader.services.play.edit_machine import Ownership
+from uploader.services.play.job import Companion
+from uploader.services.play.last_expansion import last_expansion
 from uploader.services.play.lifecycle import live_versions
 from uploader.services.play.listing_sync import ListingDifference
 from uploader.services.play.listing_sync import compare as compare_listing
@@ -35,6 +38,8 @@ def compare(edit: ReleaseEdit) -> Steps[Comparison]:
     listed = (yield from read_tracks(edit)) if job.tracks or not edit.state.own else {}
     updates = yield from foresee(edit)
     there = yield from already_there(edit)
+    for kind in sorted({one.kind for one in job.companions if one.file == "last-release"}):
+        yield from last_expansion(edit, kind)
     if job.listing and edit.state.ownership is not Ownership.STAND_IN:
         listing = yield from compare_listing(edit, job.listing)
     changes = Changes(
@@ -84,8 +89,16 @@ def _files(edit: ReleaseEdit, there: AlreadyThere) -> Iterator[FileChange]:
         code = artifact.manifest.version_code if artifact.manifest else 0
         listed = code in there and f"artifact:{code}" not in edit.uncommitted
         yield FileChange("artifact", artifact.name, code, listed, artifact.certificate_sha256)
-        for kind, file in companions_of(edit, artifact):
-            yield FileChange(kind, f"version {file}" if isinstance(file, int) else file.name, code)
+        for one in edit.job.companions:
+            if one.version_code == code:
+                name = artifact.name if one.file == "bundle" else _name(one, edit)
+                yield FileChange(one.kind, name, code, inside=one.file == "bundle")
+
+
+def _name(companion: Companion, edit: ReleaseEdit) -> str:
+    """A file's name, or the version whose expansion file is used."""
+    file = companion.file
+    return file.name if isinstance(file, Artifact) else f"version {edit.expansions.get(companion.kind, file)}"
 
 
 def _remarks(edit: ReleaseEdit, listed: dict[str, Releases]) -> Iterator[str]:

@@ -94,6 +94,15 @@ class Edit(NamedTuple):
         path = f"{self._images(language, kind)}/{_segment(image)}"
         return self._call("DELETE", path, what=f"the deletion of an image of {language} {kind}")
 
+    def expansion(self, code: int, kind: CompanionKind) -> Call:
+        """The expansion file of an APK: its size, or the version whose file it uses."""
+        what = f"the {kind} expansion file of version {code}"
+        return self._call("GET", f"/apks/{code}/expansionFiles/{kind}", what=what)
+
+    def details(self) -> Call:
+        """The app's details, its default language among them."""
+        return self._call("GET", "/details", what="the details of the app")
+
     def refer_expansion(self, code: int, kind: CompanionKind, other: int) -> Call:
         """Lets an APK use the expansion file of another version."""
         path = f"/apks/{code}/expansionFiles/{kind}"

@@ -17,22 +17,49 @@ if TYPE_CHECKING:
     from uploader.files.android.store_listing import StoreFiles
 
 Review = Literal["auto", "true", "false"]
+WHAT: Mapping[str, str] = {
+    "mapping": "mapping",
+    "symbols": "native symbols",
+    "main": "main expansion file",
+    "patch": "patch expansion file",
+}
+"""What goes with an artifact, in words."""
 
 
 class Companion(NamedTuple):
-    """What goes with every artifact of the run: a file, or for an expansion the version whose file is used."""
+    """What goes with one artifact: a file; `bundle` = what the bundle itself has of it.
+
+    For an expansion file it may be the version whose file is used, or `last-release`: the one that the last APK uses.
+    """
 
     kind: CompanionKind
-    file: Artifact | int
+    file: Artifact | int | Literal["bundle", "last-release"]
+    version_code: int
+
+    @property
+    def sent(self) -> bool:
+        """Whether anything has to be told to Play."""
+        return self.file != "bundle"
+
+    def step(self) -> str:
+        """What is done about it, in words."""
+        code = self.version_code
+        if self.file == "bundle":
+            return f"version {code} has its own {WHAT[self.kind]} in the bundle"
+        if isinstance(self.file, Artifact):
+            return f"upload {WHAT[self.kind]} {self.file.name} for version {code}"
+        of = "last APK" if self.file == "last-release" else f"version {self.file}"
+        return f"let version {code} use the {WHAT[self.kind]} of {of}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseJob:
-    """One release job. `artifacts` carry their manifests; `notes` are release notes by track,
-    under None those of every other track; `copy_notes` takes those of the release that is there instead.
+    """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
+    under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
+    without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
 
-    Without artifacts a release is taken from `promote_from`, made of the `retained` version codes, or it is the one
-    that is on the track already.
+    Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
+    `retained` version codes, or it is the one that is on the track already.
     """
 
     package: str
@@ -41,12 +68,15 @@ class ReleaseJob:
     options: ReleaseOptions = field(default_factory=ReleaseOptions)
     default_name: str = ""
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    names: Mapping[str | None, str] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
+    retain_last: bool = False
     companions: tuple[Companion, ...] = ()
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
+    promoted: tuple[str, ...] = ()
     replace_rollout: bool = False
     reuse: bool = True
     existing_edit: str = ""
@@ -64,8 +94,8 @@ class ReleaseJob:
     @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
-        kinds = ["artifact", *(kind for kind, _ in self.companions)]
-        places = [f"{kind}:{code}" for kind in kinds for code in self.codes]
+        places = [f"artifact:{code}" for code in self.codes]
+        places += [f"{one.kind}:{one.version_code}" for one in self.companions if one.sent]
         listing = ["listing"] if self.listing else []
         return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
 
@@ -95,10 +125,7 @@ class ReleaseJob:
                 yield f"upload {what}, unless Google Play has it already"
                 yield f"in {artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
                 yield from (f"in {artifact.name}: {fact}" for fact in facts(artifact.manifest))
-        for kind, file in self.companions:
-            name = f"of version {file}" if isinstance(file, int) else file.name
-            steps = {"mapping": f"upload mapping file {name}", "symbols": f"upload native symbols {name}"}
-            yield steps.get(kind, f"give each APK the {kind} expansion file {name}")
+                yield from (one.step() for one in self.companions if one.version_code == artifact.manifest.version_code)
         if self.listing:
             images, languages = sum(map(len, self.listing.images.values())), len(self.listing.texts)
             yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
@@ -111,8 +138,10 @@ class ReleaseJob:
         options = self.options
         made = in_words({"status": options.status or "completed", "userFraction": options.fraction})
         codes = "+".join(dict.fromkeys((*self.codes, *self.retained)))
+        last = " with the versions of the last release" if self.retain_last else ""
         if self.promote_from:
-            return f"promote the release of {self.promote_from} to track {track} ({made})"
+            what = "+".join(self.promoted) or "the release"
+            return f"promote {what} of {self.promote_from}{last} to track {track} ({made})"
         if codes:
-            return f"release {codes} to track {track} ({made})"
+            return f"release {codes}{last} to track {track} ({made})"
         return f"update the current release on track {track}{f' ({made})' if options.status else ''}"

@@ -12,10 +12,12 @@ from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
+from uploader.inputs.parse_play import LAST_RELEASE
 from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
+from uploader.services.play.companion_files import GivenFiles
 from uploader.services.play.job import ReleaseJob
-from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
+from uploader.services.play.job_files import JobFiles, read_job_files
 from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
@@ -25,7 +27,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
-    job_files = read_job_files(inputs, artifacts, problems)
+    job_files = read_job_files(inputs, GivenFiles(files, artifacts, inputs.shard), problems)
     package = _package(inputs, files, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
@@ -33,7 +35,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     _check_release(inputs, files, problems)
     _check_shard(inputs, files, problems)
     _check_status(inputs, files, problems)
-    _check_companions(inputs, files, artifacts, problems)
     review = goal_of(inputs, problems)
     problems.raise_if_any()
     job = dataclasses.replace(_job(inputs, package, artifacts, job_files), review=review)
@@ -90,6 +91,11 @@ def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Proble
         problems.add("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
         problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
+    if inputs.expected_certificate and not files:
+        problems.add("expected-certificate", "there is no artifact to check.", "together with `files`")
+    if inputs.promote_version_codes and not inputs.promote_from:
+        what = "the track that the versions are on is not given."
+        problems.add("promote-version-codes", what, "together with `promote-from`")
     if releasing and not inputs.tracks and (inputs.commit or not files):
         what = "no track is given, and a release never goes to a track that was not named."
         problems.add("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
@@ -135,60 +141,39 @@ def _may_be_rollout(inputs: Inputs, *, new: bool) -> bool:
     return production and staged and inputs.status in ("", "inProgress")
 
 
-def _check_companions(
-    inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems
-) -> None:
-    """Files that belong to artifacts need artifacts to belong to; one that can't be read may be of any kind."""
-    for name, value in (("mapping-file", inputs.mapping_file), ("debug-symbols", inputs.debug_symbols)):
-        if value and not files:
-            problems.add(name, "there is no artifact to attach it to.", "together with `files`")
-        if value and len(files) > 1:
-            names = ", ".join(file.name for file in files)
-            what = f"it belongs to one artifact, and `files` has {len(files)}: {names}."
-            accepted = "one artifact in `files`: a run for each, with its own file"
-            problems.add(name, what, accepted, code="companion-for-several")
-    if inputs.expected_certificate and not files:
-        problems.add("expected-certificate", "there is no artifact to check.", "together with `files`")
-    kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
-    apks = "apk" in kinds or len(artifacts) < len(files)
-    for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):
-        if value and not apks:
-            name = f"expansion-file-{kind}"
-            problems.add(name, "only an APK has expansion files.", "together with an APK in `files`")
-
-
 def _makes_release(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
     """Whether a release comes to the track, rather than a change to the one that is there."""
-    return bool(files or inputs.promote_from or inputs.version_codes_to_retain)
+    return bool(files or inputs.promote_from or _retained(inputs))
+
+
+def _retained(inputs: Inputs) -> tuple[str, ...]:
+    """The version codes to retain that are named."""
+    return tuple(code for code in inputs.version_codes_to_retain if code != LAST_RELEASE)
 
 
 def _changes_release(inputs: Inputs) -> bool:
     """Whether something is said about a release: enough to change one without new files."""
-    given = (inputs.status, inputs.release_name, inputs.whats_new_directory, inputs.countries)
+    given = (inputs.status, inputs.release_name, inputs.whats_new, inputs.whats_new_directory, inputs.countries)
     return any(given) or inputs.user_fraction is not None or inputs.in_app_update_priority is not None
 
 
 def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], job_files: JobFiles) -> ReleaseJob:
-    staged = "inProgress" if inputs.user_fraction is not None else ""
     return ReleaseJob(
         package=package,
         artifacts=artifacts,
         tracks=inputs.tracks,
-        options=ReleaseOptions(
-            status=inputs.status or staged,
-            fraction=inputs.user_fraction,
-            name=inputs.release_name,
-            priority=inputs.in_app_update_priority,
-            countries=inputs.countries,
-        ),
+        options=_options(inputs),
         default_name=inputs.platform.tag[:MAX_RELEASE_NAME],
         notes=job_files.notes,
-        copy_notes=inputs.whats_new_directory == LAST_RELEASE,
-        retained=inputs.version_codes_to_retain,
+        names=job_files.names,
+        copy_notes=LAST_RELEASE in (inputs.whats_new, inputs.whats_new_directory),
+        retained=_retained(inputs),
+        retain_last=LAST_RELEASE in inputs.version_codes_to_retain,
         companions=job_files.companions,
         listing=job_files.listing,
         prune_images=inputs.images_prune,
         promote_from=inputs.promote_from,
+        promoted=inputs.promote_version_codes,
         replace_rollout=inputs.replace_rollout,
         reuse=inputs.on_version_conflict == "reuse",
         existing_edit=inputs.existing_edit_id,
@@ -196,6 +181,17 @@ def _job(inputs: Inputs, package: str, artifacts: tuple[Artifact, ...], job_file
         dry_run=inputs.dry_run,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
+    )
+
+
+def _options(inputs: Inputs) -> ReleaseOptions:
+    staged = "inProgress" if inputs.user_fraction is not None else ""
+    return ReleaseOptions(
+        status=inputs.status or staged,
+        fraction=inputs.user_fraction,
+        name=inputs.release_name,
+        priority=inputs.in_app_update_priority,
+        countries=inputs.countries,
     )
 
 

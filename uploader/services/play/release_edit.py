@@ -26,7 +26,8 @@ class ReleaseEdit:
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
     of what Google Play accepted. While a commit is in doubt they are those of the edit that this one replaced. `before`
     are the tracks that were changed, as they were before; `seen` the tracks as they were last read or written;
-    `checked` the empty ones whose names were looked at.
+    `checked` the empty ones whose names were looked at; `expansions` the versions whose expansion files the last APK
+    uses, `language` the app's default one, as far as they were asked for.
     """
 
     job: ReleaseJob
@@ -36,6 +37,8 @@ class ReleaseEdit:
     before: dict[str, Releases] = field(default_factory=dict)
     seen: dict[str, Releases] = field(default_factory=dict)
     checked: set[str] = field(default_factory=set)
+    expansions: dict[str, int] = field(default_factory=dict)
+    language: str = ""
 
     @property
     def id(self) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uploader.errors import ProtocolError, Refused, ReleaseRefused, TemporaryError
 from uploader.services.base import Note, Steps
 from uploader.services.play import tracks
+from uploader.services.play.app_details import default_language
 from uploader.services.play.artifact_uploads import listed_artifacts
 from uploader.services.play.changes import countries
 from uploader.services.play.edit_api import entries
@@ -193,24 +194,37 @@ def _check_retained(edit: ReleaseEdit) -> Steps[None]:
 
 def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
     job = edit.job
-    options = job.options._replace(notes=_notes(job, track, live))
+    name = job.options.name or job.names.get(track, job.names.get(None, ""))
+    options = job.options._replace(name=name, notes=(yield from _notes(edit, track, live)))
+    retained = (*job.retained, *(tracks.last_completed(live) if job.retain_last else ()))
     if job.promote_from:
-        source = tracks.to_promote(job.promote_from, (yield from current_releases(edit, job.promote_from)))
+        offered = yield from current_releases(edit, job.promote_from)
+        source = (
+            tracks.chosen(job.promote_from, offered, job.promoted)
+            if job.promoted
+            else tracks.to_promote(job.promote_from, offered)
+        )
         name = options.name or ("" if source.get("name") else job.default_name)
-        return tracks.promoted(options._replace(name=name), source, job.retained)
+        return tracks.promoted(options._replace(name=name), source, retained)
     if job.codes or job.retained:
-        codes = tuple(dict.fromkeys((*job.codes, *job.retained)))
+        codes = tuple(dict.fromkeys((*job.codes, *retained)))
         return tracks.new(options._replace(name=options.name or job.default_name), codes)
     return tracks.changed(options, tracks.to_change(track, live))
 
 
-def _notes(job: ReleaseJob, track: str, live: Releases) -> tracks.Notes:
+def _notes(edit: ReleaseEdit, track: str, live: Releases) -> Steps[tracks.Notes]:
+    job = edit.job
     if job.copy_notes:
         return tracks.notes_of(tracks.newest(live)) if live else ()
-    return job.notes.get(track, job.notes.get(None, ()))
+    notes = []
+    for language, text in job.notes.get(track, job.notes.get(None, ())):
+        notes.append((language or (yield from default_language(edit)), text))
+    return tuple(notes)
 
 
 def _oddities(job: ReleaseJob, update: TrackUpdate) -> Iterator[str]:
+    if job.retain_last and not tracks.last_completed(update.before):
+        yield "there is no completed release whose versions could be retained."
     if job.copy_notes and not update.release.get("releaseNotes"):
         yield "there are no release notes to copy from the last release."
     released = [tracks.highest(other) for other in update.before if other.get("status") != "draft"]

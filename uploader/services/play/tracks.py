@@ -104,6 +104,28 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     return _only_if_any(track, served or (drafts if len(drafts) == len(live) else []), "promote")
 
 
+def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
+    """The release that a promotion of these version codes takes: the newest that has any, and no other codes of it."""
+    found = [release for release in live if set(codes(release)) & set(version_codes)]
+    if missing := [code for code in version_codes if not any(code in codes(release) for release in found)]:
+        raise ReleaseRefused(
+            f"Track {track} has no version {', '.join(missing)} to promote.",
+            cause=f"It holds {describe_all(live)}.",
+            cure="Correct `promote-version-codes`, or leave them out to promote the whole release.",
+            code="version-not-on-track",
+        )
+    return {**newest(found), "versionCodes": list(version_codes)}
+
+
+def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
+    """The version codes of the newest release that everybody has; none where there is no such release.
+
+    Those of a staged one are not: to retain them would hand them to everybody.
+    """
+    completed = [release for release in live if release.get("status") == "completed"]
+    return codes(newest(completed)) if completed else ()
+
+
 def to_change(track: str, live: Sequence[Release]) -> Release:
     """The release that a change without new files means: the one in progress, else the newest on the track."""
     rollouts = [release for release in live if release.get("status") == "inProgress"]

@@ -1,0 +1,222 @@
+"""Each mapping and symbols file goes to the artifact that it was named for, or the run ends before anything is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from google_emulator import specimens
+from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, r8_dex, r8_mapping
+from tests.support.factory import make_inputs
+from tests.support.fake_play import PACKAGE, Play
+from tests.support.job import Ended, Job
+from tests.support.play_driver import Engine
+from tests.support.release_plans import plan_of
+from uploader.files.artifacts import from_path
+from uploader.services import play
+
+PLAY = {"target": "play", "files": "*.a[ap][bk]", "tracks": "internal"}
+PHONE, WEAR = "phone.aab", "wear.aab"
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds two bundles, 42 and 1042, of two builds, and a mapping of each."""
+    for name, code in ((PHONE, 42), (WEAR, 1042)):
+        build = name.removesuffix(".aab")
+        specimens.make_bundle(job.workspace / name, PACKAGE, code, "1.0")
+        add_entries(job.workspace / name, {"base/dex/classes.dex": r8_dex(build)})
+        for path in (job.workspace / build / "mapping.txt", job.workspace / str(code) / "mapping.txt"):
+            path.parent.mkdir()
+            path.write_text(r8_mapping(build))
+            (path.parent / "symbols" / "x86_64").mkdir(parents=True)
+            (path.parent / "symbols" / "x86_64" / "liba.so").write_text(f"symbols of {build}")
+    return job
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
+    """A run that ends offline: exit 2, no request, each of the words in the log."""
+    ended = job.run({**PLAY, **inputs})
+    assert ended.code == 2, ended.log
+    assert not job.emulator.state()["requests"]
+    for word in words:
+        assert word in ended.log
+    return ended
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["{version-code}/mapping.txt", "{name}/mapping.txt", "1042=wear/mapping.txt\n42=phone/mapping.txt"],
+)
+def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
+    """By version code, by name, by a line each: the log, the plan and the server agree."""
+    ended = job.run({**PLAY, "mapping-file": given, "dry-run": "true"})
+    assert ended.code == 0, ended.log
+    sent = {entry["version_code"]: entry["name"] for entry in json.loads(ended.outputs["plan"])["files"][1::2]}
+    folders = {42: "phone", 1042: "wear"}
+    assert {code: (job.workspace / name).read_text() for code, name in sent.items()} == {
+        code: r8_mapping(folder) for code, folder in folders.items()
+    }
+    for code, name in sent.items():
+        assert f"Upload mapping {name} for version {code}" in ended.log
+        assert f"  + {name}: mapping for version code {code}" in plan_of(ended)
+
+
+def test_symbols_that_are_packed_do_not_mix(job: Job) -> None:
+    """Each folder is packed for itself, and each zip goes to its version."""
+    ended = job.run({**PLAY, "debug-symbols": "{name}/symbols"})
+    assert ended.code == 0, ended.log
+    found = {result["path"]: result["sha256"] for result in ended.results}
+    names = [f"{name}/symbols (as native-debug-symbols.zip)" for name in ("phone", "wear")]
+    assert [result["path"] for result in ended.results] == [PHONE, names[0], WEAR, names[1]]
+    assert found[names[0]] != found[names[1]]
+
+
+MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "one path": (
+        {"mapping-file": "phone/mapping.txt"},
+        ("it belongs to one artifact, and `files` has 2: phone.aab, wear.aab", "{version-code}"),
+    ),
+    "a line for no artifact": (
+        {"mapping-file": "42=phone/mapping.txt\n43=wear/mapping.txt"},
+        ("wear/mapping.txt is for version code 43, which no artifact has: phone.aab (42), wear.aab (1042)",),
+    ),
+    "a pattern without a file": (
+        {"debug-symbols": "{name}/symbols.zip"},
+        ("phone/symbols.zip, which phone.aab needs, does not exist", "wear/symbols.zip, which wear.aab needs"),
+    ),
+    "the mapping of the other build": (
+        {"mapping-file": "42=wear/mapping.txt\n1042=phone/mapping.txt"},
+        ("wear/mapping.txt is not the mapping of phone.aab", "phone/mapping.txt is not the mapping of wear.aab"),
+    ),
+    "an unknown placeholder": ({"mapping-file": "{versionCode}/mapping.txt"}, ("unknown placeholder",)),
+    "lines of two kinds": ({"mapping-file": "42=phone/mapping.txt\nwear/mapping.txt"}, ("several lines",)),
+    "two lines for one version": ({"mapping-file": "42=a.txt\n42=b.txt"}, ("two files for one version code",)),
+    "a mapping without files": (
+        {"files": "", "package-name": PACKAGE, "status": "halted", "mapping-file": "phone/mapping.txt"},
+        ("there is no artifact to attach it to",),
+    ),
+}
+
+
+@pytest.mark.threat(
+    "mistake",
+    "a mapping at the wrong artifact makes its crashes unreadable",
+    rule="a file that is not named for exactly one artifact is refused; R8's ids are compared where both have them",
+)
+@pytest.mark.parametrize("name", MISTAKES)
+def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) -> None:
+    """Exit 2 before any request, and the message names the file and the artifact."""
+    inputs, words = MISTAKES[name]
+    refused(job, inputs, *words)
+
+
+def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
+    """Each sees one artifact alone: one path would be for several in silence, and lines are for all jobs together."""
+    shard = {"shard": "1/2", "commit": "false", "tracks": ""}
+    refused(job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`")
+    ended = job.run({**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"})
+    assert ended.code == 0, ended.log
+    assert [result["path"] for result in ended.results] == [PHONE, "phone/mapping.txt"]
+
+
+def test_artifacts_of_one_name_are_told_apart_or_refused(job: Job) -> None:
+    """`{name}` that means two artifacts is no name for one of them."""
+    for folder in ("a", "b"):
+        (job.workspace / folder).mkdir()
+    (job.workspace / PHONE).rename(job.workspace / "a" / "app.aab")
+    (job.workspace / WEAR).rename(job.workspace / "b" / "app.aab")
+    refused(
+        job,
+        {"files": "*/app.aab", "mapping-file": "{name}/mapping.txt"},
+        "app/mapping.txt belongs to one artifact, and is named for a/app.aab, b/app.aab",
+    )
+
+
+def test_one_mapping_may_be_named_for_each_of_several(job: Job) -> None:
+    """The APKs of one build for several ABIs share one mapping, when each line says so."""
+    (job.workspace / PHONE).unlink()
+    specimens.make_apk(job.workspace / "arm.apk", PACKAGE, 2042, "1.0")
+    add_entries(job.workspace / "arm.apk", {"classes.dex": r8_dex("wear")})
+    given = {"files": "wear.aab, arm.apk", "mapping-file": "1042=wear/mapping.txt, 2042=wear/mapping.txt"}
+    ended = job.run({**PLAY, **given})
+    assert ended.code == 0, ended.log
+    assert [result["path"] for result in ended.results] == [WEAR, "wear/mapping.txt", "arm.apk", "wear/mapping.txt"]
+
+
+def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
+    """The plan says what is in it, and a pattern is then filled for the other one alone."""
+    add_entries(job.workspace / PHONE, {OWN_MAPPING: b"a.B -> c:\n", OWN_SYMBOLS: b"\x7fELF"})
+    (job.workspace / "phone" / "mapping.txt").unlink()
+    ended = job.run({**PLAY, "mapping-file": "{name}/mapping.txt"})
+    assert ended.code == 0, ended.log
+    assert [result["path"] for result in ended.results] == [PHONE, WEAR, "wear/mapping.txt"]
+    plan = plan_of(ended)
+    assert "  = phone.aab: mapping for version code 42, in the bundle itself" in plan
+    assert "  = phone.aab: native symbols for version code 42, in the bundle itself" in plan
+    assert "  + wear/mapping.txt: mapping for version code 1042" in plan
+    assert "Version 42 has its own mapping in the bundle" in ended.log
+    assert "| phone.aab | mapping, in the bundle itself | 42 |" in ended.summary
+
+
+def test_an_old_compiler_is_taken_at_its_word(job: Job) -> None:
+    """ProGuard writes no id into the mapping, and old R8 none into the dex: nothing can be compared."""
+    (job.workspace / "phone" / "mapping.txt").write_text("a.B -> c:\n")
+    ended = job.run({**PLAY, "files": PHONE, "mapping-file": "phone/mapping.txt"})
+    assert ended.code == 0, ended.log
+
+
+def test_the_order_of_files_and_lines_changes_nothing(tmp_path: Path) -> None:
+    """Three artifacts and their mappings in every order: each ends at the version that it was named for."""
+    codes = (7, 70, 700)
+    for code in codes:
+        specimens.make_bundle(tmp_path / f"{code}.aab", PACKAGE, code, "1.0")
+        (tmp_path / f"{code}.txt").write_text(f"of.Build{code} -> a:\n")
+    files = {code: from_path(tmp_path / f"{code}.aab", f"{code}.aab") for code in codes}
+    wanted = {(code, "proguard"): sha256(tmp_path / f"{code}.txt") for code in codes}
+    for order, lines in itertools.product(itertools.permutations(codes), itertools.permutations(codes)):
+        by_line = "\n".join(f"{code}={code}.txt" for code in lines)
+        for given in (by_line, "{version-code}.txt", "{name}.txt"):
+            inputs = make_inputs(tmp_path, target="play", tracks="internal", mapping_file=given)
+            store = Play()
+            Engine(store).drive(play.prepare(inputs, tuple(files[code] for code in order)).flow())
+            assert store.live.companions == wanted
+
+
+# --- expansion files ------------------------------------------------------------------------------------------------
+
+
+def test_the_expansion_file_of_the_last_apk_is_carried_over(job: Job) -> None:
+    """`last-release`: twice in a row, and both APKs use the file that came with the first."""
+    for code in (50, 51, 52):
+        specimens.make_apk(job.workspace / f"{code}.apk", PACKAGE, code, "1.0")
+    (job.workspace / "main.obb").write_bytes(b"expansion")
+    given = {**PLAY, "files": "50.apk", "expansion-file-main": "main.obb"}
+    assert job.run(given).code == 0
+    for code in (51, 52):
+        ended = job.run({**given, "files": f"{code}.apk", "expansion-file-main": "last-release"})
+        assert ended.code == 0, ended.log
+        assert f"  + version 50: main expansion file for version code {code}" in plan_of(ended)
+    assert job.emulator.state()["requests"]["play.expansionfiles.patch"] == 2
+
+
+def test_an_expansion_file_that_is_nowhere_is_refused_before_the_upload(job: Job) -> None:
+    """Exit 4: no APK before, or one without an expansion file."""
+    for code in (50, 51):
+        specimens.make_apk(job.workspace / f"{code}.apk", PACKAGE, code, "1.0")
+    first = job.run({**PLAY, "files": "50.apk", "expansion-file-main": "last-release"})
+    assert (first.code, first.outputs["failure"]) == (4, "no-expansion-file"), first.log
+    assert "The app has no main expansion file" in first.log
+    assert job.run({**PLAY, "files": "50.apk"}).code == 0
+    second = job.run({**PLAY, "files": "51.apk", "expansion-file-patch": "last-release"})
+    assert second.code == 4, second.log
+    assert "The last APK, version code 50, has no patch expansion file" in second.log
+    assert len(job.emulator.state()["objects"]) == 1

@@ -1,0 +1,191 @@
+"""What a run says about a release beside its files: notes in an input, names by track, chosen and retained versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from google_emulator import Emulator, specimens
+from tests.support.fake_play import PACKAGE, release
+from tests.support.job import Ended, Job
+
+PLAY = {"target": "play", "package-name": PACKAGE}
+NEW = {**PLAY, "files": "app.aab", "tracks": "internal"}
+BETA = [
+    release(46, 1046, name="1.46", releaseNotes=[{"language": "en-US", "text": "Bugs fixed."}]),
+    release(47, 1047, status="inProgress", userFraction=0.1, name="1.47"),
+]
+
+
+@pytest.fixture
+def emulator() -> Iterator[Emulator]:
+    """Has an app in German with a completed and a staged release on beta."""
+    app = {"tracks": {"beta": BETA}, "details": {"defaultLanguage": "de-DE"}}
+    with Emulator(config={"apps": {PACKAGE: app}}) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds version 48."""
+    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 48, "1.48")
+    return job
+
+
+def live(job: Job, track: str) -> list[dict[str, Any]]:
+    """The releases on a track."""
+    found: list[dict[str, Any]] = job.emulator.state()["tracks"][PACKAGE].get(track, [])
+    return found
+
+
+def done(job: Job, inputs: dict[str, str]) -> Ended:
+    """A run that ends well."""
+    ended = job.run(inputs)
+    assert ended.code == 0, ended.log
+    return ended
+
+
+def notes(job: Job, track: str = "internal") -> dict[str, str]:
+    """The release notes that are live, by language."""
+    return {note["language"]: note["text"] for note in live(job, track)[0]["releaseNotes"]}
+
+
+# --- notes in an input ----------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
+    """Play is asked for it once, for as many tracks as there are."""
+    done(job, {**NEW, "tracks": "internal, alpha", "whats-new": "Startet schneller.\n\nUnd mehr."})
+    assert notes(job) == notes(job, "alpha") == {"de-DE": "Startet schneller.\n\nUnd mehr."}
+    assert job.emulator.state()["requests"]["play.details.get"] == 1
+
+
+def test_texts_by_language_need_no_question(job: Job) -> None:
+    """A map says all by itself."""
+    done(job, {**NEW, "whats-new": "en-US: |\n  Faster.\nde-DE: Schneller."})
+    assert notes(job) == {"en-US": "Faster.", "de-DE": "Schneller."}
+    assert "play.details.get" not in job.emulator.state()["requests"]
+
+
+def test_notes_of_the_release_on_the_track_can_be_changed_alone(job: Job) -> None:
+    """Without files it is the release that is there; `last-release` copies, whichever of the two inputs has it."""
+    done(job, {**PLAY, "tracks": "beta", "whats-new": "Neu."})
+    assert notes(job, "beta") == {"de-DE": "Neu."}
+    done(job, {**NEW, "tracks": "beta", "replace-rollout": "true", "whats-new": "last-release"})
+    assert notes(job, "beta") == {"de-DE": "Neu."}
+
+
+def test_an_app_without_a_language_is_told_before_the_upload(job: Job) -> None:
+    """Exit 4 with the way out, and no byte of the bundle."""
+    with Emulator(config={"apps": {PACKAGE: {"details": {"defaultLanguage": ""}}}}) as emulator:
+        ended = Job(job.workspace, emulator).run({**NEW, "whats-new": "Text."})
+        assert emulator.state()["objects"] == []
+    assert (ended.code, ended.outputs["failure"]) == (4, "no-default-language")
+    assert "Write the language before the text" in ended.log
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"whats-new": "Text.", "whats-new-directory": "notes"}, "release notes were given in `whats-new-directory`"),
+        ({"whats-new": "en-US: Fixed: a crash"}, "a text with `: ` in it needs quotes"),
+        ({"promote-version-codes": "47"}, "the track that the versions are on is not given"),
+    ],
+)
+def test_what_contradicts_itself_is_a_mistake(job: Job, given: dict[str, str], words: str) -> None:
+    """Exit 2, before any request."""
+    (job.workspace / "notes").mkdir()
+    (job.workspace / "notes" / "whatsnew-en-US").write_text("Text.")
+    ended = job.run({**NEW, **given})
+    assert ended.code == 2, ended.log
+    assert words in ended.log
+    assert not job.emulator.state()["requests"]
+
+
+# --- names by track -------------------------------------------------------------------------------------------------
+
+
+def publisher_folder(job: Job, **names: str) -> dict[str, str]:
+    """Gradle Play Publisher's folder with these names, and the input for it."""
+    folder = job.workspace / "src" / "main" / "play" / "release-names"
+    folder.mkdir(parents=True)
+    for track, name in names.items():
+        (folder / f"{track}.txt").write_text(name)
+    return {"whats-new-directory": "src/main/play"}
+
+
+def test_a_release_has_the_name_of_its_track(job: Job) -> None:
+    """`release-names/<track>.txt`, else `default.txt`; notes beside them are read as before."""
+    given = publisher_folder(job, internal="Nightly 48\n", default="Spring")
+    text = job.workspace / "src" / "main" / "play" / "release-notes" / "en-US" / "default.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("Faster.")
+    done(job, {**NEW, **given, "tracks": "internal, alpha"})
+    assert [live(job, track)[0]["name"] for track in ("internal", "alpha")] == ["Nightly 48", "Spring"]
+    assert notes(job) == {"en-US": "Faster."}
+
+
+def test_the_input_comes_before_the_files(job: Job) -> None:
+    """`release-name` is what this run was told; names without notes are enough for the folder."""
+    done(job, {**NEW, **publisher_folder(job, internal="Nightly", default="x"), "release-name": "Spring"})
+    assert live(job, "internal")[0]["name"] == "Spring"
+
+
+def test_a_promotion_may_get_a_name_of_its_own(job: Job) -> None:
+    """The name of the track that it comes to, not of the one that it comes from."""
+    done(job, {**PLAY, **publisher_folder(job, alpha="Second wave"), "tracks": "alpha", "promote-from": "beta"})
+    assert live(job, "alpha")[0]["name"] == "Second wave"
+
+
+@pytest.mark.parametrize(("name", "code"), [("two\nlines", 2), ("x" * 51, 0)])
+def test_a_name_that_is_none(job: Job, name: str, code: int) -> None:
+    """Several lines are a mistake; more than the Play Console allows is a warning, as for the input."""
+    ended = job.run({**NEW, **publisher_folder(job, default=name)})
+    assert ended.code == code, ended.log
+    assert "src/main/play/release-names/default.txt has " in ended.log
+
+
+# --- chosen versions ------------------------------------------------------------------------------------------------
+
+
+def test_chosen_versions_are_promoted(job: Job) -> None:
+    """One version of a release that is not the newest, with that release's name and notes."""
+    done(job, {**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "1046"})
+    assert live(job, "alpha") == [{**BETA[0], "versionCodes": ["1046"]}]
+
+
+def test_a_version_that_is_not_on_the_track_is_refused(job: Job) -> None:
+    """Exit 4, the versions that are there are told, and nothing is changed."""
+    ended = job.run({**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "47, 99"})
+    assert (ended.code, ended.outputs["failure"]) == (4, "version-not-on-track"), ended.log
+    assert "Track beta has no version 99 to promote. It holds 46+1046 (all users, completed); 47+1047" in ended.log
+    assert live(job, "alpha") == []
+
+
+# --- retained versions ----------------------------------------------------------------------------------------------
+
+
+def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> None:
+    """Those of the staged one are not: they would reach everybody. A run that is repeated changes nothing."""
+    given = {**NEW, "tracks": "beta", "replace-rollout": "true", "version-codes-to-retain": "last-release"}
+    ended = done(job, given)
+    assert "48 with the versions of the last release" in ended.log
+    assert live(job, "beta") == [release(48, 46, 1046)]
+    done(job, given)
+    assert live(job, "beta") == [release(48, 46, 1046)]
+
+
+def test_where_no_release_was_completed_nothing_is_retained(job: Job) -> None:
+    """A warning, since the first release of a track has none before it."""
+    ended = done(job, {**NEW, "version-codes-to-retain": "last-release"})
+    assert live(job, "internal") == [release(48)]
+    assert "there is no completed release whose versions could be retained" in ended.log
+
+
+def test_the_last_release_is_retained_beside_a_new_one_only(job: Job) -> None:
+    """Alone it asks for nothing."""
+    ended = job.run({**PLAY, "tracks": "beta", "version-codes-to-retain": "last-release"})
+    assert ended.code == 2, ended.log
+    assert "no other input says what should change on the track" in ended.log
