@@ -10,6 +10,7 @@ help:  ## what there is
 
 demo: .venv/runtime  ## a real upload to the embedded emulator, with faults injected; no account needed
 	$(VENV)/python examples/demo.py
+	$(VENV)/python examples/demo_rollout.py
 
 test: .venv/dev  ## every test
 	$(VENV)/python -m pytest -n auto --dist worksteal -rs

@@ -21,11 +21,15 @@ SERVICES = ROOT / "uploader" / "services"
 # Each target of its own, and the module or folder in which it is.
 TARGETS: Final = {
     "play": "play",
+    "play-status": "play",
+    "play-rollout": "play",
     "play-internal-sharing": "internal_sharing",
     "gmail": "mail",
     "play-games": "play_games",
     "ota": "ota",
 }
+MEASURES: Final = SERVICES / "play" / "reporting_api"  # beside what goes to Google Play itself
+MEASURING: Final = {"play-rollout"}
 ATTACKERS: Final = {
     "committer": "who commits to the workspace, or opens a pull request",
     "server": "a server, a proxy, someone in between",
@@ -87,7 +91,10 @@ def threats(found: Iterable[Proof]) -> str:
 
 def hosts() -> str:
     """The table of the hosts that each target's own requests go to."""
-    rows = [(f"`{target}`", _code(roots(SERVICES / module))) for target, module in TARGETS.items()]
+    found = {target: roots(SERVICES / module) for target, module in TARGETS.items()}
+    for target in found.keys() - MEASURING:
+        found[target] -= roots(MEASURES)
+    rows = [(f"`{target}`", _code(hosts_of)) for target, hosts_of in found.items()]
     apis = {
         (method.id.partition(".")[0], method.root)
         for method in map(method_catalogue.find, method_catalogue.targets())

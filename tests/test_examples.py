@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,3 +94,11 @@ def test_the_rehearsal_runs_as_it_stands(machine: MakeRunner) -> None:
     assert (step.code, step.outputs["version-code"]) == (0, "7"), step.log
     assert (step.outputs["committed"], step.outputs["rehearsal"]) == ("false", "true")
     assert "NOTHING WAS PUBLISHED" in step.summary
+
+
+def test_the_rollout_of_the_demo_is_decided_day_by_day() -> None:
+    """The healthy release reaches everybody and the crashing one is halted: the demo fails where that is not so."""
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo_rollout.py")], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -16,7 +16,7 @@ from uploader.errors import Interrupted, TemporaryError
 from uploader.http.client import Limits
 from uploader.http.messages import Block, Broken, Headers, Request, Response
 from uploader.retrier import Retrier, RetryPolicy, Wait
-from uploader.services.base import Call, Flow, Outcome
+from uploader.services.base import Call, Flow, Outcome, Pause
 
 CLIENT = str(Path(uploader.__file__).parent)
 BUSY = Response(503)
@@ -192,3 +192,42 @@ def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], answers: tuple
     assert (stack[0], stack[-1]) == ("wait", "run")
     assert len(stack) <= 12, stack
     assert len(transport.calls) <= 15, transport.calls
+
+
+# --- looks at something that takes hours ------------------------------------------------------------------------------
+
+
+def looks(most: float) -> tuple[list[bool], Bench]:
+    """A flow that pauses until there is no time left: the answers, and the bench that it ran on."""
+    bench, answers = Bench("http://127.0.0.1:1"), list[bool]()
+
+    def flow() -> Flow:
+        for number in range(1, 20):
+            answers.append((yield Pause(number, most, "the review is not through")))
+            if not answers[-1]:
+                break
+        return Outcome("done")
+
+    bench.engine.run(flow())
+    return answers, bench
+
+
+def test_looks_come_at_growing_intervals_up_to_the_deadline() -> None:
+    """15 s, twice as long each time, ten minutes at most, and a last look when the time is up; each is told."""
+    answers, bench = looks(2400)
+    assert bench.time.naps == [15, 30, 60, 120, 240, 480, 600, 600, 255]
+    assert answers == [True] * 9 + [False]
+    assert bench.reporter.infos[0] == "The review is not through; looking again in 15 s."
+
+
+def test_no_time_is_one_look() -> None:
+    """With a deadline of 0 s nothing is waited for."""
+    answers, bench = looks(0)
+    assert (answers, bench.time.naps) == ([False], [])
+
+
+def test_a_pause_ends_with_the_run(operation: Operation) -> None:
+    """A cancelled run looks no further."""
+    operation.cancellation.cancel(15)
+    with pytest.raises(Interrupted):
+        operation.policy.watch(lambda _: None, 60).wait("it takes its time")

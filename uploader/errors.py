@@ -10,6 +10,7 @@
     │   ├── ForeignHost                       a host that must not see the token, or can't prove who it is
     │   └── AnswerLost                        a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
+    ├── ReleaseTrouble                    6   the release itself is in trouble: rejected, or halted
     ├── TemporaryError                   75   retries spent, the session is kept
     └── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
 
@@ -171,6 +172,13 @@ class IntegrityError(UploaderError):
     exit_code = 5
     title = "Integrity error"
     code = "integrity-error"
+
+
+class ReleaseTrouble(UploaderError):
+    """The release itself is in trouble: rejected by the review, or halted by the gate or by people."""
+
+    exit_code = 6
+    title = "Release in trouble"
 
 
 class TemporaryError(UploaderError):

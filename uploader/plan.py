@@ -29,6 +29,8 @@ _NOT_FOUND = Artifact("files", "files", 0, data=b"")
 
 _SERVICES = {
     "play": "play",
+    "play-status": "play.status",
+    "play-rollout": "play.rollout",
     "play-internal-sharing": "internal_sharing",
     "gmail": "mail",
     "play-games": "play_games",
@@ -86,7 +88,8 @@ def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     service = import_module(f"uploader.services.{_SERVICES.get(inputs.target, 'any_method')}")
     prepared: Prepared = service.prepare(inputs, files)
     # Play knows its own refusals, and which of them are about permissions.
-    return prepared if inputs.target == "play" else prepared._replace(flow=lambda: explain_refusals(prepared.flow()))
+    on_play = service.__name__.startswith("uploader.services.play.") or inputs.target == "play"
+    return prepared if on_play else prepared._replace(flow=lambda: explain_refusals(prepared.flow()))
 
 
 def _nothing(shard: tuple[int, int]) -> Prepared:

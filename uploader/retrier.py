@@ -15,7 +15,7 @@ from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Broken, Response
 from uploader.protocol.google_error import last_words
-from uploader.protocol.retry import next_wait, retry_after
+from uploader.protocol.retry import next_look, next_wait, retry_after
 from uploader.text import capitalised
 
 CAUSE = "The service or the network is having problems."
@@ -57,6 +57,32 @@ class RetryPolicy:
         if self._deadline is None:
             self._deadline = self.clock.monotonic() + self.retry_deadline
         return Retrier(self, report, self._deadline)
+
+    def watch(self, report: Callable[[str], None], seconds: float) -> Watch:
+        """The pauses between looks that begin now, each told to `report`; `max_retries` has nothing to do with them."""
+        return Watch(self, report, seconds)
+
+
+class Watch:
+    """The pauses between looks at something that takes its time, for at most `seconds` from the first look."""
+
+    def __init__(self, policy: RetryPolicy, report: Callable[[str], None], seconds: float) -> None:
+        self._policy = policy
+        self._report = report
+        self._end = policy.clock.monotonic() + seconds
+        self._pauses = 0
+
+    def wait(self, why: str) -> bool:
+        """Sleeps until the next look, or answers False where no time is left. Raises `Interrupted` when cancelled."""
+        left = self._end - self._policy.clock.monotonic()
+        if left <= 0:
+            return False
+        seconds = min(next_look(self._pauses), left)
+        self._report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
+        self._policy.clock.sleep(seconds)
+        self._policy.cancellation.check()
+        self._pauses += 1
+        return True
 
 
 class Retrier:

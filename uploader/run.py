@@ -60,6 +60,8 @@ class Run:
             self._engine = engine_setup.engine(plan, parts, self._reporter)
             with self._reporter.group("Upload"):
                 self._outcome = self._engine.run(plan.prepared.flow())
+        if self._outcome.trouble:
+            raise self._outcome.trouble
 
     def failed(self, error: UploaderError) -> None:
         """The run ends with this error."""

@@ -107,6 +107,14 @@ def test_thousands_of_ids_do_not_break_the_report(tmp_path: Path) -> None:
     assert "WARNING:\x1b[0m The output ids was left out" in log.getvalue()
 
 
+def test_an_output_that_would_be_an_input_stays_out_of_the_report(tmp_path: Path) -> None:
+    """GitLab sets the report in every later job: a look at one release must not decide how the next is released."""
+    log = io.StringIO()
+    make(tmp_path, log).write_outputs({"status": "{}", "user-fraction": "0.05", "lifecycle": "PUBLISHED"})
+    assert dotenv_report((tmp_path / "uploader.env").read_bytes()) == {"UPLOADER_LIFECYCLE": "PUBLISHED"}
+    assert "\nuser-fraction=0.05\n" in log.getvalue()
+
+
 @pytest.mark.parametrize("dotenv_file", [Path("/proc/none/uploader.env"), Path("/dev/full")])
 def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> None:
     """A report that can't be written is one warning, and the values stand in the log."""

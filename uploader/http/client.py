@@ -51,7 +51,7 @@ class Transport(Protocol):
         """
 
     def abort(self) -> None:
-        """Breaks every connection at once, from any thread; a request that comes after it is not sent."""
+        """Breaks every connection at once, from any thread; after it only a `closing` request is sent."""
 
 
 class HttpClient:
@@ -73,7 +73,7 @@ class HttpClient:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
         outgoing = Outgoing(blocks, limits.stall, limits.size)
         self._under_way.add(outgoing)
-        if self._aborted:
+        if self._aborted and not request.closing:
             outgoing.aborted = True
         try:
             return self._exchange(request, outgoing, token, limits)

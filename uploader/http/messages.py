@@ -37,7 +37,7 @@ class Request(NamedTuple):
     """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport.
 
     `client_certificate` names the files, in PEM form, that the client proves itself with in the TLS handshake: the
-    certificate and its key.
+    certificate and its key. `closing` marks the last request of a run that was told to end: it is still sent.
     """
 
     method: str
@@ -45,6 +45,7 @@ class Request(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     body: Body = Body()
     client_certificate: tuple[str, str] | None = None
+    closing: bool = False
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from uploader.inputs import parse
+from uploader.inputs import parse, parse_rollout
 from uploader.inputs.ci_platform import Platform
 
 T = TypeVar("T")
@@ -24,9 +24,11 @@ OnVersionConflict = Literal["reuse", "fail"]
 NotSentForReview = Literal["auto", "true", "false"]
 ChangesInReview = Literal["error", "cancel"]
 GmailAction = Literal["send", "draft", "draft-update", "draft-send", "insert", "import"]
+WaitFor = Literal["", "approved", "published"]
+GateAction = Literal["halt", "report"]
 ImageType = Literal["", "ACHIEVEMENT_ICON", "LEADERBOARD_ICON"]
 
-TARGETS = ("play", "play-internal-sharing", "gmail", "play-games", "ota")
+TARGETS = ("play", "play-status", "play-rollout", "play-internal-sharing", "gmail", "play-games", "ota")
 METHOD = "any upload method"  # whatever target is none of these: the id of a method
 DAY = 86_400  # seconds
 
@@ -42,7 +44,11 @@ ALL = Group("Every target")
 TRANSFER = Group("The transfer")
 FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
-PLAY_APP = PLAY._replace(targets=("play", "play-internal-sharing"))
+PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-internal-sharing"))
+PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout"))
+PLAY_OR_STATUS = PLAY._replace(targets=("play", "play-status"))
+PLAY_COMMIT = PLAY._replace(targets=("play", "play-rollout"))
+ROLLOUT = PLAY._replace(targets=("play-rollout",))
 GMAIL = Group("Gmail (`files` are the attachments)", ("gmail",))
 GAMES = Group("Play Games, OTA, any upload method", ("play-games",))
 OTA = GAMES._replace(targets=("ota",))
@@ -78,7 +84,9 @@ class Inputs:
     """
 
     target: str = _text(
-        ALL, parse.target(TARGETS), "`play`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method's id."
+        ALL,
+        parse.target(TARGETS),
+        "`play`, `play-status`, `play-rollout`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method.",
     )
     credentials: str = _text(
         ALL, parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
@@ -140,7 +148,7 @@ class Inputs:
 
     package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
     tracks: tuple[str, ...] = _optional(
-        PLAY, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
+        PLAY_TRACKS, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
     )
     status: Status = _optional(PLAY, "", parse.choice(Status), "`completed`, `inProgress`, `halted`, `draft`.")
     user_fraction: float | None = _optional(
@@ -167,13 +175,35 @@ class Inputs:
         parse.choice(OnVersionConflict),
         "If the version code exists: `reuse` (same bytes only) or `fail`.",
     )
-    existing_edit_id: str = _text(PLAY, parse.word, "Use this open edit instead of a new one.")
+    existing_edit_id: str = _text(PLAY_OR_STATUS, parse.word, "Use this open edit instead of a new one.")
     commit: bool = _default(PLAY, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
     changes_not_sent_for_review: NotSentForReview = _default(
-        PLAY, "auto", parse.choice(NotSentForReview), "`auto` (as Google requires), `true`, `false`."
+        PLAY_COMMIT, "auto", parse.choice(NotSentForReview), "`auto` (as Google requires), `true`, `false`."
     )
     changes_in_review: ChangesInReview = _default(
-        PLAY, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
+        PLAY_COMMIT, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
+    )
+    wait_for: WaitFor = _optional(
+        PLAY_OR_STATUS, "", parse.choice(WaitFor), "Wait for the review: `approved` or `published`."
+    )
+    wait_deadline: float = _default(
+        PLAY_OR_STATUS, "30m", parse.duration(0, 7 * DAY), "How long to wait for the review; `0s` is one look."
+    )
+    rollout_steps: tuple[float, ...] = _optional(
+        ROLLOUT, (), parse_rollout.rollout_steps, "Ascending shares, such as `1%, 5%, 20%, 50%, 100%`."
+    )
+    halt_above: tuple[parse_rollout.Limit, ...] = _optional(
+        ROLLOUT, (), parse_rollout.limits, "Limits: `crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`."
+    )
+    gate: GateAction = _default(
+        ROLLOUT, "halt", parse.choice(GateAction), "Above a limit: `halt` the rollout, or only `report` it."
+    )
+    gate_min_users: int = _default(
+        ROLLOUT, "100", parse.integer(1, 1_000_000_000), "Users a day below which nothing is concluded."
+    )
+    gate_period: int = _default(ROLLOUT, "2", parse.integer(1, 28), "How many days of measurements count.")
+    gate_max_age: float = _default(
+        ROLLOUT, "72h", parse.duration(3600, 28 * DAY), "How long ago the newest day of measurements may have ended."
     )
 
     gmail_action: GmailAction = _default(

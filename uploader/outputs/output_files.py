@@ -21,6 +21,9 @@ from uploader.redaction import Redactor
 from uploader.results import FileResult
 
 DOTENV_LIMIT: Final = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
+# Inputs have these names, too: GitLab would set them in every later job, above what that job's own variables say, and
+# so the look at one release would decide how the next is rolled out.
+ALSO_INPUTS: Final = frozenset({"status", "user-fraction"})
 DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
 
 
@@ -75,6 +78,7 @@ def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[
     lines = {
         name: f"UPLOADER_{re.sub('[^A-Z0-9]', '_', name.upper())}={redactor.one_line(value).strip()}\n"
         for name, value in outputs.items()
+        if name not in ALSO_INPUTS
     }
     left_out: list[str] = []
     while sum(len(line.encode("utf-8")) for line in lines.values()) > DOTENV_LIMIT:

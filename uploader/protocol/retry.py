@@ -15,6 +15,7 @@ from uploader.protocol import google_error
 
 LONGEST_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
 LONGEST_RETRY_AFTER = 300.0  # seconds
+FIRST_LOOK, LONGEST_PAUSE = 15.0, 600.0  # seconds
 
 
 class Verdict(Enum):
@@ -70,6 +71,11 @@ def retry_after(answer: Response | Broken, wall_clock: float) -> float | None:
 def backoff(attempt: int, fraction: float) -> float:
     """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0, 1)."""
     return min(math.ldexp(1.0, min(attempt, 16)), LONGEST_BACKOFF) + math.floor(fraction * 1001) / 1000
+
+
+def next_look(looks: int) -> float:
+    """Seconds before the next look at something that takes hours, after so many pauses: each is twice the last."""
+    return min(math.ldexp(FIRST_LOOK, min(looks, 16)), LONGEST_PAUSE)
 
 
 def next_wait(

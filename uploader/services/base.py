@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from uploader.errors import Refused
+from uploader.errors import Refused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.protocol.media import identifier
 from uploader.results import FileResult
@@ -64,6 +64,7 @@ class Call(NamedTuple):
     `repeatable` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
     repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow. `retry_on` says
     why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
+    `closing` is for a call without a body that is to be sent, once, even after a signal: it cleans up.
     """
 
     method: str
@@ -74,6 +75,7 @@ class Call(NamedTuple):
     repeatable: bool = True
     what: str = ""
     retry_on: Callable[[Refused], str] | None = None
+    closing: bool = False
 
 
 class Upload(NamedTuple):
@@ -142,6 +144,21 @@ class Backoff(NamedTuple):
     why: str
 
 
+class Time(NamedTuple):
+    """Ask for the time as the service has it. The answer is in seconds since the epoch."""
+
+
+class Pause(NamedTuple):
+    """Wait before looking again at something that takes its time, for the `number`-th time (1, 2, …), longer each time.
+
+    The answer is False, at once, when `most` seconds have passed since the first pause: then the last look is done.
+    """
+
+    number: int
+    most: float
+    why: str
+
+
 class Digest(NamedTuple):
     """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is lower-case hex."""
 
@@ -194,6 +211,8 @@ Step: TypeAlias = (
     | Recall
     | Publish
     | Backoff
+    | Time
+    | Pause
     | Digest
     | Reused
     | Show
@@ -202,11 +221,15 @@ Step: TypeAlias = (
 
 
 class Outcome(NamedTuple):
-    """What a flow returns: one sentence that tells the end, and links and tables for the summary."""
+    """What a flow returns: one sentence that tells the end, and links and tables for the summary.
+
+    `trouble` ends the run as an error does, though the flow did all it could: what it made and found out is told.
+    """
 
     headline: str
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
+    trouble: UploaderError | None = None
 
 
 Steps: TypeAlias = Generator[Step, Any, T]

@@ -39,7 +39,7 @@ def _request(step: Call, client: ApiClient) -> Request:
     query = f"?{urlencode(step.query)}" if step.query else ""
     url = client.url(step.root, step.path) + query
     if step.json is None:
-        return Request(step.method, url)
+        return Request(step.method, url, closing=step.closing)
     return Request(step.method, url, (("Content-Type", JSON_TYPE),), Body(json.dumps(step.json).encode()))
 
 

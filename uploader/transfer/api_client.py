@@ -63,11 +63,24 @@ class ApiClient:
         self._transport = transport
         self._tokens = tokens
         self._settings = settings
+        self._date = ""
         self.policy = policy
 
     def url(self, root: str, path: str) -> str:
         """The address of a path of an API, or of the same path under the endpoint that was given."""
         return (self._settings.root or root).rstrip("/") + path
+
+    def service_time(self) -> float:
+        """Seconds since the epoch as the last answer dates itself, else as this machine's clock has it.
+
+        How old data of a service are is counted by the service's own clock: a machine's may be wrong.
+        """
+        from email.utils import parsedate_to_datetime  # few runs ask what time it is
+
+        try:
+            return parsedate_to_datetime(self._date).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return self.policy.clock.wall()
 
     def exchange(
         self, request: Request, blocks: Iterable[Block] | None = None, *, final: bool = False, path: str = ""
@@ -76,14 +89,14 @@ class ApiClient:
 
         `path` is its path where that is no secret, as a session URI's is.
         """
-        self.policy.cancellation.check()
+        self._check(request)
         if self._settings.quota_project:
             header = ("X-Goog-User-Project", self._settings.quota_project)
             request = request._replace(headers=(*request.headers, header))
         if blocks is None:
             blocks = (request.body.prefix,) if request.body.prefix else ()
         token = self._tokens.token()
-        self.policy.cancellation.check()
+        self._check(request)
         began = self.policy.clock.monotonic()
         try:
             answer: Response | Broken = self._transport.send(request, blocks, token, self._settings.limits(final=final))
@@ -91,9 +104,16 @@ class ApiClient:
             answer = error.broken
         if self._debug:
             self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
+        if isinstance(answer, Response):
+            self._date = answer.headers.get("date") or ""
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
-            self.policy.cancellation.check()
+            self._check(request)
         return answer
+
+    def _check(self, request: Request) -> None:
+        """Raises `Interrupted` once the run was asked to end, unless this is what it still has to say."""
+        if not request.closing:
+            self.policy.cancellation.check()
 
     def renew(self, retrier: Retrier, answer: Response, what: str) -> None:
         """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""

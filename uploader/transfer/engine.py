@@ -10,7 +10,7 @@ from typing import Any
 from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retrier import Retrier
+from uploader.retrier import Retrier, Watch
 from uploader.services.base import (
     Backoff,
     Batch,
@@ -21,6 +21,7 @@ from uploader.services.base import (
     ForgetUploads,
     Note,
     Outcome,
+    Pause,
     Publish,
     Recall,
     Remember,
@@ -28,6 +29,7 @@ from uploader.services.base import (
     Section,
     Show,
     Step,
+    Time,
     Upload,
 )
 from uploader.state.journal import Journal
@@ -50,6 +52,7 @@ class Engine:
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
         self._forgotten: set[str] = set()
+        self._watch: Watch | None = None
         self.record = RunRecord()
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
 
@@ -83,8 +86,8 @@ class Engine:
                 return None if step.name in self._forgotten else self._journal.recall(step.name)
             case Remember() | ForgetUploads():
                 return self._remember(step)
-            case Backoff():
-                return self._back_off(step)
+            case Time() | Backoff() | Pause():
+                return self._about_time(step)
             case _:
                 return self._report(step)
 
@@ -127,11 +130,26 @@ class Engine:
             self._journal.drop(job)
         self._journal.close()
 
+    def _about_time(self, step: Time | Backoff | Pause) -> float | bool | None:
+        match step:
+            case Time():
+                return self._client.service_time()
+            case Pause():
+                return self._pause(step)
+            case Backoff():
+                self._back_off(step)
+        return None
+
     def _back_off(self, step: Backoff) -> None:
         retrier = self._backoffs.get(step.why) if step.attempt > 1 else None
         if retrier is None:
             retrier = self._backoffs[step.why] = self._retrier()
         retrier.wait(step.why)
+
+    def _pause(self, step: Pause) -> bool:
+        if self._watch is None or step.number == 1:
+            self._watch = self._client.policy.watch(self._reporter.info, step.most)
+        return self._watch.wait(step.why)
 
     def _retrier(self, prefix: str = "") -> Retrier:
         return self._client.policy.retrier(lambda wait: self._reporter.info(f"{prefix}{wait}"))

@@ -9,9 +9,9 @@ from uploader.services.base import Steps
 from uploader.services.play.artifact_uploads import AlreadyThere, already_there, companions_of
 from uploader.services.play.changes import Changes, FileChange, OtherTrack, Review, TrackChange
 from uploader.services.play.edit_machine import Ownership
+from uploader.services.play.lifecycle import live_versions
 from uploader.services.play.listing_sync import ListingDifference
 from uploader.services.play.listing_sync import compare as compare_listing
-from uploader.services.play.live_versions import live_versions
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.services.play.track_update import STANDARD, TrackUpdate, current_releases, foresee, read_tracks
 from uploader.services.play.tracks import Releases

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from uploader.errors import Interrupted, ProtocolError, Refused, TemporaryError, UploaderError
+from uploader.errors import Interrupted, Refused, TemporaryError, UploaderError
 from uploader.services.base import Discarded, ForgetUploads, Note, Publish, Recall, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_machine import CommitKnowledge, EditState, Event, Ownership, Stage
@@ -67,14 +67,11 @@ def replaced(lost: ReleaseEdit) -> Steps[ReleaseEdit]:
 
 
 def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None = None) -> Steps[ReleaseEdit]:
-    answer = yield edit_api.insert(job.package)
-    name = answer.get("id") if isinstance(answer, dict) else None
-    if not isinstance(name, str) or not name.strip("."):
-        raise ProtocolError("Google Play opened an edit but did not return its id.")
-    edit = ReleaseEdit(job, edit_api.Edit(job.package, name), state, dict(changes or {}))
+    opened_edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
+    edit = ReleaseEdit(job, opened_edit, state, dict(changes or {}))
     yield from edit.remember()
     yield ForgetUploads(edit_api.uploads(job.package))  # Google Play closes the edit that was open
-    yield Note(f"Opened edit {name} for {job.package}.")
+    yield Note(f"Opened edit {edit.id} for {job.package}.")
     yield _open_edit(edit)
     return edit
 

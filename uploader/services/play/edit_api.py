@@ -141,6 +141,14 @@ class Edit(NamedTuple):
         )
 
 
+def inserted(package: str, answer: object) -> Edit:
+    """The edit that Play opened. Raises ProtocolError when the answer does not name it."""
+    name = answer.get("id") if isinstance(answer, Mapping) else None
+    if not isinstance(name, str) or not name.strip("."):
+        raise ProtocolError("Google Play opened an edit but did not return its id.")
+    return Edit(package, name)
+
+
 def entries(answer: object, name: str) -> list[Mapping[str, Any]]:
     """The entries of a list that Play answered. Raises ProtocolError when it is no such list."""
     found = answer.get(name, []) if isinstance(answer, Mapping) else None

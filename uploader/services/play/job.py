@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
+from uploader.services.play.lifecycle import ReviewGoal
 from uploader.services.play.tracks import Notes, ReleaseOptions
 from uploader.text import format_size, plural
 
@@ -52,6 +53,7 @@ class ReleaseJob:
     dry_run: bool = False
     not_sent_for_review: Review = "auto"
     cancel_review: bool = False
+    review: ReviewGoal | None = None
 
     @property
     def codes(self) -> tuple[str, ...]:

@@ -19,17 +19,18 @@ LIMIT: Final = 128 * 1024  # characters, all of them ASCII; GitHub takes 1 MiB f
 _MOST: Final = (200, 50, 10, 2)  # entries of each list: the first with which the whole stays under the limit
 
 
-def plan_output(changes: Changes) -> str:
+def plan_output(changes: Changes, target: str = "play") -> str:
     """The value of the output; `left_out` in it counts the entries for which there was no room."""
-    texts = (_PlanJson(changes).text(most) for most in _MOST)
+    texts = (_PlanJson(changes, target).text(most) for most in _MOST)
     return next(text for text in texts if len(text) <= LIMIT)
 
 
 class _PlanJson:
     """The changes as JSON with at most so many entries in each list."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: Changes, target: str) -> None:
         self._changes = changes
+        self._target = target
         self._most = 0
         self._left_out = 0
 
@@ -38,7 +39,7 @@ class _PlanJson:
         changes = self._changes
         whole = {
             "version": 1,
-            "target": "play",
+            "target": self._target,
             "package": short(changes.package),
             "tracks": [self._track(one) for one in self._few(changes.tracks)],
             "files": [{**one._asdict(), "name": short(one.name)} for one in self._few(changes.files)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -15,6 +16,7 @@ from uploader.services.base import Flow, Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_files
+from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     _check_shard(inputs, files, problems)
     _check_status(inputs, files, problems)
     _check_companions(inputs, files, artifacts, problems)
+    review = goal_of(inputs, problems)
     problems.raise_if_any()
-    job = _job(inputs, package, artifacts, job_files)
+    job = dataclasses.replace(_job(inputs, package, artifacts, job_files), review=review)
     return Prepared(
         lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),

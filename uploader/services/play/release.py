@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 from uploader.errors import Refused, ReleaseRefused, UploaderError
@@ -18,6 +19,7 @@ from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.listing_sync import synchronise
 from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.review import awaited
 from uploader.services.play.track_update import TrackUpdate, all_up_to_date, update_track
 
 REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
@@ -26,16 +28,20 @@ REPLAYS = 2  # fresh edits after the first, where another job or the console kee
 def flow(job: ReleaseJob) -> Flow:
     """Carries the job out; every refusal leaves with its cause and its cure."""
     try:
-        return (yield from _story(job))
+        outcome = yield from in_an_edit(job, _release)
+        if job.review is None or job.dry_run:
+            return outcome
+        return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome))
     except Refused as refused:
         raise explained(refused) from None
 
 
-def _story(job: ReleaseJob) -> Flow:
+def in_an_edit(job: ReleaseJob, work: Callable[[ReleaseEdit], Flow]) -> Flow:
+    """Does the work in an edit, from the beginning in a fresh one where others close it; settles what becomes of it."""
     edit = yield from opened(job)
     for replay in count():
         try:
-            return (yield from _release(edit))
+            return (yield from work(edit))
         except Exception as error:
             if isinstance(error, Refused) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
@@ -65,6 +71,8 @@ def _release(edit: ReleaseEdit) -> Flow:
         updates.append((yield from update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
     yield _version_codes(codes)
+    if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
+        yield Publish({"user-fraction": share})
     changes = comparison.changes._replace(tracks=of_tracks(updates))
     return (yield from finish(edit, codes, updates, changes))
 

@@ -171,6 +171,12 @@ def share(release: Release) -> str:
     return f"{fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
 
 
+def user_fraction(release: Release) -> str:
+    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it has none."""
+    fraction = release.get("userFraction")
+    return f"{fraction:.15g}" if isinstance(fraction, (int, float)) else ""
+
+
 def describe_all(live: Iterable[Release]) -> str:
     """All releases of a track in one line."""
     return "; ".join(describe(release) for release in live) or "empty"

@@ -1,0 +1,175 @@
+"""The gate of a rollout: what follows from each situation that Google's measurements can be in."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uploader.inputs.parse_rollout import Limit, Metric, limits
+from uploader.services.play import gate_report
+from uploader.services.play.gate import Gate, Judgement, Measured, Measurement, judge, wilson
+
+TODAY = date(2026, 6, 24)  # the data end before this day
+NOW = datetime(2026, 6, 25, 12, tzinfo=timezone.utc).timestamp()
+HOUR = 3600.0
+
+
+def day(
+    ago: int, rate: float, users: int, code: str = "42", interval: tuple[float, float] | None = None
+) -> Measurement:
+    """A measurement of the day so many days before the newest; the rate is in per cent."""
+    bounds = interval and (interval[0] / 100, interval[1] / 100)
+    return Measurement(code, TODAY - timedelta(ago + 1), rate / 100, users, bounds)
+
+
+def old(rate: float, users: int = 100_000, ago: int = 0) -> Measurement:
+    """A measurement of version 41, which everybody has."""
+    return day(ago, rate, users, "41")
+
+
+# What limits, which measurements, what follows, and a part of the reason. The release is 42+43, the one before it 41.
+CRASH, ANR, TIMES = "crash-rate 1.09%", "anr-rate 0.47%", "crash-rate 1.5x"
+SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
+    "well below": (CRASH, [day(0, 0.4, 5000)], "pass", ""),
+    "well below on both days": (CRASH, [day(0, 0.4, 5000), day(1, 0.5, 900)], "pass", ""),
+    "exactly the limit": (CRASH, [day(0, 1.09, 5000)], "pass", ""),
+    "a hair above": (CRASH, [day(0, 1.1, 5000)], "hold", "by chance"),
+    "above, few hundred users": (CRASH, [day(0, 1.8, 500)], "hold", "by chance"),
+    "above, many users": (CRASH, [day(0, 1.8, 5000)], "halt", "above the limit of 1.09 %"),
+    "far above, few hundred users": (CRASH, [day(0, 6.0, 300)], "halt", "at least"),
+    "everybody crashes": (CRASH, [day(0, 100, 200)], "halt", "100 %"),
+    "nobody crashes": (CRASH, [day(0, 0, 200)], "pass", ""),
+    "first day, sixty users, bad by chance": (CRASH, [day(0, 2.3, 60)], "hold", "100 are needed"),
+    "first day, sixty users, good": (CRASH, [day(0, 0, 60)], "hold", "60 users a day at most"),
+    "just enough users": (CRASH, [day(0, 0.5, 100)], "pass", ""),
+    "one user too few": (CRASH, [day(0, 0.5, 99)], "hold", "99 users"),
+    "no users": (CRASH, [day(0, 0, 0)], "hold", "0 users"),
+    "two thin days are not added up": (CRASH, [day(0, 0.5, 60), day(1, 0.5, 60)], "hold", "60 users"),
+    "bad first day, thin; good second": (CRASH, [day(1, 2.3, 60), day(0, 0.5, 3000)], "pass", ""),
+    "bad first day, by chance; good second": (CRASH, [day(1, 1.6, 150), day(0, 0.5, 3000)], "pass", ""),
+    "surely bad first day; good second": (CRASH, [day(1, 3, 5000), day(0, 0.5, 3000)], "halt", "2026-06-22"),
+    "rising, sure by now": (CRASH, [day(1, 0.2, 90_000), day(0, 1.5, 90_000)], "halt", "2026-06-23"),
+    "rising, perhaps by chance": (CRASH, [day(1, 0.2, 900), day(0, 1.3, 900)], "hold", "by chance"),
+    "good day, then a thin one": (CRASH, [day(1, 0.4, 2000), day(0, 5, 40)], "pass", ""),
+    "bad before the period": (CRASH, [day(2, 9, 5000), day(0, 0.4, 5000)], "pass", ""),
+    "only before the period": (CRASH, [day(2, 0.4, 5000)], "hold", "not measured"),
+    "not measured at all": (CRASH, [], "hold", "too few users have this release"),
+    "only others are measured": (CRASH, [old(0.4)], "hold", "not measured"),
+    "only others are bad": (CRASH, [old(9), day(0, 0.4, 5000)], "pass", ""),
+    "two versions, both good": (CRASH, [day(0, 0.4, 5000), day(0, 0.4, 800, "43")], "pass", ""),
+    "two versions, one surely bad": (CRASH, [day(0, 0.4, 5000), day(0, 9, 800, "43")], "halt", "version 43"),
+    "two versions, one bad by chance": (CRASH, [day(0, 0.4, 5000), day(0, 2, 150, "43")], "hold", "version 43"),
+    "two versions, one thin": (CRASH, [day(0, 0.4, 5000), day(0, 20, 10, "43")], "pass", ""),
+    "two versions, both thin": (CRASH, [day(0, 0.4, 70), day(0, 0.4, 70, "43")], "hold", "70 users"),
+    "Google's interval is wide": (CRASH, [day(0, 3, 5000, interval=(0.9, 5))], "hold", "by chance"),
+    "Google's interval is narrow": (CRASH, [day(0, 1.2, 500, interval=(1.1, 1.3))], "halt", "at least 1.1 %"),
+    "Google's interval just touches": (CRASH, [day(0, 2, 5000, interval=(1.09, 3))], "hold", "by chance"),
+    "ANRs below": (ANR, [day(0, 0.3, 5000)], "pass", ""),
+    "ANRs surely above": (ANR, [day(0, 1.2, 5000)], "halt", "ANR rate"),
+    "both metrics below": (f"{CRASH}, {ANR}", [day(0, 0.3, 5000)], "pass", ""),
+    "crashes fine, ANRs not": (f"{CRASH}, {ANR}", [day(0, 0.9, 5000)], "halt", "ANR rate"),
+    "relative, below": (TIMES, [old(0.5), day(0, 0.6, 5000)], "pass", ""),
+    "relative, above by chance": (TIMES, [old(0.5), day(0, 0.9, 900)], "hold", "(1.5x)"),
+    "relative, surely above": (TIMES, [old(0.5), day(0, 2, 5000)], "halt", "above the limit of 0.75 % (1.5x)"),
+    "relative, the old one is bad, too": (TIMES, [old(3), day(0, 4, 5000)], "pass", ""),
+    "relative, the old one is not measured": (TIMES, [day(0, 0.6, 5000)], "hold", "compared"),
+    "relative, the old one is thin": (TIMES, [old(0.5, 50), day(0, 0.6, 5000)], "hold", "compared"),
+    "relative, the old one on another day": (TIMES, [old(0.5, ago=1), day(0, 0.6, 5000)], "hold", "compared"),
+    "relative, the old one never crashes": (TIMES, [old(0), day(0, 0, 5000)], "pass", ""),
+    "relative, the old one is not sure": (TIMES, [old(0.5, 200), day(0, 2, 5000)], "hold", "by chance"),
+    "absolute below, relative above": (f"{CRASH}, {TIMES}", [old(0.2), day(0, 0.9, 5000)], "halt", "(1.5x)"),
+    "absolute above, nothing to compare": (f"{CRASH}, {TIMES}", [day(0, 3, 5000)], "halt", "1.09 %"),
+}  # fmt: skip
+
+
+def judged(text: str, rows: list[Measurement], gate: Gate | None = None, now: float = NOW) -> Judgement:
+    """The judgement over the release 42+43."""
+    found: dict[Metric, Measured | str] = dict.fromkeys(("crash-rate", "anr-rate"), Measured(TODAY, tuple(rows)))
+    return judge((gate or Gate())._replace(limits=limits(text)), now, found, ("42", "43"), ("41",))
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_each_situation_has_its_ruling_and_its_reason(name: str) -> None:
+    """The table above: what was measured, and whether the rollout goes on, waits, or ends."""
+    text, rows, ruling, reason = SITUATIONS[name]
+    judgement = judged(text, rows)
+    assert judgement.ruling == ruling, judgement
+    assert reason in " ".join(judgement.reasons)
+    assert bool(judgement.reasons) == (ruling != "pass")
+
+
+@pytest.mark.parametrize(
+    ("hours", "ruling"),
+    [(0, "pass"), (24, "pass"), (72, "pass"), (72.1, "hold"), (24 * 30, "hold"), (-24, "pass")],
+)
+def test_old_data_say_nothing(hours: float, ruling: str) -> None:
+    """A feed that stopped is no good news: data that ended longer ago than `gate-max-age` hold the rollout."""
+    ended = datetime(TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc).timestamp()  # in Los Angeles, summer
+    found = judged(CRASH, [day(0, 0.1, 5000)], now=ended + hours * HOUR)
+    assert found.ruling == ruling
+    assert ("stale" in " ".join(found.reasons)) == (ruling == "hold")
+
+
+def test_stale_data_halt_nothing_either() -> None:
+    """What was surely bad a month ago may be cured by now: people look, the program waits."""
+    assert judged(CRASH, [day(0, 9, 5000)], now=NOW + 30 * 24 * HOUR).ruling == "hold"
+
+
+def test_a_metric_that_could_not_be_had_holds_and_says_why() -> None:
+    """One limit that can't be judged is enough to hold; one that is surely broken still halts."""
+    good, bad = (Measured(TODAY, (day(0, rate, 5000),)) for rate in (0.4, 9))
+    gate = Gate(limits(f"{CRASH}, {ANR}"))
+    held = judge(gate, NOW, {"crash-rate": good, "anr-rate": "the API is down."}, ["42"], [])
+    assert held.ruling == "hold"
+    assert held.reasons == ("the user-perceived ANR rate is not known: the API is down.",)
+    assert judge(gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []).ruling == "halt"
+
+
+def test_without_limits_everything_passes() -> None:
+    """A gate is what was asked for."""
+    assert judge(Gate(), NOW, {}, ["42"], []).ruling == "pass"
+
+
+@pytest.mark.parametrize(("rate", "users", "lower", "upper"), [
+    (0.5, 100, 0.4038, 0.5962), (0.0, 100, 0.0, 0.0370), (1.0, 100, 0.9630, 1.0), (0.0109, 10_000, 0.0090, 0.0132),
+])  # fmt: skip
+def test_wilson_agrees_with_tables(rate: float, users: int, lower: float, upper: float) -> None:
+    """The interval is that of the literature."""
+    assert wilson(rate, users) == pytest.approx((lower, upper), abs=0.0001)
+
+
+ROWS = st.builds(
+    lambda ago, rate, users, code: Measurement(code, TODAY - timedelta(ago), rate, users),
+    st.integers(-3, 5), st.floats(0, 1), st.integers(0, 10**9), st.sampled_from(["41", "42", "43", "7"]),
+)  # fmt: skip
+
+
+@given(st.lists(ROWS, max_size=8), st.sampled_from([CRASH, ANR, TIMES, f"{CRASH}, {TIMES}"]))
+def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -> None:
+    """It passes only by a day with enough users below the limit, and halts only by one that is above it."""
+    found = judged(text, rows)
+    if found.ruling == "pass":
+        assert {one.finding for one in found.judged} & {"below"}
+        assert all(one.row.users >= 100 for one in found.judged if one.finding == "below")
+    if found.ruling == "halt":
+        worst = [one for one in found.judged if one.finding == "surely above"]
+        assert worst
+        assert all(one.bound is not None and one.row.rate >= one.bound and one.row.users >= 100 for one in worst)
+
+
+def test_the_table_has_a_bar_for_each_day_on_one_scale() -> None:
+    """The chart of the summary: bars by rate, and a mark where the limit is."""
+    rows = gate_report.section(judged(CRASH, [day(1, 0.545, 5000), day(0, 2.18, 5000)]).judged).rows
+    assert [row[-2] for row in rows] == ["████····|········", "████████|████████"]
+    assert rows[1][:7] == (
+        "2026-06-23", "42", "user-perceived crash rate", "2.18 %", "1.81 %", "1.09 %", "5,000",
+    )  # fmt: skip
+
+
+def test_a_limit_is_written_as_it_was_given() -> None:
+    """Shares with their sign, multiples with their x."""
+    assert [str(limit) for limit in limits(f"{CRASH}\n{TIMES}")] == ["crash-rate 1.09 %", "crash-rate 1.5x"]
+    assert limits(TIMES) == (Limit("crash-rate", 1.5, relative=True),)

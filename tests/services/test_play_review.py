@@ -1,0 +1,149 @@
+"""Waiting for the review: which states end it, what a look that fails is, and what is read of foreign answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.fake_play import PACKAGE, artifact, refused, release
+from tests.support.play_driver import release_job
+from tests.support.rollout_console import TIRED, Console, RolloutEngine
+from uploader.errors import ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
+from uploader.services.base import Outcome
+from uploader.services.play.lifecycle import Listed, ReviewGoal, listed, state_of
+from uploader.services.play.release import flow
+from uploader.services.play.review import awaited
+
+APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
+
+
+def wait(play: Console, goal: ReviewGoal, pauses: int = 0, codes: tuple[str, ...] = ("42",)) -> RolloutEngine:
+    """The wait for a release on production and beta."""
+    engine = RolloutEngine(play, pauses=pauses)
+    engine.ended(awaited(PACKAGE, ("production", "beta"), codes, goal, Outcome("Released.")))
+    return engine
+
+
+def on_two_tracks(state: str = "PUBLISHED") -> Console:
+    """42 on both tracks, beside an older one."""
+    play = Console(production=[release(42), release(41, status="draft")], beta=[release(42)])
+    play.reviews["42"] = state
+    return play
+
+
+@pytest.mark.parametrize(
+    ("state", "goal", "ends"),
+    [
+        ("PUBLISHED", PUBLISHED, None),
+        ("PUBLISHED", APPROVED, None),
+        ("APPROVED_NOT_PUBLISHED", APPROVED, None),
+        ("APPROVED_NOT_PUBLISHED", PUBLISHED, TemporaryError),
+        ("IN_REVIEW", APPROVED, TemporaryError),
+        ("NOT_SENT_FOR_REVIEW", APPROVED, TemporaryError),
+        ("UNHEARD_OF", PUBLISHED, TemporaryError),
+        ("NOT_APPROVED", APPROVED, ReleaseTrouble),
+        ("NOT_APPROVED", PUBLISHED, ReleaseTrouble),
+    ],
+)
+def test_each_state_ends_the_waiting_or_goes_on(state: str, goal: ReviewGoal, ends: type[UploaderError] | None) -> None:
+    """What is approved may still wait for someone to publish it; a state that nobody knows is no success."""
+    play = on_two_tracks(state)
+    if ends is None:
+        assert wait(play, goal).outputs["lifecycle"] == state
+    else:
+        with pytest.raises(ends):
+            wait(play, goal, pauses=3)
+        assert len(play.asked) == (2 if ends is ReleaseTrouble else 8)
+
+
+def test_without_version_codes_the_newest_is_meant() -> None:
+    """A release of yesterday that was published does not count for today's."""
+    play = Console(production=[release(42), release(41)], beta=[release(42)])
+    play.reviews = {"42": "IN_REVIEW"}
+    with pytest.raises(TemporaryError):
+        wait(play, PUBLISHED, codes=())
+
+
+def test_a_look_that_fails_is_tried_again_while_there_is_time() -> None:
+    """Google's bad minutes end no wait of hours; at the deadline they are what is told."""
+    play = on_two_tracks()
+    play.answer = failing(play, 2)  # type: ignore[method-assign]  # the first looks fail, whatever they ask
+    engine = wait(play, PUBLISHED, pauses=2)
+    assert len(engine.warnings) == 2
+    play.answer = failing(play, 9)  # type: ignore[method-assign]  # all of them
+    with pytest.raises(TemporaryError, match="could not be looked up"):
+        wait(play, PUBLISHED)
+
+
+def failing(play: Console, times: int) -> Any:
+    """An `answer` that fails so often first."""
+    left = [TIRED] * times
+
+    def answer(step: Any) -> Any:
+        if left:
+            raise left.pop()
+        return Console.answer(play, step)
+
+    return answer
+
+
+@pytest.mark.parametrize("in_doubt", [True, False])
+def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt: bool) -> None:
+    """The wait begins after the commit, and a second run finds the release there."""
+    play, job = Console(), release_job(artifact(42), review=ReviewGoal("published", 0))
+    play.reviews["42"] = "IN_REVIEW"
+    if in_doubt:
+        play.fail("commit", TIRED, after=True)
+    for _ in range(2):
+        with pytest.raises(TemporaryError):
+            RolloutEngine(play, {}).ended(flow(job))
+    play.reviews.clear()
+    engine = RolloutEngine(play)
+    outcome = engine.ended(flow(job))
+    assert (len(play.commits), engine.outputs["committed"]) == (1, "true")
+    assert "Review: internal: published." in outcome.headline
+
+
+def test_a_dry_run_waits_for_nothing() -> None:
+    """What is not committed is not reviewed."""
+    play = Console()
+    RolloutEngine(play).ended(flow(release_job(artifact(42), review=PUBLISHED, dry_run=True)))
+    assert play.asked == []
+
+
+def test_of_several_entries_the_least_advanced_counts() -> None:
+    """A change of a release that is published may be in review, or be rejected, by itself."""
+    found = [Listed(("42",), "", state) for state in ("PUBLISHED", "IN_REVIEW")]
+    assert state_of(found, ["42"]) == "IN_REVIEW"
+    assert state_of([*found, Listed(("42", "43"), "", "NOT_APPROVED")], ["42"]) == "NOT_APPROVED"
+    assert state_of(found, ["7"]) == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {"releases": {}},
+        {"releases": ["42"]},
+        {"releases": [{"activeArtifacts": [{"versionCode": "x"}]}]},
+        {"releases": [{"activeArtifacts": [{}]}]},
+        {"releases": [{"releaseLifecycleState": 5}]},
+        {"releases": [{"releaseName": []}]},
+    ],
+)
+def test_an_answer_in_no_documented_form_is_refused(answer: Any) -> None:
+    """Nothing is concluded from what can't be read."""
+    steps = listed(PACKAGE, "production")
+    next(steps)
+    with pytest.raises(ProtocolError):
+        steps.send(answer)
+
+
+def test_a_track_that_was_never_used_is_empty_and_an_unknown_app_is_not() -> None:
+    """Both are answered with 404."""
+    for message, known in (("Track not found: production.", True), ("Package not found: com.example.app.", False)):
+        steps = listed(PACKAGE, "production")
+        next(steps)
+        with pytest.raises(StopIteration if known else UploaderError):
+            steps.throw(refused(404, message))

@@ -1,0 +1,321 @@
+"""A staged rollout, look by look: one step at most, never down, never on after a halt, nothing else touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.fake_play import refused, release
+from tests.support.play_driver import Killed
+from tests.support.rollout_console import CRASHES, Console, RolloutEngine, rollout_job
+from uploader.errors import AnswerLost, Refused, ReleaseTrouble, TemporaryError
+from uploader.services.base import Call
+from uploader.services.play.rollout import flow
+
+OLD = release(41, name="4.1")
+NOTES = [{"language": "en-US", "text": "Faster."}]
+COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
+
+
+def rolling(fraction: float = 0.01, **more: Any) -> Console:
+    """41 for everybody, 42 for a share of them."""
+    return Console(production=[release(42, status="inProgress", userFraction=fraction, **more), OLD])
+
+
+def look(play: Console, journal: dict[str, str] | None = None, **job: Any) -> RolloutEngine:
+    """One run, which ends well."""
+    engine = RolloutEngine(play, journal)
+    engine.look(rollout_job(**job))
+    return engine
+
+
+def trouble(play: Console, **job: Any) -> tuple[RolloutEngine, ReleaseTrouble]:
+    """One run that ends with exit 6."""
+    engine = RolloutEngine(play)
+    with pytest.raises(ReleaseTrouble) as caught:
+        engine.look(rollout_job(**job))
+    return engine, caught.value
+
+
+def test_each_look_is_one_step_up_to_everybody() -> None:
+    """1 %, 5 %, 20 %, 50 %, everybody; after that there is nothing to do."""
+    play, seen = rolling(), []
+    for _ in range(6):
+        engine = look(play)
+        seen.append((engine.outputs["decision"], play.rollout))
+    assert seen == [
+        ("stepped", "42 0.05, 41"),
+        ("stepped", "42 0.2, 41"),
+        ("stepped", "42 0.5, 41"),
+        ("completed", "42"),
+        ("nothing", "42"),
+        ("nothing", "42"),
+    ]
+
+
+def test_everything_else_of_the_track_stays_as_it_is() -> None:
+    """Notes, name, priority, countries and the other releases travel back unchanged."""
+    more: dict[str, Any] = {
+        "name": "4.2",
+        "releaseNotes": NOTES,
+        "inAppUpdatePriority": 3,
+        "countryTargeting": COUNTRIES,
+    }
+    play = rolling(**more)
+    play.change("production", *play.track(), release(43, status="draft"))
+    before = play.track()
+    look(play)
+    assert play.track() == [{**before[0], "userFraction": 0.05}, *before[1:]]
+    assert play.commits[0].query == {"changesInReviewBehavior": "ERROR_IF_IN_REVIEW"}
+
+
+def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
+    """A completed release has no countries of its own: to give it to all of them is for people to decide."""
+    play = rolling(0.5, countryTargeting=COUNTRIES)
+    engine = look(play)
+    assert (engine.outputs["decision"], play.rollout, play.commits) == ("held", "42 0.5, 41", [])
+    assert "chosen countries" in engine.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "decision", "after"),
+    [
+        (release(42, status="inProgress", userFraction=0.03), "stepped", "42 0.05"),
+        (release(42, status="inProgress", userFraction=0.0499999999), "stepped", "42 0.2"),
+        (release(42, status="inProgress", userFraction=0.7), "completed", "42"),
+        (release(42, status="inProgress"), "held", "42"),
+        (release(42, status="draft"), "nothing", "42 draft"),
+        (release(42), "nothing", "42"),
+    ],
+)
+def test_what_people_did_in_the_console_counts(found: dict[str, Any], decision: str, after: str) -> None:
+    """The next step is the smallest above what is there, whoever brought it there."""
+    play = Console(production=[found])
+    assert (look(play).outputs["decision"], play.rollout) == (decision, after)
+
+
+def test_the_last_step_may_leave_users_out() -> None:
+    """Steps that end at 50 % end there."""
+    play = rolling(0.5)
+    assert look(play, steps="10%, 50%").outputs["decision"] == "nothing"
+    assert play.rollout == "42 0.5, 41"
+
+
+def test_an_empty_track_has_nothing_in_progress() -> None:
+    """Nothing to roll out is no failure, and its edit is deleted."""
+    play = Console()
+    engine = look(play)
+    assert (engine.outputs["decision"], engine.outputs["edit-id"], play.edits) == ("nothing", "", {})
+
+
+@pytest.mark.parametrize("fraction", [{"userFraction": 0.2}, {}])
+def test_a_halted_rollout_is_trouble_and_stays_halted(fraction: dict[str, float]) -> None:
+    """Whoever halted it, and even where everybody had it before: exit 6, and nothing is sent."""
+    play = Console(production=[release(42, status="halted", **fraction), OLD])
+    engine, error = trouble(play)
+    assert (error.exit_code, engine.outputs["decision"], play.commits) == (6, "halted", [])
+    assert "resume it in the Play Console" in str(error)
+
+
+def test_a_halt_that_a_later_release_made_past_is_over() -> None:
+    """Who has 43 is not waiting for 42."""
+    play = Console(production=[release(43), release(42, status="halted", userFraction=0.2)])
+    assert look(play).outputs["decision"] == "nothing"
+
+
+@pytest.mark.parametrize("state", ["IN_REVIEW", "APPROVED_NOT_PUBLISHED", "NOT_SENT_FOR_REVIEW", "SOMETHING_NEW"])
+def test_what_is_not_published_is_held(state: str) -> None:
+    """A share of users that nobody has yet is not raised."""
+    play = rolling()
+    play.reviews["42"] = state
+    engine = look(play)
+    assert (engine.outputs["decision"], engine.outputs["lifecycle"], play.rollout) == ("held", state, "42 0.01, 41")
+
+
+def test_a_rejected_rollout_is_trouble() -> None:
+    """The review said no: exit 6, with the place where Google says why."""
+    play = rolling()
+    play.reviews["42"] = "NOT_APPROVED"
+    engine, error = trouble(play)
+    assert (engine.outputs["decision"], play.commits) == ("held", [])
+    assert "Policy status in the Play Console" in str(error)
+
+
+# --- the gate ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_good_release_goes_through_the_gate() -> None:
+    """Measured well below the limit: one step."""
+    play = rolling()
+    play.rates = {"42": 0.004, "41": 0.005}
+    engine = look(play, above=CRASHES)
+    assert (engine.outputs["decision"], play.rollout) == ("stepped", "42 0.05, 41")
+
+
+def test_a_bad_release_is_halted_in_the_same_run() -> None:
+    """Surely above the limit: halted at its share, exit 6, the numbers in the error and in the table."""
+    play = rolling(0.05)
+    play.rates = {"42": 0.03}
+    engine, error = trouble(play, above=CRASHES)
+    assert (engine.outputs["decision"], engine.outputs["committed"]) == ("halted", "true")
+    assert play.rollout == "42 halted 0.05, 41"
+    for number in ("3 %", "1.09 %", "5,000", "42"):
+        assert number in error.what
+
+
+def test_a_halt_comes_before_the_review_and_a_missing_list() -> None:
+    """Users who crash do not wait for a review of something else, nor for a list that can't be had."""
+    play = rolling(0.05)
+    play.rates, play.reviews = {"42": 0.03}, {"42": "IN_REVIEW"}
+    trouble(play, above=CRASHES)
+    assert play.rollout == "42 halted 0.05, 41"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("age", 24.0 * 5),
+        ("users", 60),
+        ("rates", {}),
+        ("rates", {"42": 0.0112}),
+        ("rates", {"42": 1.2}),
+        ("rates", {"42": "NaN"}),
+        ("down", TemporaryError("Gave up after 5 retries.")),
+        ("down", refused(403, "The caller does not have permission", "PERMISSION_DENIED")),
+    ],
+)
+def test_what_is_not_known_holds_the_rollout(name: str, value: Any) -> None:
+    """Stale, thin, missing, doubtful, malformed, down: no step, no halt, exit 0, and the reason is a warning."""
+    play = rolling()
+    play.rates = {"42": 0.0}
+    setattr(play, name, value)
+    engine = look(play, above=CRASHES)
+    assert (engine.outputs["decision"], play.rollout, play.edits) == ("held", "42 0.01, 41", {})
+    assert len(engine.warnings) == 1
+
+
+def test_a_gate_that_only_reports_lets_everything_through() -> None:
+    """`gate: report` tells what it would have said, and the rollout goes on."""
+    play = rolling()
+    play.rates = {"42": 0.03}
+    engine = look(play, above=CRASHES, halts=False)
+    assert (engine.outputs["decision"], play.rollout) == ("stepped", "42 0.05, 41")
+    assert "The gate only reports: version 42 has" in engine.warnings[0]
+
+
+def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:
+    """Twice as many crashes as 41 has are too many at 1.5 times, and 41 alone counts as its like."""
+    play = rolling()
+    play.rates, play.users = {"42": 0.01, "41": 0.004, "7": 0.9}, 100_000
+    trouble(play, above="crash-rate 1.5x")
+    assert play.rollout == "42 halted 0.01, 41"
+
+
+def test_the_reporting_api_is_asked_only_for_a_gate() -> None:
+    """Without limits no request leaves for it."""
+    play = rolling()
+    look(play)
+    assert [path for path in play.asked if "/v1beta1/" in path] == []
+
+
+def test_a_query_is_what_the_documents_say() -> None:
+    """Whole days of Los Angeles up to the freshest, by version, rate and users; pages until there is no more."""
+    steps = flow(rollout_job(above="anr-rate 0.47%"))
+    engine = RolloutEngine(play := rolling())
+    play.rates = {"42": 0.0}
+    engine.drive(steps)
+    freshness, query = [step for step in engine.steps if isinstance(step, Call) and "v1beta1" in step.path]
+    assert (freshness.method, freshness.path) == ("GET", "/v1beta1/apps/com.example.app/anrRateMetricSet")
+    assert (query.method, query.path) == ("POST", "/v1beta1/apps/com.example.app/anrRateMetricSet:query")
+    day = {"year": 2026, "month": 6, "timeZone": {"id": "America/Los_Angeles"}}
+    assert query.json == {
+        "timelineSpec": {"aggregationPeriod": "DAILY", "startTime": {**day, "day": 22}, "endTime": {**day, "day": 24}},
+        "dimensions": ["versionCode"],
+        "metrics": ["userPerceivedAnrRate", "distinctUsers"],
+        "pageSize": 1000,
+    }
+
+
+# --- races, losses, rehearsals ----------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_decides_and_changes_nothing() -> None:
+    """The decision is told, the edit is deleted, nothing was written in it."""
+    play = rolling()
+    engine = look(play, dry_run=True)
+    assert (engine.outputs["decision"], engine.outputs["committed"]) == ("stepped", "false")
+    assert (play.rollout, play.edits, "PUT tracks" in play.calls) == ("42 0.01, 41", {}, False)
+
+
+@pytest.mark.parametrize(
+    ("call", "decision"), [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "stepped")]
+)
+def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
+    """Another run's step closes our edit: what this run saw before tells that there is nothing left to do.
+
+    Whose commit it was that closed the edit during our own can't be told. What was not looked at yet is no race.
+    """
+    play = rolling()
+    play.fail(call, refused(404, "Edit not found."), effect=lambda: None if call == "GET tracks" else other_run(play))
+    engine = look(play)
+    assert (engine.outputs["decision"], play.rollout, len(play.commits)) == (decision, "42 0.05, 41", 1)
+
+
+def other_run(play: Console) -> None:
+    """Another run from beginning to end."""
+    look(play)
+
+
+@pytest.mark.parametrize("forgetful", [True, False])
+@pytest.mark.parametrize("took_effect", [True, False])
+@pytest.mark.parametrize("fraction", [0.01, 0.5])
+def test_a_commit_whose_answer_is_lost_is_one_step(*, fraction: float, took_effect: bool, forgetful: bool) -> None:
+    """It is looked up; nothing is committed twice, and the decision is the one that was made."""
+    play = rolling(fraction)
+    play.forgetful = forgetful
+    play.fail("commit", AnswerLost("Lost."), after=took_effect)
+    engine = look(play)
+    after = ("stepped", "42 0.05, 41") if fraction == 0.01 else ("completed", "42")
+    assert (engine.outputs["decision"], play.rollout) == after
+    assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.03])
+@pytest.mark.parametrize("after", [True, False])
+def test_a_run_that_is_killed_at_any_moment_is_finished_by_the_next(*, rate: float, after: bool) -> None:
+    """A kill before or after any step of the flow, then a plain re-run: one step, or one halt, as if undisturbed."""
+    for moment in range(1, 40):
+        play, journal = rolling(0.05), dict[str, str]()
+        play.rates = {"42": rate}
+        killed = RolloutEngine(play, journal)
+        killed.kill_at, killed.kill_after_effect = moment, after
+        try:
+            killed.look(rollout_job(above=CRASHES))
+        except Killed:
+            rerun(play, journal)
+        except ReleaseTrouble:
+            break
+        else:
+            break
+        assert play.rollout == ("42 0.2, 41" if rate < 0.01 else "42 halted 0.05, 41"), moment
+        assert len(play.commits) == 1, moment
+    assert moment > 12
+
+
+def rerun(play: Console, journal: dict[str, str]) -> None:
+    """The same job once more; a halt is trouble."""
+    try:
+        look(play, journal, above=CRASHES)
+    except ReleaseTrouble:
+        assert "halted" in play.rollout
+
+
+def test_a_race_without_end_is_told() -> None:
+    """Where others close every edit, the run ends with Google's words instead of going on for ever."""
+    play = rolling()
+    for _ in range(3):
+        play.fail("PUT tracks", refused(404, "This Edit has been deleted."), effect=play.close_edits)
+    with pytest.raises(Refused, match="concurrency"):
+        look(play)
+    assert play.rollout == "42 0.01, 41"

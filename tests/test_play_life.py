@@ -1,0 +1,382 @@
+"""What follows a commit, through the real entrypoint against the emulator: the review, the status, the rollout."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from google_emulator import specimens
+from tests.support.job import Ended, Job
+from tests.support.platforms import workflow_commands
+
+APP = "com.example.app"
+DAY = 86_400.0
+RELEASE = {"target": "play", "files": "*.aab", "tracks": "production", "user-fraction": "0.01", "release-name": "4.2"}
+STATUS = {"target": "play-status", "package-name": APP}
+ROLLOUT = {
+    "target": "play-rollout", "package-name": APP, "tracks": "production", "rollout-steps": "1%, 5%, 20%, 50%, 100%",
+}  # fmt: skip
+GATED = {**ROLLOUT, "halt-above": "crash-rate 1.09%, anr-rate 0.47%"}
+GOOD, BAD = 0.004, 0.03
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """An app whose version 41 everybody has, and a bundle of version 42 in the workspace."""
+    specimens.make_bundle(job.workspace / "app.aab", APP, 42, "4.2", size_bytes=100_000)
+    job.emulator.console.add_release(APP, "production", {"versionCodes": ["41"], "name": "4.1"})
+    return job
+
+
+def measure(job: Job, rate: float, users: int = 5000) -> None:
+    """What the Reporting API has of both versions, for every day."""
+    versions = {
+        "41": {"users": 100_000, "userPerceivedCrashRate": 0.004},
+        "42": {"users": users, "userPerceivedCrashRate": rate},
+    }
+    job.emulator.vitals.script({APP: {"versions": versions}})
+
+
+def rolling(job: Job, fraction: float = 0.01, **more: Any) -> None:
+    """Version 42 in progress, published."""
+    release = {"versionCodes": ["42"], "status": "inProgress", "userFraction": fraction, "name": "4.2", **more}
+    job.emulator.console.add_release(APP, "production", release)
+
+
+def track(job: Job) -> str:
+    """The releases on production in short."""
+    found = job.emulator.state()["apps"][APP]["tracks"]["production"]
+    return ", ".join(
+        " ".join([*one["versionCodes"], one["status"], str(one.get("userFraction", ""))]).strip() for one in found
+    )
+
+
+def edits(job: Job) -> tuple[int, int, int]:
+    """How many edits are open, committed, deleted."""
+    found = job.emulator.state()["edits"]
+    return len(found["open"]), len(found["committed"]), len(found["deleted"])
+
+
+def annotated(ended: Ended, kind: str) -> list[str]:
+    """The annotations of one kind."""
+    return [command.data for command in workflow_commands(ended.log) if command.name == kind]
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_status_needs_the_package_name_alone(job: Job) -> None:
+    """All tracks with their releases, in log, summary and outputs; the edit that it takes is deleted, and warned of."""
+    rolling(job, 0.05)
+    job.emulator.console.add_release(APP, "closed", {"versionCodes": ["43"], "name": "next", "status": "draft"})
+    ended = job.run(STATUS)
+    assert ended.code == 0, ended.log
+    status = json.loads(ended.outputs["status"])
+    assert status["production"]["releases"] == [
+        {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.05, "lifecycle": "PUBLISHED"},
+        {"versionCodes": ["41"], "name": "4.1", "status": "completed", "lifecycle": "PUBLISHED"},
+    ]
+    assert status["closed"]["releases"][0]["lifecycle"] == "DRAFT"
+    assert (ended.outputs["version-code"], ended.outputs["version-codes"]) == ("43", "43,42,41")
+    assert (ended.outputs["next-version-code"], ended.outputs["lifecycle"]) == ("44", "DRAFT")
+    assert edits(job) == (0, 0, 1)
+    assert "closes any other edit" in annotated(ended, "warning")[0]
+    assert "The credentials are accepted" in ended.log
+    assert "in progress" in ended.summary or "inProgress" in ended.summary
+    assert "### Tracks" in ended.summary
+
+
+def test_a_status_of_one_track_is_about_its_release(job: Job) -> None:
+    """With `tracks` the single outputs are those of the highest release there."""
+    rolling(job, 0.05)
+    job.emulator.console.add_release(APP, "beta", {"versionCodes": ["50"]})
+    ended = job.run({**STATUS, "tracks": "production"})
+    assert (ended.outputs["version-code"], ended.outputs["user-fraction"]) == ("42", "0.05")
+    assert (ended.outputs["lifecycle"], ended.outputs["next-version-code"]) == ("PUBLISHED", "51")
+
+
+@pytest.mark.parametrize("more", [{"dry-run": "true"}, {"wait-for": "published", "wait-deadline": "0s"}])
+def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]) -> None:
+    """A dry run and a wait look at the list of releases alone, and say what it says."""
+    rolling(job)
+    ended = job.run({**STATUS, **more})
+    assert ended.code == 0, ended.log
+    assert (edits(job), ended.outputs["version-code"], ended.outputs["lifecycle"]) == ((0, 0, 0), "42", "PUBLISHED")
+    assert "next-version-code" not in ended.outputs
+    assert annotated(ended, "warning") == []
+
+
+def test_a_status_reads_inside_the_edit_that_is_named(job: Job) -> None:
+    """It tells what the edit holds, its uploads counted, and leaves it open."""
+    edit = job.run({"target": "play", "files": "*.aab", "commit": "false"}).outputs["edit-id"]
+    ended = job.run({**STATUS, "existing-edit-id": edit})
+    assert (ended.code, ended.outputs["next-version-code"], edits(job)) == (0, "43", (1, 0, 0)), ended.log
+
+
+def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
+    """A release that is to be gone on with is not ended by a look at the tracks."""
+    job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)
+    job.emulator.add_fault("play.edits.get", "status", status=503, times=9)
+    first = job.run({**RELEASE, "max-retries": "0"})
+    assert (first.code, edits(job)[0]) == (75, 1), first.log
+    ended = job.run(STATUS)
+    assert (ended.code, edits(job)[0]) == (0, 1), ended.log
+    assert "unfinished release" in annotated(ended, "warning")[-1]
+
+
+@pytest.mark.parametrize("call", ["play.tracks.list", "play.bundles.list", "play.apks.list"])
+def test_a_status_that_fails_deletes_its_edit(job: Job, call: str) -> None:
+    """Whatever is refused inside it, nothing is left open."""
+    job.emulator.add_fault(call, "status", status=400, message="No.")
+    ended = job.run(STATUS)
+    assert (ended.code, edits(job)) == (4, (0, 0, 1)), ended.log
+
+
+def test_a_status_that_is_cancelled_deletes_its_edit(job: Job) -> None:
+    """The one request that a run still sends after a signal; it ends at once all the same."""
+    job.emulator.add_fault("play.bundles.list", "slow-answer", seconds=20)
+    running = job.start(STATUS).when(lambda state: bool(state["faults"]["fired"]))
+    ended = running.send(signal.SIGTERM).end()
+    assert (ended.code, edits(job)) == (143, (0, 0, 1)), ended.log
+
+
+def test_a_status_says_what_the_account_may_not_do(job: Job) -> None:
+    """Who may look but not release is told so, and gets what there is to see; who may not look is refused."""
+    job.emulator.add_fault("play.edits.insert", "status", status=403, message="The caller does not have permission")
+    ended = job.run(STATUS)
+    assert (ended.code, ended.outputs["version-code"]) == (0, "41"), ended.log
+    assert "may not open an edit" in annotated(ended, "warning")[-1]
+    job.emulator.config.denied.append(APP)
+    assert job.run(STATUS).code == 3
+
+
+# --- the review -------------------------------------------------------------------------------------------------------
+
+
+def test_a_release_waits_for_its_review(job: Job) -> None:
+    """After the commit the list is asked at growing intervals, each told in the log, until the review is through."""
+    job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "looks": 1}, "PUBLISHED"]})
+    ended = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
+    assert ended.code == 0, ended.log
+    assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
+    assert "The review is not through (production: in review); looking again in 2 s." in ended.log
+    assert "Review: production: published." in ended.log
+
+
+@pytest.mark.parametrize(("goal", "code"), [("approved", 0), ("published", 75)])
+def test_what_someone_publishes_by_hand_is_approved_but_not_published(job: Job, goal: str, code: int) -> None:
+    """With managed publishing the review is through, and the release waits for people."""
+    job.emulator.lifecycle.script({APP: ["APPROVED_NOT_PUBLISHED"]})
+    ended = job.run({**RELEASE, "wait-for": goal, "wait-deadline": "0s"})
+    assert (ended.code, ended.outputs["lifecycle"]) == (code, "APPROVED_NOT_PUBLISHED"), ended.log
+    assert ended.outputs["committed"] == "true"
+
+
+def test_a_deadline_is_75_and_the_next_run_commits_nothing(job: Job) -> None:
+    """The outputs stay, the summary has the release, and running again only looks again."""
+    job.emulator.lifecycle.script({APP: ["IN_REVIEW"]})
+    waiting = {**RELEASE, "wait-for": "approved", "wait-deadline": "0s"}
+    first = job.run(waiting)
+    assert (first.code, first.outputs["committed"], first.outputs["version-code"]) == (75, "true", "42"), first.log
+    assert "### Tracks" in first.summary
+    job.emulator.console.review(APP, "production", ["PUBLISHED"], code=42)
+    second = job.run(waiting)
+    assert (second.code, second.outputs["lifecycle"]) == (0, "PUBLISHED"), second.log
+    assert edits(job)[1] == 1
+
+
+@pytest.mark.parametrize("inputs", [RELEASE, STATUS])
+def test_a_rejection_is_6_with_where_to_look(job: Job, inputs: dict[str, str]) -> None:
+    """One annotation that leads to the place where Google says why."""
+    rolling(job)
+    job.emulator.lifecycle.script({APP: ["NOT_APPROVED"]})
+    job.emulator.console.review(APP, "production", ["NOT_APPROVED"], code=42)
+    (job.workspace / "app.aab").unlink()
+    specimens.make_bundle(job.workspace / "app.aab", APP, 43, "4.3", size_bytes=100_000)
+    more = {"replace-rollout": "true"} if inputs is RELEASE else {}
+    ended = job.run({**inputs, **more, "wait-for": "approved", "wait-deadline": "0s"})
+    assert (ended.code, ended.outputs["lifecycle"]) == (6, "NOT_APPROVED"), ended.log
+    (error,) = annotated(ended, "error")
+    assert "Policy status in the Play Console" in error
+
+
+def test_a_signal_ends_the_waiting_at_once(job: Job) -> None:
+    """A cancelled job does not wait for Google."""
+    job.emulator.lifecycle.script({APP: ["IN_REVIEW"]})
+    running = job.start({**RELEASE, "wait-for": "approved"})
+    counted = "androidpublisher.applications.tracks.releases.list"
+    running.when(lambda state: bool(state["requests"].get(counted)))
+    ended = running.send(signal.SIGTERM).end()
+    assert (ended.code, ended.outputs["committed"]) == (143, "true"), ended.log
+
+
+# --- the rollout ------------------------------------------------------------------------------------------------------
+
+
+def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
+    """One step, the measurements as a table with bars, the decision as an output; the scope is asked for only then."""
+    rolling(job)
+    measure(job, GOOD)
+    ended = job.run(GATED)
+    assert (ended.code, ended.outputs["decision"], track(job)) == (
+        0, "stepped", "42 inProgress 0.05, 41 completed",
+    ), ended.log  # fmt: skip
+    assert (ended.outputs["user-fraction"], ended.outputs["committed"]) == ("0.05", "true")
+    assert "### Measurements" in ended.summary
+    assert "&#9608;" in ended.summary
+
+
+def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
+    """Exit 6 with the numbers in one annotation and the table in the summary; the next run resumes nothing."""
+    rolling(job, 0.05)
+    measure(job, BAD)
+    ended = job.run(GATED)
+    assert (ended.code, ended.outputs["decision"], track(job)) == (
+        6, "halted", "42 halted 0.05, 41 completed",
+    ), ended.log  # fmt: skip
+    (error,) = annotated(ended, "error")
+    assert "3 %" in error
+    assert "1.09 %" in error
+    assert "### Measurements" in ended.summary
+    measure(job, GOOD)
+    again = job.run(GATED)
+    assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), again.log
+
+
+HOLDS: dict[str, dict[str, Any]] = {
+    "stale": {"freshness_days": 6},
+    "no freshness": {"freshness_days": None},
+    "thin": {"versions": {"42": {"users": 60, "userPerceivedCrashRate": 0.0}}},
+    "missing": {"missing": ["userPerceivedCrashRate"]},
+    "down": {"down": "unavailable"},
+    "disabled": {"down": "disabled"},
+    "forbidden": {"down": "forbidden"},
+    "by chance": {"versions": {"42": {"users": 400, "userPerceivedCrashRate": 0.0142}}},
+}
+
+
+@pytest.mark.parametrize("name", HOLDS)
+def test_what_is_not_known_holds_the_rollout(job: Job, name: str) -> None:
+    """Nothing is concluded from nothing: exit 0, no step, and a warning that says why."""
+    rolling(job)
+    measure(job, GOOD)
+    job.emulator.vitals.script({APP: HOLDS[name]})
+    ended = job.run({**GATED, "max-retries": "0"})
+    assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "held", (0, 0, 1)), ended.log
+    assert len(annotated(ended, "warning")) == 1
+
+
+def test_two_runs_at_once_make_one_step(job: Job) -> None:
+    """While one still reads the track, another makes the step: the first one's edit is gone, and it sees why."""
+    rolling(job)
+    job.emulator.add_fault("play.tracks.get", "slow-answer", seconds=4)
+    slow = job.start(ROLLOUT).when(lambda state: bool(state["faults"]["fired"]) or len(state["edits"]["open"]) == 1)
+    quick = Job(job.workspace.parent / "elsewhere", job.emulator)
+    quick.workspace.mkdir()
+    other = quick.run(ROLLOUT)
+    ended = slow.end()
+    assert sorted([other.outputs["decision"], ended.outputs["decision"]]) == ["held", "stepped"], ended.log
+    assert (other.code, ended.code, track(job)) == (0, 0, "42 inProgress 0.05, 41 completed")
+
+
+@pytest.mark.parametrize("more", [{"commit": "false"}, {"status": "draft", "user-fraction": ""}])
+def test_there_must_be_something_to_wait_for(job: Job, more: dict[str, str]) -> None:
+    """What is not committed, or is a draft, never comes into a review."""
+    ended = job.run({**RELEASE, **more, "wait-for": "approved"})
+    assert ended.code == 2
+    assert "wait-for: " in ended.log
+
+
+def test_many_pages_are_read_to_the_end(job: Job) -> None:
+    """What is on the last page counts as much as what is on the first."""
+    rolling(job)
+    measure(job, BAD)
+    job.emulator.vitals.script({APP: {"page_size": 1}})
+    assert job.run(GATED).outputs["decision"] == "halted"
+
+
+def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
+    """The decision is an output; Google Play is as before."""
+    rolling(job)
+    ended = job.run({**ROLLOUT, "dry-run": "true"})
+    assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "stepped", (0, 0, 1)), ended.log
+    assert "NOTHING WAS PUBLISHED" in ended.summary
+    plan = json.loads(ended.outputs["plan"])
+    assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == ("play-rollout", 0.05)
+
+
+def test_all_mistakes_are_told_before_anything_is_sent(job: Job) -> None:
+    """A rollout needs an app, one track, steps that ascend and limits that can be read."""
+    wrong = {"target": "play-rollout", "rollout-steps": "5%, 1%", "halt-above": "crashes 1%", "tracks": "beta, alpha"}
+    ended = job.run({**wrong, "files": "*.aab"})
+    assert ended.code == 2
+    for name in ("rollout-steps", "halt-above", "tracks", "package-name", "files"):
+        assert f"- {name}:" in ended.log
+    assert job.emulator.state()["requests"] == {}
+
+
+def test_the_reporting_scope_is_asked_for_only_by_a_gate(job: Job) -> None:
+    """Who rolls out without limits, looks or releases needs no access to the measurements."""
+    rolling(job)
+    measure(job, GOOD)
+    for inputs, asked in ((ROLLOUT, False), (STATUS, False), (GATED, True)):
+        assert job.run(inputs).code == 0
+        tokens = job.emulator.state()["tokens"]
+        assert any("playdeveloperreporting" in str(one["scopes"]) for one in tokens) == asked
+
+
+# One fault after another, at every call of every run: what is answered, lost on the way, or undone by somebody else.
+LIST, CRASHES, ANRS = (
+    "androidpublisher.applications.tracks.releases.list",
+    "playdeveloperreporting.vitals.crashrate",
+    "playdeveloperreporting.vitals.anrrate",
+)
+FIRST_DAY = {
+    "play.edits.insert": "answer-lost",
+    "play.tracks.get": "reset",
+    "play.bundles.list": "status",
+    "play.bundles.upload": "status",
+    "play.tracks.update": "answer-lost",
+    "play.edits.commit": "status-after-effect",
+    LIST: "status",
+}
+DAYS: list[tuple[dict[str, str], str, str]] = [
+    ({"play.edits.insert": "reset", "play.edits.commit": "answer-lost"}, "stepped", "42 inProgress 0.05, 41 completed"),
+    ({"play.tracks.get": "lose-edit", LIST: "answer-lost"}, "stepped", "42 inProgress 0.2, 41 completed"),
+    ({f"{CRASHES}.get": "status", f"{CRASHES}.query": "reset"}, "stepped", "42 inProgress 0.5, 41 completed"),
+    ({f"{ANRS}.get": "html"}, "held", "42 inProgress 0.5, 41 completed"),
+    ({f"{ANRS}.query": "invalid-json"}, "held", "42 inProgress 0.5, 41 completed"),
+    ({"play.tracks.update": "lose-edit", "play.edits.commit": "status"}, "completed", "42 completed"),
+    ({"play.tracks.get": "status", "play.edits.delete": "answer-lost"}, "nothing", "42 completed"),
+]  # fmt: skip
+
+
+def test_the_whole_life_of_a_release(job: Job) -> None:
+    """From the tag to everybody, a look a day, something wrong at every call: each day is one step at most."""
+    job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "seconds": DAY / 2}, "PUBLISHED"]})
+    add_faults(job, FIRST_DAY)
+    first = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
+    assert (first.code, first.outputs["committed"], track(job)) == (
+        75, "true", "42 inProgress 0.01, 41 completed",
+    ), first.log  # fmt: skip
+    measure(job, GOOD, users=40)
+    assert job.run(GATED).outputs["decision"] == "held"
+    for faults, decision, after in DAYS:
+        job.emulator.clock.advance(DAY)
+        measure(job, GOOD)
+        add_faults(job, faults)
+        ended = job.run(GATED)
+        assert (ended.code, ended.outputs["decision"], track(job)) == (0, decision, after), ended.log
+        assert job.emulator.state()["faults"]["waiting"] == []
+    assert edits(job)[1] == 5
+    last = job.run({**STATUS, "wait-for": "published", "wait-deadline": "0s"})
+    assert (last.code, last.outputs["lifecycle"]) == (0, "PUBLISHED"), last.log
+
+
+def add_faults(job: Job, faults: dict[str, str]) -> None:
+    """One of each kind at the next request of each operation."""
+    for operation, kind in faults.items():
+        job.emulator.add_fault(operation, kind)

@@ -1,0 +1,228 @@
+"""The target `play-rollout`: takes the release in progress one step further, holds it, or halts it; made for schedules.
+
+A run looks once and makes one step at most, and nothing outlives it but what is on Google Play. What the step is, is
+decided inside the edit, from what the track holds there, and anew in every edit that replaces one. That a step was made
+since the first look, by this job or by another, shows in the release itself: then this run makes none. The journal has
+the first look of a run that was killed, so the run after it knows as well.
+"""
+
+from __future__ import annotations
+
+from uploader.errors import Refused, ReleaseTrouble, ServiceError, TemporaryError
+from uploader.files.artifacts import Artifact
+from uploader.input_problems import Problems
+from uploader.inputs import Inputs
+from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
+from uploader.services.play import edit_api, gate_report, lifecycle, reporting_api, status, tracks
+from uploader.services.play.change_report import lines, sections
+from uploader.services.play.changes import Changes, Review, TrackChange
+from uploader.services.play.commit import commit
+from uploader.services.play.edit import discard
+from uploader.services.play.edit_machine import CommitKnowledge, Event
+from uploader.services.play.finish import BY_HAND, CONSOLE
+from uploader.services.play.gate import Gate, Judgement, judge
+from uploader.services.play.known_errors import explained
+from uploader.services.play.plan_output import plan_output
+from uploader.services.play.release import in_an_edit
+from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.rollout_decision import Decision, FirstLook, Kind, Look, RolloutJob, decide, in_progress
+from uploader.services.play.track_update import current_releases
+from uploader.services.play.tracks import Release, Releases
+from uploader.text import capitalised
+
+
+def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    """Checks the inputs. Raises InputError with every problem."""
+    problems = Problems()
+    if files:
+        problems.add("files", "a rollout sends no files.", "no files")
+    for name, value in (("package-name", inputs.package_name), ("rollout-steps", inputs.rollout_steps)):
+        if not value:
+            problems.add(name, "is required for this target.")
+    if len(inputs.tracks) != 1:
+        problems.add("tracks", f"{len(inputs.tracks)} are given; a rollout is that of one track.", "`production`")
+    problems.raise_if_any()
+    job = _job(inputs)
+    scopes = (edit_api.SCOPE, *((reporting_api.SCOPE,) if inputs.halt_above else ()))
+    return Prepared(tuple(_lines(job)), scopes, lambda: flow(job), package=job.package)
+
+
+def _job(inputs: Inputs) -> RolloutJob:
+    limits = Gate(
+        inputs.halt_above, inputs.gate == "halt", inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age
+    )
+    return RolloutJob(
+        package=inputs.package_name,
+        tracks=inputs.tracks,
+        dry_run=inputs.dry_run,
+        not_sent_for_review=inputs.changes_not_sent_for_review,
+        cancel_review=inputs.changes_in_review == "cancel",
+        shares=inputs.rollout_steps,
+        gate=limits,
+    )
+
+
+def _lines(job: RolloutJob) -> tuple[str, ...]:
+    shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
+    limits = " or ".join(map(str, job.gate.limits))
+    end = "and halt it" if job.gate.halts else "but go on"
+    return (
+        f"open an edit for {job.package}",
+        f"look at the release in progress on track {job.tracks[0]}",
+        *((f"ask Google how it fares; tell what is above {limits}, {end}",) if limits else ()),
+        f"decide the next of {shares}, and change nothing" if job.dry_run else f"take it to the next of {shares}",
+    )
+
+
+def flow(job: RolloutJob) -> Flow:
+    """One look, and at most one step; every refusal leaves with its cause and its cure."""
+    try:
+        return (yield from in_an_edit(job, Rollout(job).work))
+    except Refused as refused:
+        raise explained(refused) from None
+
+
+class Rollout:
+    """The work of one run, in as many edits as it takes."""
+
+    def __init__(self, job: RolloutJob) -> None:
+        self._job = job
+        self._track = job.tracks[0]
+        self._first: FirstLook | None = None
+
+    def work(self, edit: ReleaseEdit) -> Flow:
+        """Looks, decides, and makes the decision true."""
+        found = yield from current_releases(edit, self._track)
+        live = edit.before.get(self._track, found)
+        first = self._first or FirstLook.recalled(edit.changes.get(f"track:{self._track}", ""))
+        passed = first is not None and first.passed_in(live)
+        in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
+        if in_doubt:
+            edit.apply(Event.SEEN_LIVE if passed else Event.NOT_SEEN)
+        if first and passed:
+            return (yield from self._ended(edit, Look(live), _made(first, live, ours=in_doubt)))
+        look = yield from self._look(live)
+        decision = decide(self._job, look)
+        if decision.release is None or self._job.dry_run:
+            return (yield from self._ended(edit, look, decision))
+        return (yield from self._put(edit, look, decision, decision.release))
+
+    def _look(self, live: Releases) -> Steps[Look]:
+        release = in_progress(live)
+        if release is None:
+            return Look(live)
+        self._first = FirstLook.of(release)
+        try:
+            listed = yield from lifecycle.listed(self._job.package, self._track)
+            review = lifecycle.state_of(listed, tracks.codes(release))
+        except (ServiceError, TemporaryError) as error:
+            yield Note(f"The state of the review could not be looked up: {error.what}", "warning")
+            review = "of unknown state"
+        return Look(live, review, (yield from self._judgement(live, release)))
+
+    def _judgement(self, live: Releases, release: Release) -> Steps[Judgement]:
+        """What the gate says of the release, compared with the one that everybody has."""
+        found = yield from reporting_api.measure(self._job.package, self._job.gate)
+        completed = [one for one in live if one.get("status") == "completed"]
+        baseline = {code for one in completed for code in tracks.codes(one)} - set(tracks.codes(release))
+        judgement = judge(self._job.gate, (yield Time()), found, tracks.codes(release), baseline)
+        for row in gate_report.section(judgement.judged).rows:
+            yield Note(" · ".join(filter(None, row)))
+        if judgement.ruling != "pass" and not self._job.gate.halts:
+            yield Note(f"The gate only reports: {judgement.why}.", "warning")
+        return judgement
+
+    def _put(self, edit: ReleaseEdit, look: Look, decision: Decision, release: Release) -> Flow:
+        """Writes the release to the track and commits."""
+        track, purpose = self._track, f"track:{self._track}"
+        after = self._after(look, release)
+        yield Show(f"Changes: {self._job.package}", tuple(lines(self._changes(look, after))))
+        if not tracks.settled(edit.seen[track], after):
+            edit.before[track] = look.releases
+            yield from edit.changing(purpose)
+        if self._first:
+            yield from edit.changed(purpose, self._first.text)
+        if not tracks.settled(edit.seen[track], after):
+            yield edit.api.update_track(track, after)
+            edit.seen[track] = after
+        by_hand = yield from commit(edit)
+        yield from edit.forget()
+        yield Publish({"committed": "true"})
+        if by_hand:
+            yield Note(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
+        return (yield from self._told(look, decision, after))
+
+    def _ended(self, edit: ReleaseEdit, look: Look, decision: Decision) -> Flow:
+        """The end of a run that changes nothing: its edit is not needed."""
+        yield from discard(edit)
+        yield from edit.forget()
+        if self._job.dry_run:
+            after = self._after(look, decision.release) if decision.release else look.releases
+            yield Publish({"plan": plan_output(self._changes(look, after), "play-rollout")})
+        elif decision.kind in ("stepped", "completed"):
+            yield Publish({"committed": "true"})  # by an earlier edit of this job
+        why = f"{capitalised(decision.why.rstrip('.'))}."
+        yield Note(why, "warning" if decision.kind == "held" else "info")
+        return (yield from self._told(look, decision, look.releases))
+
+    def _told(self, look: Look, decision: Decision, after: Releases) -> Flow:
+        """The outputs, and the outcome with its tables."""
+        state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in after))
+        yield Publish({**status.outputs([state]), **_values(after, look), "decision": decision.kind})
+        measured = gate_report.section(look.judgement.judged)
+        headline = f"{self._job.package} on {self._track}, {decision.kind}: {decision.why.rstrip('.')}."
+        tables = (*sections(self._changes(look, after), "After"), *([measured] if measured.rows else []))
+        return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
+
+    def _after(self, look: Look, release: Release) -> Releases:
+        return tracks.merged(self._track, look.releases, release, replace_rollout=False)
+
+    def _changes(self, look: Look, after: Releases) -> Changes:
+        job = self._job
+        review = Review(job.commit, job.not_sent_for_review, job.cancel_review)
+        return Changes(job.package, review, (TrackChange(self._track, look.releases, after),))
+
+
+def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
+    """What is said where the step was made since the first look."""
+    release = next(one for one in live if tracks.codes(one) == first.codes)
+    if not ours:
+        return Decision("held", f"another run, or someone in the Play Console, changed it: {tracks.in_words(release)}")
+    kind: Kind = "completed" if release.get("status") == "completed" else "stepped"
+    return Decision(kind, f"the step that was under way is live: {tracks.in_words(release)}")
+
+
+def _review_of(release: Release, look: Look) -> str:
+    rollout = in_progress(look.releases)
+    return look.review if rollout and tracks.codes(rollout) == tracks.codes(release) else ""
+
+
+def _values(after: Releases, look: Look) -> dict[str, str]:
+    """The single values of the release that is rolled out."""
+    rollout = in_progress(look.releases)
+    codes = tracks.codes(rollout) if rollout else ()
+    release = next((one for one in after if codes and tracks.codes(one) == codes), None)
+    if release is None:
+        return {}
+    return {
+        "version-code": max(codes, key=int),
+        "version-codes": ",".join(codes),
+        "user-fraction": tracks.user_fraction(release),
+        "lifecycle": look.review,
+    }
+
+
+def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
+    if not decision.trouble:
+        return None
+    where = f"{job.package} on {job.tracks[0]}"
+    if decision.trouble == "rejected":
+        cure = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
+        return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", cure=cure)
+    ours = decision.release is not None
+    return ReleaseTrouble(
+        f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
+        cause="It fares worse than `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
+        cure="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
+        "Console: this program never does.",
+    )
