@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def job(job: Job) -> Job:
 
 def debug_apk(path: Path) -> None:
     """An APK as Gradle's debug variant makes it: signed with the debug key."""
-    specimens.make_apk(path, PACKAGE, 43, "1.0", debuggable=True)
+    specimens.make_apk(path, PACKAGE, 43, "1.0", build=specimens.Build(debuggable=True))
 
 
 OFFLINE: dict[str, tuple[dict[str, str], str]] = {
@@ -45,7 +46,7 @@ def test_what_can_be_seen_offline_ends_the_run_before_anything_is_sent(job: Job,
     bad.mkdir()
     specimens.make_bundle(bad / "unsigned.aab", PACKAGE, 43, "1.0", signed=False)
     specimens.make_apk(bad / "unsigned.apk", PACKAGE, 43, "1.0", signed=False)
-    specimens.make_bundle(bad / "debug.aab", PACKAGE, 43, "1.0", debuggable=True)
+    specimens.make_bundle(bad / "debug.aab", PACKAGE, 43, "1.0", build=specimens.Build(debuggable=True))
     debug_apk(bad / "debug.apk")
     specimens.make_bundle(job.workspace / "other.aab", PACKAGE, 44, "1.0")
     (job.workspace / "mapping.txt").write_text("a.b.C -> x.y:\n")
@@ -60,8 +61,8 @@ def test_what_can_be_seen_offline_ends_the_run_before_anything_is_sent(job: Job,
     assert words.partition(":")[0] in ended.summary
 
 
-@pytest.mark.parametrize("build", [{"debuggable": True}, {"signed": False}])
-def test_internal_app_sharing_takes_any_build(job: Job, build: dict[str, bool]) -> None:
+@pytest.mark.parametrize("build", [{"build": specimens.Build(debuggable=True)}, {"signed": False}])
+def test_internal_app_sharing_takes_any_build(job: Job, build: dict[str, Any]) -> None:
     """What was refused for a release is what it is for."""
     specimens.make_apk(job.workspace / "any.apk", PACKAGE, 43, "1.0", **build)
     ended = job.run({"target": "play-internal-sharing", "files": "any.apk"})

@@ -32,6 +32,7 @@ class FileResult:
     `bytes` is the file's size; `bytes_uploaded` what this run brought to the server, `bytes_resent` what was sent more
     than once; `attempts` counts requests with a body; `resumed_from` is the offset at which a session of an earlier run
     was continued, None otherwise; `reused` says that the service had the file already. `seconds` is wall time.
+    `certificate_sha256` is that of an artifact's signer, where it was looked at.
     """
 
     path: str
@@ -47,6 +48,7 @@ class FileResult:
     resumed_from: int | None = None
     reused: bool = False
     error: str = ""
+    certificate_sha256: str = ""
     timeline: tuple[Moment, ...] = ()
     failure: BaseException | None = field(default=None, compare=False, repr=False)
 
@@ -58,7 +60,8 @@ class FileResult:
     def as_json(self) -> dict[str, Any]:
         """The object that stands for this file in `uploader-results.json`, with the contract's keys."""
         values = {name: getattr(self, name) for name in _JSON_KEYS}
-        return {**values, "resource": dict(self.resource), "seconds": round(self.seconds, 3)}
+        signer = {"certificate_sha256": self.certificate_sha256} if self.certificate_sha256 else {}
+        return {**values, "resource": dict(self.resource), "seconds": round(self.seconds, 3), **signer}
 
 
 def not_reached(path: str, size: int | None) -> FileResult:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from google_emulator.specimens import make_apk, make_bundle, make_image
+from google_emulator.specimens import Build, make_apk, make_bundle, make_image
 
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -64,7 +64,7 @@ def _make(options: argparse.Namespace) -> None:
         options.size,
         sparse=options.sparse,
         signed=not options.unsigned,
-        debuggable=options.debuggable,
+        build=Build(debuggable=options.debuggable),
     )
 
 

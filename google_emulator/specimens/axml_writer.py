@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from google_emulator.specimens.android_names import (
     ANDROID,
-    DEBUGGABLE,
     LOW_32,
-    VERSION_CODE,
-    VERSION_CODE_MAJOR,
-    VERSION_NAME,
+    RESOURCE_IDS,
+    manifest_children,
+    version_attributes,
 )
+from google_emulator.specimens.build import RELEASE_BUILD, Build
 
 _NONE = 0xFFFFFFFF  # no string, no comment
 _STRING_POOL, _XML, _RESOURCE_IDS = 0x0001, 0x0003, 0x0180
@@ -22,40 +22,56 @@ _UTF8_FLAG = 1 << 8
 
 
 def manifest_axml(
-    package: str, version_code: int, version_name: str, *, utf16: bool = False, debuggable: bool = False
+    package: str,
+    version_code: int,
+    version_name: str,
+    build: Build = RELEASE_BUILD,
+    *,
+    utf16: bool = False,
 ) -> bytes:
-    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do.
-
-    That of a debug build is `debuggable`.
-    """
-    low, high = version_code & LOW_32, version_code >> 32
-    ids = [VERSION_CODE, VERSION_NAME, DEBUGGABLE, *([VERSION_CODE_MAJOR] if high else [])]
-    names = ["versionCode", "versionName", "debuggable", "versionCodeMajor"][: len(ids)]
-    strings = [*names, "android", ANDROID, "manifest", "application", "package", package, version_name]
-    at = {text: index for index, text in reversed(list(enumerate(strings)))}
-    attributes = [
-        (at[ANDROID], 0, _NONE, _INTEGER, low),
-        (at[ANDROID], 1, at[version_name], _STRING, at[version_name]),
-        *([(at[ANDROID], 3, _NONE, _INTEGER, high)] if high else []),
-        (_NONE, at["package"], at[package], _STRING, at[package]),
-    ]
-    debug = [(at[ANDROID], 2, _NONE, _BOOLEAN, LOW_32)] if debuggable else []
+    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do."""
+    root = version_attributes(version_code, version_name)
+    children = manifest_children(build)
+    elements = [("manifest", root), *children]
+    ids = {name: RESOURCE_IDS[name] for _, attributes in elements for name in attributes}
+    values = [value for _, attributes in elements for value in attributes.values() if isinstance(value, str)]
+    # The names of attributes come first, in the order of their ids; what is written the same is the same string.
+    strings = list(dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values]))
+    at = {text: index for index, text in enumerate(strings)}
+    own = (_NONE, at["package"], at[package], _STRING, at[package])
     scope = struct.pack("<2I", at["android"], at[ANDROID])
+    body = b"".join(_whole(at, name, _attributes(at, attributes)) for name, attributes in children)
     return _chunk(
         _XML,
         b"",
         _string_pool(strings, utf16)
-        + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids))
+        + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids.values()))
         + _event(_NAMESPACE_START, scope)
-        + _event(_ELEMENT_START, _element(at["manifest"], attributes))
-        + _event(_ELEMENT_START, _element(at["application"], debug))
-        + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at["application"]))
-        + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at["manifest"]))
+        + _whole(at, "manifest", [*_attributes(at, root), own], body)
         + _event(_NAMESPACE_END, scope),
     )
 
 
-def _element(name: int, attributes: Sequence[tuple[int, int, int, int, int]]) -> bytes:
+_AttributeFields = tuple[int, int, int, int, int]  # namespace, name, raw string, type, data
+
+
+def _attributes(at: Mapping[str, int], attributes: Mapping[str, int | str | bool]) -> list[_AttributeFields]:
+    return [(at[ANDROID], at[name], *_value(at, value)) for name, value in attributes.items()]
+
+
+def _value(at: Mapping[str, int], value: int | str | bool) -> tuple[int, int, int]:
+    if isinstance(value, bool):
+        return _NONE, _BOOLEAN, LOW_32 if value else 0
+    return (at[value], _STRING, at[value]) if isinstance(value, str) else (_NONE, _INTEGER, value)
+
+
+def _whole(at: Mapping[str, int], name: str, attributes: Sequence[_AttributeFields], body: bytes = b"") -> bytes:
+    """An element from its start to its end."""
+    start = _event(_ELEMENT_START, _element(at[name], attributes))
+    return start + body + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
+
+
+def _element(name: int, attributes: Sequence[_AttributeFields]) -> bytes:
     element = struct.pack("<2I6H", _NONE, name, 20, 20, len(attributes), 0, 0, 0)
     for namespace, attribute, raw, kind, data in attributes:
         element += struct.pack("<3IHBBI", namespace, attribute, raw, 8, 0, kind, data)

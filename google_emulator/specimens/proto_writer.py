@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from google_emulator.specimens.android_names import (
     ANDROID,
-    DEBUGGABLE,
-    LOW_32,
-    VERSION_CODE,
-    VERSION_CODE_MAJOR,
-    VERSION_NAME,
+    RESOURCE_IDS,
+    manifest_children,
+    version_attributes,
 )
+from google_emulator.specimens.build import RELEASE_BUILD, Build
 
 
-def manifest_proto(package: str, version_code: int, version_name: str, *, debuggable: bool = False) -> bytes:
-    """A manifest as aapt2 writes it into a bundle; that of a debug build is `debuggable`."""
-    low, high = version_code & LOW_32, version_code >> 32
-    attributes = [
-        attribute("versionCode", str(low), VERSION_CODE, field(7, number(6, low))),
-        attribute("versionName", version_name, VERSION_NAME, None),
-        field(2, b"package") + field(3, package.encode()),
-    ]
-    if high:
-        attributes.insert(1, attribute("versionCodeMajor", str(high), VERSION_CODE_MAJOR, field(7, number(6, high))))
+def manifest_proto(
+    package: str,
+    version_code: int,
+    version_name: str,
+    build: Build = RELEASE_BUILD,
+) -> bytes:
+    """A manifest as aapt2 writes it into a bundle."""
     namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
-    debug = field(4, attribute("debuggable", "true", DEBUGGABLE, field(7, number(8, 1)))) if debuggable else b""
-    application = field(5, field(1, field(3, b"application") + debug))
-    return field(1, namespace + field(3, b"manifest") + b"".join(field(4, each) for each in attributes) + application)
+    own = field(4, field(2, b"package") + field(3, package.encode()))
+    children = manifest_children(build)
+    content = namespace + _element("manifest", version_attributes(version_code, version_name)) + own
+    return field(1, content + b"".join(field(5, field(1, _element(*child))) for child in children))
+
+
+def _element(name: str, attributes: Mapping[str, int | str | bool]) -> bytes:
+    written = (attribute(key, _text(value), RESOURCE_IDS[key], _item(value)) for key, value in attributes.items())
+    return field(3, name.encode()) + b"".join(field(4, each) for each in written)
+
+
+def _text(value: int | str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _item(value: int | str | bool) -> bytes | None:
+    if isinstance(value, str):
+        return None
+    return field(7, number(8 if isinstance(value, bool) else 6, int(value)))
 
 
 def field(key: int, content: bytes) -> bytes:

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from email.headerregistry import Address
 from io import BytesIO
 
+from google_emulator.specimens import signature_writer
 from tests.fuzz import offline_targets
 from uploader import inputs
 from uploader.errors import InputError
-from uploader.files.android import binary_xml, listing_images, manifest, proto_xml
+from uploader.files.android import (
+    binary_xml,
+    listing_images,
+    manifest,
+    native_libraries,
+    proto_xml,
+    signatures,
+)
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
@@ -112,13 +121,13 @@ def artifact(data: bytes) -> None:
 def binary_manifest(data: bytes) -> None:
     """Android's binary XML."""
     with suppress(MalformedFile):
-        binary_xml.root(data)
+        list(binary_xml.elements(data))
 
 
 def proto_manifest(data: bytes) -> None:
     """The manifest of a bundle, in protobuf."""
     with suppress(MalformedFile):
-        proto_xml.root(data)
+        list(proto_xml.elements(data))
 
 
 def image(data: bytes) -> None:
@@ -134,6 +143,38 @@ def archive(data: bytes) -> None:
         for name in found.entries:
             with suppress(MalformedFile):
                 assert len(found.read(name)) == found.entries[name].size
+
+
+def signed(data: bytes) -> None:
+    """The block of a JAR signature, or behind a line break the value of a scheme in an APK Signing Block."""
+    scheme = data.startswith(b"\n")
+    block = [("META-INF/A.SF", b""), ("META-INF/A.RSA", b"" if scheme else data)]
+    found = ZipReader(*_zip(block, scheme_value=data[1:] if scheme else None), lambda _: True)
+    for one in signatures.signers(found, apk=scheme):
+        assert re.fullmatch("[0-9a-f]{64}", one.sha256)
+
+
+def libraries(data: bytes) -> None:
+    """A native library in an APK, and the configuration of a bundle that has one."""
+    alignment = native_libraries.segment_alignment(data)
+    assert alignment is None or 0 <= alignment < 1 << 64
+    entries = [("lib/x86_64/a.so", data), ("BundleConfig.pb", data)]
+    with suppress(MalformedFile):
+        found = ZipReader(*_zip(entries), lambda _: True)
+        assert native_libraries.native_code(found, apk=True).abis == ("x86_64",)
+        native_libraries.native_code(found, apk=False)
+
+
+def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) -> tuple[BytesIO, int]:
+    """A zip and its size; with an APK Signing Block that has this value of the scheme v2, if it is given."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as writer:
+        for name, content in entries:
+            writer.writestr(name, content)
+    whole = made.getvalue()
+    if scheme_value is not None:
+        whole = signature_writer.with_signing_block(whole, (signature_writer.V2, scheme_value))
+    return BytesIO(whole), len(whole)
 
 
 def mail(data: bytes) -> None:
@@ -204,7 +245,8 @@ def shown(data: bytes) -> None:
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
-        *(answers, artifact, binary_manifest, proto_manifest, image, archive, mail, environment, fields, shown),
+        *(answers, artifact, binary_manifest, proto_manifest, signed, libraries, image, archive),
+        *(mail, environment, fields, shown),
         *offline_targets.TARGETS,
     )
 }
@@ -223,8 +265,12 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "files/android/manifest.py": ("artifact",),
     "files/android/manifest_attributes.py": ("artifact",),
     "files/android/mapping.py": ("workspace_files",),
+    "files/android/native_libraries.py": ("libraries",),
     "files/android/native_symbols.py": ("workspace_files",),
+    "files/android/pkcs7.py": ("signed",),
+    "files/android/protobuf.py": ("proto_manifest", "libraries"),
     "files/android/proto_xml.py": ("proto_manifest", "artifact"),
+    "files/android/signatures.py": ("signed",),
     "files/android/zip_reader.py": ("artifact", "archive"),
     "files/artifacts.py": ("workspace_files",),
     "http/hosts.py": ("answers", "addresses_of_sessions"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.inputs.parse import InvalidValue
+from uploader.inputs.invalid_value import InvalidValue
 from uploader.inputs.parse_rollout import Limit, limits, rollout_steps
 
 

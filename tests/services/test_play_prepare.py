@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from google_emulator.specimens import make_apk, make_bundle
+from google_emulator.specimens import Build, make_apk, make_bundle
+from google_emulator.specimens.signature_writer import certificate
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play, refused
 from tests.support.play_driver import Engine
 from uploader.errors import InputError, Refused
+from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import read
 from uploader.services import play
 from uploader.services.base import Prepared
 
 PACKAGE = "com.example.app"
+SIGNER = fingerprint(hashlib.sha256(certificate()).hexdigest())
 
 
 def bundle(workspace: Path, code: int = 7, package: str = PACKAGE) -> Artifact:
@@ -267,9 +272,9 @@ def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("build", "words"), [({"signed": False}, "is not signed"), ({"debuggable": True}, "debuggable")]
+    ("build", "words"), [({"signed": False}, "is not signed"), ({"build": Build(debuggable=True)}, "debuggable")]
 )
-def test_a_build_that_is_not_for_users_is_refused(tmp_path: Path, build: dict[str, bool], words: str) -> None:
+def test_a_build_that_is_not_for_users_is_refused(tmp_path: Path, build: dict[str, Any], words: str) -> None:
     """Google would refuse it after the upload; where it belongs is told."""
     make_bundle(tmp_path / "app.aab", PACKAGE, 7, "7.0", **build)
     found = complaints(tmp_path, from_path(tmp_path / "app.aab", "app.aab"), tracks="beta")
@@ -358,7 +363,8 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path))
     assert prepared.lines == (
         "open an edit for com.example.app",
-        "upload com.example.app-7.aab, 1.5 KiB, version 7.0 (7), unless Google Play has it already",
+        "upload com.example.app-7.aab, 2.0 KiB, version 7.0 (7), unless Google Play has it already",
+        f"com.example.app-7.aab: signed with certificate {SIGNER}, API level 24 or higher, made for 36",
         "upload mapping mapping.txt",
         "upload native symbols symbols.zip",
         "synchronise 1 image and the texts of 1 language",

@@ -206,6 +206,10 @@ class Inputs:
         ROLLOUT, "72h", parse.duration(3600, 28 * DAY), "How long ago the newest day of measurements may have ended."
     )
 
+    expected_certificate: str = _text(
+        PLAY_APP, parse.certificate, "SHA-256 of the certificate that must have signed the artifacts."
+    )
+
     gmail_action: GmailAction = _default(
         GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
     )

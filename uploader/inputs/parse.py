@@ -233,6 +233,14 @@ def package_name(value: str) -> str:
     return value
 
 
+def certificate(value: str) -> str:
+    """The SHA-256 of a certificate in lower-case hex; tools write it with colons, or in upper case."""
+    digits = value.replace(":", "").lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digits):
+        raise InvalidValue("is not the SHA-256 of a certificate.", "64 hexadecimal digits, with or without colons")
+    return digits
+
+
 def provider(value: str) -> str:
     """A workload identity provider's resource name, without the host that some tools print before it."""
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))

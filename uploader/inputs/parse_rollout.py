@@ -6,7 +6,8 @@ import re
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from uploader.inputs.parse import InvalidValue, items
+from uploader.inputs.invalid_value import InvalidValue
+from uploader.inputs.parse import items
 
 Metric = Literal["crash-rate", "anr-rate"]
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from uploader.errors import InputError, Problem
+from uploader.files.android import preflight
 from uploader.files.android.play_limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
@@ -22,6 +23,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     made = [problems.collect(partial(_upload, file, inputs.package_name)) for file in files]
     uploads = tuple(upload for upload in made if upload)
+    preflight.check_certificate([upload.artifact for upload in uploads], inputs.expected_certificate, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
     return batch_upload.prepared(inputs, uploads, problems, _outputs)

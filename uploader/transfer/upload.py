@@ -114,6 +114,7 @@ def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileR
         seconds=transfer.seconds(),
         resumed_from=counts.resumed_from,
         error="" if error is None else str(error),
+        certificate_sha256=transfer.job.artifact.certificate_sha256,
         timeline=tuple(counts.timeline),
         failure=error,
     )

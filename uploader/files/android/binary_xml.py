@@ -2,7 +2,7 @@
 
 The file is a chunk of chunks: a string pool, a table that gives the first strings resource ids, then the XML events.
 Layout: ResourceTypes.h of the Android platform (ResStringPool_header, ResXMLTree_attrExt, ResXMLTree_attribute,
-Res_value). Only the root and its `application` are decoded, and only the strings that they name.
+Res_value). Only the root and those of its children that matter are decoded, and only the strings that they name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from uploader.files.android.manifest_attributes import IDS, ResourceReference, Value, name_of
+from uploader.files.android.manifest_attributes import IDS, WANTED, Element, ResourceReference, Value, name_of
 from uploader.files.android.zip_reader import MalformedFile
 
 _XML, _POOL, _IDS, _ELEMENT, _END = 0x0003, 0x0001, 0x0180, 0x0102, 0x0103
@@ -22,21 +22,17 @@ _ELEMENT_HEADER = struct.Struct("<2I3H")  # namespace, name, offset of the attri
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value: size, zero, type, data
 
 
-def root(data: bytes) -> dict[str, Value]:
-    """The root's attributes that matter (see `name_of`), and `debuggable` of the application in it.
-
-    Raises MalformedFile for anything but such a manifest.
-    """
+def elements(data: bytes) -> Iterator[Element]:
+    """The root and then those of its children that are WANTED. Raises MalformedFile for anything but such XML."""
     try:
-        return _root(data)
+        yield from _elements(data)
     except (struct.error, IndexError, UnicodeError):
         raise MalformedFile("has a damaged AndroidManifest.xml: it points beyond its end.") from None
 
 
-def _root(data: bytes) -> dict[str, Value]:
+def _elements(data: bytes) -> Iterator[Element]:
     strings: StringPool | None = None
     ids: tuple[int, ...] = ()
-    found: dict[str, Value] = {}
     depth = 0
     for kind, header, length, chunk in _chunks(data):
         if kind == _POOL:
@@ -48,15 +44,8 @@ def _root(data: bytes) -> dict[str, Value]:
         elif kind == _ELEMENT and strings is not None:
             depth += 1
             name = strings[_ELEMENT_HEADER.unpack_from(chunk, header)[1]] if depth <= 2 else ""
-            if depth == 1:
-                if name != "manifest":
-                    raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
-                found = {**_attributes(chunk, header, strings, ids), "debuggable": ""}
-            elif name == "application":
-                return {**found, "debuggable": _attributes(chunk, header, strings, ids).get("debuggable", "")}
-    if not found:
-        raise MalformedFile("has an AndroidManifest.xml without any element.")
-    return found
+            if depth == 1 or name in WANTED:
+                yield Element(name, _attributes(chunk, header, strings, ids))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:

@@ -1,51 +1,55 @@
-"""Says what an APK or an Android App Bundle is: package, version code, version name, whether it is signed.
+"""Says what an APK or an Android App Bundle is: package, version, who signed it, what it asks for, its native code.
 
-Only the zip's directory and the manifest are read. Whatever is wrong with the file, the answer is one InputError with a
-sentence for people; no byte of it is trusted.
+Read are the zip's directory, the manifest, the signatures and the heads of native libraries. Whatever is wrong with the
+file, the answer is one InputError with a sentence for people; no byte of it is trusted.
 """
 
 from __future__ import annotations
 
 import re
-import struct
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import BinaryIO, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import binary_xml, proto_xml
-from uploader.files.android.manifest_attributes import Value, flag, number
+from uploader.files.android.manifest_attributes import Attributes, Element, Value, flag, number
+from uploader.files.android.native_libraries import BUNDLE_CONFIG, LIBRARY, NativeCode, native_code
+from uploader.files.android.signatures import JAR_SIGNATURE, SigningCertificate, signers
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
 from uploader.files.workspace import reason
 
 Kind = Literal["bundle", "apk"]
 
-_BUNDLE_CONFIG = "BundleConfig.pb"
 _BUNDLE_MANIFEST = "base/manifest/AndroidManifest.xml"
 _APK_MANIFEST = "AndroidManifest.xml"
-_JAR_SIGNATURE = re.compile(r"META-INF/[^/]+\.(RSA|DSA|EC)", re.IGNORECASE)
 _PACKAGE = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
+_LONGEST_NAME = 255  # characters: of a version, a permission, a feature; no honest one is longer
 _SUFFIXES: dict[str, Kind] = {".aab": "bundle", ".apk": "apk"}
 _NAMES: dict[Kind, str] = {"bundle": "an Android App Bundle (.aab)", "apk": "an APK"}
-
-_BLOCK_MAGIC = b"APK Sig Block 42"
-_SCHEMES = {0x7109871A: "v2", 0xF05368C0: "v3", 0x1B93AD61: "v3.1"}
-_MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
 
 
 class Manifest(NamedTuple):
     """What an APK or a bundle says of itself. `version_code` is the number that Play keys artifacts by (64 bits).
 
-    `version_name` is "" when the manifest has none, or takes it from a resource. `signed` says that a signature is
-    there (v1 for a bundle; v1, v2 or v3 for an APK), not that it is good. `kind` is what the file is, by its content.
-    `debuggable` marks a debug build.
+    `version_name` is "" when the manifest has none, or takes it from a resource. `kind` is what the file is, by its
+    content. `debuggable` marks a debug build, `test_only` one that Android Studio made to be run at once. The SDKs are
+    API levels, None for what is not a number. `features` are those that a device must have. `signers` is empty for a
+    file that nobody signed.
     """
 
     package: str
     version_code: int
     version_name: str = ""
-    signed: bool = True
     kind: Kind = "bundle"
     debuggable: bool = False
+    test_only: bool = False
+    min_sdk: int | None = None
+    target_sdk: int | None = None
+    permissions: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    signers: tuple[SigningCertificate, ...] = ()
+    native: NativeCode = NativeCode()
 
 
 def read(file: BinaryIO, name: str) -> Manifest:
@@ -64,65 +68,78 @@ def read(file: BinaryIO, name: str) -> Manifest:
 
 
 def _wanted(entry: str) -> bool:
-    return entry in (_BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or _JAR_SIGNATURE.fullmatch(entry) is not None
+    if entry.endswith(".so"):
+        return LIBRARY.fullmatch(entry) is not None
+    return entry in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or JAR_SIGNATURE.fullmatch(entry) is not None
 
 
 def _read(file: BinaryIO) -> Manifest:
     archive = ZipReader(file, file.seek(0, 2), _wanted)
     kind = _kind(archive)
-    attributes = (
-        proto_xml.root(archive.read(_BUNDLE_MANIFEST))
-        if kind == "bundle"
-        else binary_xml.root(archive.read(_APK_MANIFEST))
-    )
-    return _manifest(kind, attributes, _signed(archive, kind))
+    if kind == "bundle":
+        manifest = _manifest(kind, proto_xml.elements(archive.read(_BUNDLE_MANIFEST)))
+    else:
+        manifest = _manifest(kind, binary_xml.elements(archive.read(_APK_MANIFEST)))
+    apk = kind == "apk"
+    return manifest._replace(signers=signers(archive, apk=apk), native=native_code(archive, apk=apk))
 
 
 def _kind(archive: ZipReader) -> Kind:
-    if _BUNDLE_CONFIG in archive.entries:
+    if BUNDLE_CONFIG in archive.entries:
         if _BUNDLE_MANIFEST not in archive.entries:
             raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
         return "bundle"
     if _APK_MANIFEST in archive.entries:
         return "apk"
     if _BUNDLE_MANIFEST in archive.entries:
-        raise MalformedFile(f"has a bundle's manifest but no {_BUNDLE_CONFIG}.", "Build it with bundletool or Gradle.")
+        raise MalformedFile(f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle.")
     raise MalformedFile("is a zip, but neither an APK nor an Android App Bundle.", "Check what the pattern matched.")
 
 
-def _manifest(kind: Kind, attributes: dict[str, Value], signed: bool) -> Manifest:
-    package, version_name = attributes.get("package"), attributes.get("versionName", "")
+def _manifest(kind: Kind, elements: Iterator[Element]) -> Manifest:
+    root = next(elements, None)
+    if root is None:
+        raise MalformedFile("has an AndroidManifest.xml without any element.")
+    if root.name != "manifest":
+        raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
+    package, version_name = root.attributes.get("package"), root.attributes.get("versionName", "")
     if not (isinstance(package, str) and len(package) <= 255 and _PACKAGE.fullmatch(package)):
         raise MalformedFile("has a manifest without a valid package name.")
     # Test builds have none; Android then counts 0, and only internal app sharing takes such an artifact.
-    missing = attributes.get("versionCode") in (None, "")
-    code = 0 if missing else number(attributes, "versionCodeMajor") << 32 | number(attributes, "versionCode")
-    # No honest name is longer; a reference can't be resolved.
-    name = str(version_name)[:255] if isinstance(version_name, (str, int)) else ""
-    return Manifest(package, code, name, signed, kind, flag(attributes, "debuggable"))
+    missing = root.attributes.get("versionCode") in (None, "")
+    code = 0 if missing else number(root.attributes, "versionCodeMajor") << 32 | number(root.attributes, "versionCode")
+    name = str(version_name)[:_LONGEST_NAME] if isinstance(version_name, (str, int)) else ""
+    return _with_children(Manifest(package, code, name, kind), elements)
 
 
-def _signed(archive: ZipReader, kind: Kind) -> bool:
-    if any(_JAR_SIGNATURE.fullmatch(entry) for entry in archive.entries):
-        return True
-    return kind == "apk" and any(scheme in _SCHEMES for scheme in _block_ids(archive))
+def _with_children(manifest: Manifest, elements: Iterable[Element]) -> Manifest:
+    """The manifest with what the elements below its root say."""
+    application: Attributes = {}
+    sdk: Attributes = {}
+    permissions: dict[str, None] = {}
+    features: dict[str, None] = {}
+    for name, attributes in elements:
+        if name == "application":
+            application = attributes
+        elif name == "uses-sdk":
+            sdk = attributes
+        elif name != "uses-feature":
+            permissions[str(attributes.get("name", ""))[:_LONGEST_NAME]] = None
+        elif flag({"required": 1, **attributes}, "required"):
+            features[str(attributes.get("name", ""))[:_LONGEST_NAME]] = None
+    least = _api_level(sdk.get("minSdkVersion", 1))
+    return manifest._replace(
+        debuggable=flag(application, "debuggable"),
+        test_only=flag(application, "testOnly"),
+        min_sdk=least,
+        target_sdk=_api_level(sdk["targetSdkVersion"]) if "targetSdkVersion" in sdk else least,
+        permissions=tuple(permissions),
+        features=tuple(features),
+    )
 
 
-def _block_ids(archive: ZipReader) -> list[int]:
-    """The ids in the APK Signing Block, which lies right before the directory (source.android.com, APK Signature v2).
-
-    From its end backwards: 16 bytes of magic, then 8 bytes of size; its pairs are length (8), id (4), value.
-    """
-    footer = archive.bytes_before_directory(24, 24)
-    if footer[8:] != _BLOCK_MAGIC:
-        return []
-    remaining = struct.unpack_from("<Q", footer)[0]  # counted from the first pair to the end of the magic
-    ids: list[int] = []
-    while remaining >= 24 + 12 and len(ids) < _MAX_PAIRS:
-        pair = archive.bytes_before_directory(remaining, 12)
-        if not pair:
-            break
-        length, scheme = struct.unpack("<QI", pair)
-        ids.append(scheme)
-        remaining -= 8 + length
-    return ids
+def _api_level(value: Value) -> int | None:
+    """The number; None for the letter of a preview, and for what stands in a resource."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 10:
+        return int(value)
+    return value if isinstance(value, int) else None

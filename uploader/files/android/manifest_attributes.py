@@ -1,4 +1,4 @@
-"""What both encodings of an Android manifest have in common: the attributes that matter, by resource id and by name."""
+"""What both encodings of an Android manifest have in common: elements with the attributes that matter."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from uploader.files.android.zip_reader import MalformedFile
 
 ANDROID = "http://schemas.android.com/apk/res/android"
 IDS: Mapping[int, str] = {
+    0x01010003: "name",
     0x0101000F: "debuggable",
+    0x0101020C: "minSdkVersion",
     0x0101021B: "versionCode",
     0x0101021C: "versionName",
+    0x01010270: "targetSdkVersion",
+    0x01010272: "testOnly",
+    0x0101028E: "required",
     0x01010576: "versionCodeMajor",
 }
+WANTED = frozenset({"uses-sdk", "uses-permission", "uses-permission-sdk-23", "uses-feature", "application"})
+"""The children of the root that are read."""
 
 
 class ResourceReference(NamedTuple):
@@ -23,6 +30,14 @@ class ResourceReference(NamedTuple):
 
 
 Value = int | str | ResourceReference
+Attributes = Mapping[str, Value]
+
+
+class Element(NamedTuple):
+    """One element, with those of its attributes that have a name in IDS, and `package`."""
+
+    name: str
+    attributes: Attributes
 
 
 def name_of(namespace: str, name: str) -> str:
@@ -35,7 +50,7 @@ def name_of(namespace: str, name: str) -> str:
     return name if namespace == ANDROID and name in IDS.values() else ""
 
 
-def number(attributes: Mapping[str, Value], name: str) -> int:
+def number(attributes: Attributes, name: str) -> int:
     """A 32-bit part of the version code; 0 when it is absent. Raises MalformedFile when it can't be known."""
     value = attributes.get(name, 0)
     if isinstance(value, ResourceReference):
@@ -49,7 +64,7 @@ def number(attributes: Mapping[str, Value], name: str) -> int:
     return value
 
 
-def flag(attributes: Mapping[str, Value], name: str) -> bool:
+def flag(attributes: Attributes, name: str) -> bool:
     """Whether a boolean is set; one that is absent, or stands in a resource, is not."""
     value = attributes.get(name)
     return value == "true" or (isinstance(value, int) and value != 0)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
+MAX_WANTED = 10_000  # entries: several times the native libraries of the largest apps
 MAX_ENTRY = 4 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold and to walk through
 
 _END_MAGIC = re.compile(rb"PK\x05\x06")
@@ -59,24 +60,35 @@ class ZipReader:
             if entry.name in self.entries:
                 raise MalformedFile(f"contains {entry.name} twice, so readers may disagree about what it says.")
             self.entries[entry.name] = entry
+            if len(self.entries) > MAX_WANTED:
+                raise MalformedFile(f"has more native libraries than are plausible: over {MAX_WANTED:,}.")
 
     def read(self, name: str) -> bytes:
         """The whole entry, checked against its declared size and checksum. Raises MalformedFile."""
+        entry = self.entries[name]
+        if max(entry.size, entry.packed) > MAX_ENTRY:
+            raise MalformedFile(f"declares {entry.size:,} bytes for {name}; no more than {MAX_ENTRY:,} are plausible.")
+        data, _ = self.head(name, entry.size + 1, packed=entry.packed)
+        if len(data) != entry.size or zlib.crc32(data) != entry.crc:
+            raise MalformedFile(f"is damaged: {name} differs from its checksum.")
+        return data
+
+    def head(self, name: str, length: int, *, packed: int | None = None) -> tuple[bytes, int]:
+        """The first `length` bytes of an entry, or fewer, unchecked, and where in the file its data begins.
+
+        They are taken from its first `packed` bytes in the file, which are `length` unless given.
+        Raises MalformedFile.
+        """
         entry = self.entries[name]
         if entry.flags & _ENCRYPTED:
             raise MalformedFile(
                 f"has an encrypted {name}.", "Play takes no encrypted archives; build it without a password."
             )
-        if max(entry.size, entry.packed) > MAX_ENTRY:
-            raise MalformedFile(f"declares {entry.size:,} bytes for {name}; no more than {MAX_ENTRY:,} are plausible.")
         magic, *_, name_length, extra_length = _LOCAL.unpack(self._read_at(entry.offset, _LOCAL.size))
         if magic != b"PK\3\4":
             raise MalformedFile(f"is damaged: no entry begins where the directory says {name} does.")
-        data = self._read_at(entry.offset + _LOCAL.size + name_length + extra_length, entry.packed)
-        data = _unpack(data, entry)
-        if len(data) != entry.size or zlib.crc32(data) != entry.crc:
-            raise MalformedFile(f"is damaged: {name} differs from its checksum.")
-        return data
+        at = entry.offset + _LOCAL.size + name_length + extra_length
+        return _unpack(self._read_at(at, min(entry.packed, packed or length)), entry, length), at
 
     def bytes_before_directory(self, back: int, length: int) -> bytes:
         """`length` bytes that begin `back` bytes before the directory; empty when there is no room for them."""
@@ -169,12 +181,12 @@ def _wide(extra: bytes, *fields: int) -> list[int]:
     return list(fields)
 
 
-def _unpack(data: bytes, entry: ZipEntry) -> bytes:
+def _unpack(data: bytes, entry: ZipEntry, length: int) -> bytes:
     if entry.method == 0:
-        return data
+        return data[:length]
     if entry.method != 8:
         raise MalformedFile(f"has {entry.name} compressed with method {entry.method}; Android supports only deflate.")
     try:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.size + 1)
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, length)
     except zlib.error:
         raise MalformedFile(f"is damaged: {entry.name} can't be decompressed.") from None

@@ -153,7 +153,15 @@ def _check_version(artifact: Artifact, result: FileResult) -> None:
 
 
 def _record(artifact: Artifact, digest: str, name: str, entry: Mapping[str, Any]) -> FileResult:
-    return FileResult(artifact.name, artifact.size or 0, sha256=digest, id=name, resource=entry, reused=True)
+    return FileResult(
+        artifact.name,
+        artifact.size or 0,
+        sha256=digest,
+        id=name,
+        resource=entry,
+        reused=True,
+        certificate_sha256=artifact.certificate_sha256,
+    )
 
 
 def _code(artifact: Artifact) -> int:

@@ -6,8 +6,8 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
+from uploader.files.android import preflight
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
 from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
@@ -19,9 +19,6 @@ from uploader.services.play.job_files import LAST_RELEASE, JobFiles, read_job_fi
 from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
-if TYPE_CHECKING:
-    from uploader.files.android.manifest import Manifest
-
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
@@ -31,6 +28,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     job_files = read_job_files(inputs, artifacts, problems)
     package = _package(inputs, files, artifacts, problems)
     _check_artifacts(artifacts, problems)
+    preflight.check_release(artifacts, problems)
+    preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
     _check_shard(inputs, files, problems)
     _check_status(inputs, files, problems)
@@ -81,18 +80,6 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
     for artifact in artifacts:
         if artifact.manifest:
             check_size(artifact, artifact.manifest.kind, problems)
-            _check_build(artifact.name, artifact.manifest, problems)
-
-
-def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
-    """What only internal app sharing takes: a debug build, or one that nobody signed."""
-    elsewhere = "a signed release build; `target: play-internal-sharing` takes any"
-    if not manifest.signed:
-        what = f"{name} is not signed: Google Play accepts only signed artifacts."
-        problems.add("files", what, elsewhere, code="artifact-not-signed")
-    if manifest.debuggable:
-        what = f"{name} is debuggable: Google Play accepts no debug builds."
-        problems.add("files", what, elsewhere, code="artifact-debuggable")
 
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -160,6 +147,8 @@ def _check_companions(
             what = f"it belongs to one artifact, and `files` has {len(files)}: {names}."
             accepted = "one artifact in `files`: a run for each, with its own file"
             problems.add(name, what, accepted, code="companion-for-several")
+    if inputs.expected_certificate and not files:
+        problems.add("expected-certificate", "there is no artifact to check.", "together with `files`")
     kinds = {artifact.manifest.kind for artifact in artifacts if artifact.manifest}
     apks = "apk" in kinds or len(artifacts) < len(files)
     for kind, value in (("main", inputs.expansion_file_main), ("patch", inputs.expansion_file_patch)):

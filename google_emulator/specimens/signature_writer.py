@@ -1,0 +1,121 @@
+"""Writes what says who signed a file: certificates, the files of a JAR signature, the values of an APK Signing Block.
+
+The certificates and digests are real, the signatures over them are zeros: the files pass for signed where, as in the
+program under test, it is read who signed and only a server would verify.
+From RFC 5280 (certificates), RFC 5652 (PKCS #7) and source.android.com (APK Signature Scheme v2 and v3).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import struct
+from collections.abc import Sequence
+
+RELEASE, DEBUG = "Specimen Release", "Android Debug"  # common names of the two kinds of keys
+V2, V3, V3_1 = 0x7109871A, 0xF05368C0, 0x1B93AD61
+
+_SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _NULL, _UTF8, _TIME = 0x30, 0x31, 0x02, 0x03, 0x04, 0x05, 0x0C, 0x17
+_OID = 0x06
+_COMMON_NAME, _ORGANIZATION, _COUNTRY = b"\x55\x04\x03", b"\x55\x04\x0a", b"\x55\x04\x06"
+_RSA, _RSA_SHA256 = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"
+_DATA, _SIGNED_DATA = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01", b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"
+_SHA256 = b"\x60\x86\x48\x01\x65\x03\x04\x02\x01"
+_SIGNATURE = bytes(64)  # RSA with 512 bits: too short for anything real, but short
+
+
+def der(tag: int, *contents: bytes) -> bytes:
+    """One DER value."""
+    content = b"".join(contents)
+    if len(content) < 0x80:
+        return bytes([tag, len(content)]) + content
+    length = len(content).to_bytes((len(content).bit_length() + 7) // 8, "big")
+    return bytes([tag, 0x80 | len(length)]) + length + content
+
+
+def certificate(common_name: str = RELEASE, *, serial: int = 1, issuer: str = "") -> bytes:
+    """An X.509 certificate, self-issued unless an issuer is named."""
+    key = der(_SEQUENCE, der(_INTEGER, b"\0" + b"\xc5" * len(_SIGNATURE)), der(_INTEGER, b"\1\0\1"))
+    tbs = der(
+        _SEQUENCE,
+        der(0xA0, der(_INTEGER, b"\2")),
+        der(_INTEGER, bytes([serial])),
+        _algorithm(_RSA_SHA256),
+        _name(issuer or common_name),
+        der(_SEQUENCE, der(_TIME, b"240101000000Z"), der(_TIME, b"490101000000Z")),
+        _name(common_name),
+        der(_SEQUENCE, _algorithm(_RSA), der(_BITS, b"\0", key)),
+    )
+    return der(_SEQUENCE, tbs, _algorithm(_RSA_SHA256), der(_BITS, b"\0", _SIGNATURE))
+
+
+def pkcs7(*chain: bytes, issuer: str = RELEASE, serial: int = 1) -> bytes:
+    """A PKCS #7 block with the certificates, signed by the one that the issuer gave this serial number."""
+    signer = der(
+        _SEQUENCE,
+        der(_INTEGER, b"\1"),
+        der(_SEQUENCE, _name(issuer), der(_INTEGER, bytes([serial]))),
+        _algorithm(_SHA256),
+        _algorithm(_RSA),
+        der(_OCTETS, _SIGNATURE),
+    )
+    signed = der(
+        _SEQUENCE,
+        der(_INTEGER, b"\1"),
+        der(_SET, _algorithm(_SHA256)),
+        der(_SEQUENCE, der(_OID, _DATA)),
+        der(0xA0, *chain),
+        der(_SET, signer),
+    )
+    return der(_SEQUENCE, der(_OID, _SIGNED_DATA), der(0xA0, signed))
+
+
+def jar_signature(files: Sequence[tuple[str, bytes]], signer: str = RELEASE) -> list[tuple[str, bytes]]:
+    """The files in META-INF of a JAR that the signer with this common name signed."""
+    lines = [b"Manifest-Version: 1.0\r\n\r\n"]
+    for name, data in files:
+        digest = base64.b64encode(hashlib.sha256(data).digest())
+        lines.append(b"Name: %b\r\nSHA-256-Digest: %b\r\n\r\n" % (name.encode(), digest))
+    manifest = b"".join(lines)
+    digest = base64.b64encode(hashlib.sha256(manifest).digest())
+    signature = b"Signature-Version: 1.0\r\nSHA-256-Digest-Manifest: %b\r\n\r\n" % digest
+    block = pkcs7(certificate(signer), issuer=signer)
+    return [("META-INF/MANIFEST.MF", manifest), ("META-INF/CERT.SF", signature), ("META-INF/CERT.RSA", block)]
+
+
+def scheme_value(*signers: Sequence[bytes], scheme: int = V2) -> bytes:
+    """The value of a signature scheme in the APK Signing Block: each signer with its chain of certificates."""
+    return _prefixed(*(_prefixed(_block_signer(chain, scheme)) for chain in signers))
+
+
+def with_signing_block(apk: bytes, *pairs: tuple[int, bytes], size: int | None = None) -> bytes:
+    """The APK with an APK Signing Block of these ids and values before its directory; `size` is what it claims."""
+    (directory,) = struct.unpack_from("<I", apk, len(apk) - 6)
+    content = b"".join(struct.pack("<QI", 4 + len(value), scheme) + value for scheme, value in pairs)
+    length = struct.pack("<Q", len(content) + 24 if size is None else size)
+    block = length + content + length + b"APK Sig Block 42"
+    end = bytearray(apk[directory:])
+    struct.pack_into("<I", end, len(end) - 6, directory + len(block))
+    return apk[:directory] + block + end
+
+
+def _block_signer(chain: Sequence[bytes], scheme: int) -> bytes:
+    digests = _prefixed(_prefixed(struct.pack("<I", 0x0103), _prefixed(bytes(32))))
+    levels = b"" if scheme == V2 else struct.pack("<2I", 24, 0x7FFFFFFF)
+    signed = digests + _prefixed(*map(_prefixed, chain)) + levels + _prefixed()
+    signatures = _prefixed(_prefixed(struct.pack("<I", 0x0103), _prefixed(_SIGNATURE)))
+    return _prefixed(signed) + levels + signatures + _prefixed(b"key")
+
+
+def _prefixed(*contents: bytes) -> bytes:
+    content = b"".join(contents)
+    return struct.pack("<I", len(content)) + content
+
+
+def _algorithm(oid: bytes) -> bytes:
+    return der(_SEQUENCE, der(_OID, oid), der(_NULL))
+
+
+def _name(common_name: str) -> bytes:
+    parts = ((_COUNTRY, b"US"), (_ORGANIZATION, b"Android"), (_COMMON_NAME, common_name.encode()))
+    return der(_SEQUENCE, *(der(_SET, der(_SEQUENCE, der(_OID, oid), der(_UTF8, text))) for oid, text in parts))

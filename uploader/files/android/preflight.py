@@ -1,0 +1,126 @@
+"""Checks builds by what they say of themselves, before anything is sent: what no release may be, what policy asks.
+
+A fact that makes the release impossible is a problem; Google's moving policy (`policy_rules.py`) is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from uploader.files.android.manifest import Manifest
+from uploader.files.android.policy_rules import (
+    PAGE_SIZE,
+    PAGE_SIZE_FROM_TARGET,
+    SIXTY_FOUR_BIT,
+    TARGET_API,
+    TARGET_API_BY_FEATURE,
+    PolicyRule,
+)
+from uploader.files.artifacts import Artifact
+from uploader.files.workspace import printable
+from uploader.input_problems import Problems
+from uploader.text import plural
+
+_RELEASE_BUILD = "a signed release build; `target: play-internal-sharing` takes any"
+_COUNTERPARTS = {"armeabi": "arm64-v8a", "armeabi-v7a": "arm64-v8a", "x86": "x86_64"}
+_SHOWN = 3  # libraries in one warning
+_LISTED = 30  # permissions or features in a line of the plan
+
+
+def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
+    """Adds what keeps a build out of a release as a problem, and what policy asks beyond it as a warning."""
+    for artifact in artifacts:
+        if artifact.manifest:
+            _check_build(artifact.name, artifact.manifest, problems)
+            for warning in (*_target(artifact.manifest), *_pages(artifact.manifest)):
+                problems.warn(f"{artifact.name} {warning}")
+    abis = {abi for artifact in artifacts if artifact.manifest for abi in artifact.manifest.native.abis}
+    for abi in sorted(abis & _COUNTERPARTS.keys()):
+        if _COUNTERPARTS[abi] not in abis:
+            problems.warn(
+                f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}{_asked(SIXTY_FOUR_BIT)}"
+            )
+
+
+def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Problems) -> None:
+    """Adds a problem for each file that is not signed with the expected certificate alone (SHA-256, lower-case hex)."""
+    for artifact in artifacts if expected else ():
+        found = artifact.manifest.signers if artifact.manifest else ()
+        if [one.sha256 for one in found] != [expected]:
+            signed = f"signed with {_certificates(artifact.manifest)}" if artifact.manifest and found else "not signed"
+            what = f"{artifact.name} is {signed}, not with {fingerprint(expected)}."
+            accepted = "the certificate that the file is signed with, or a build that is signed with the expected key"
+            problems.add("expected-certificate", what, accepted, code="wrong-signing-key")
+
+
+def facts(manifest: Manifest) -> Iterator[str]:
+    """What the file says of itself beside its version, as people read it before the run."""
+    least, target = (level if level is not None else "unknown" for level in (manifest.min_sdk, manifest.target_sdk))
+    native = f", native code for {', '.join(manifest.native.abis)}" if manifest.native.abis else ""
+    signed = f"signed with {_certificates(manifest)}" if manifest.signers else "not signed"
+    yield f"{signed}, API level {least} or higher, made for {target}{native}"
+    for what, names in (("permissions", manifest.permissions), ("requires", manifest.features)):
+        if names:
+            yield f"{what}: {_shortened([_plain(name) for name in names], _LISTED)}"
+
+
+def fingerprint(sha256: str) -> str:
+    """A certificate's SHA-256 as the Play Console and keytool show it: pairs of upper-case digits."""
+    return ":".join(sha256[at : at + 2] for at in range(0, len(sha256), 2)).upper()
+
+
+def _certificates(manifest: Manifest) -> str:
+    return " and ".join(f"certificate {fingerprint(one.sha256)}" for one in manifest.signers)
+
+
+def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
+    """What only internal app sharing takes: a debug build, or one that nobody signed."""
+    if not manifest.signers:
+        what = f"{name} is not signed: Google Play accepts only signed artifacts."
+        problems.add("files", what, _RELEASE_BUILD, code="artifact-not-signed")
+    if manifest.debuggable:
+        what = f"{name} is debuggable: Google Play accepts no debug builds."
+        problems.add("files", what, _RELEASE_BUILD, code="artifact-debuggable")
+    if manifest.test_only:
+        what = f"{name} is marked testOnly, as Android Studio marks what it runs: Google Play does not accept it."
+        problems.add("files", what, _RELEASE_BUILD, code="artifact-test-only")
+    for signer in manifest.signers:
+        if signer.debug:
+            what = f"{name} is signed with {signer.debug}, SHA-256 {fingerprint(signer.sha256)}."
+            problems.add("files", what, _RELEASE_BUILD, code="artifact-debug-certificate")
+
+
+def _target(manifest: Manifest) -> Iterator[str]:
+    rule = next((TARGET_API_BY_FEATURE[one] for one in manifest.features if one in TARGET_API_BY_FEATURE), TARGET_API)
+    if manifest.target_sdk is not None and manifest.target_sdk < rule.limit:
+        yield f"targets API level {manifest.target_sdk}, below {rule.limit}{_asked(rule)}"
+
+
+def _pages(manifest: Manifest) -> Iterator[str]:
+    if manifest.target_sdk is not None and manifest.target_sdk < PAGE_SIZE_FROM_TARGET:
+        return
+    native = manifest.native
+    for names, what in (
+        (native.narrow, "with segments that are aligned to less than 16 KB"),
+        (native.misplaced, "uncompressed at an offset that is no multiple of 16 KB"),
+    ):
+        if names:
+            libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
+            yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked(PAGE_SIZE)}"
+    if native.packed_narrow:
+        what = "has its libraries laid out for pages of 4 KB in the APKs that are made from it (BundleConfig.pb)"
+        yield f"{what}{_asked(PAGE_SIZE)}"
+
+
+def _asked(rule: PolicyRule) -> str:
+    return f"; Google Play asks for it from {rule.since} on: {rule.source}"
+
+
+def _shortened(names: Sequence[str], most: int) -> str:
+    left = len(names) - most
+    return ", ".join(map(printable, names[:most])) + (f" and {plural(left, 'other')}" if left > 0 else "")
+
+
+def _plain(name: str) -> str:
+    """A permission or feature without the platform's own prefix."""
+    return name.removeprefix("android.permission.").removeprefix("android.")
