@@ -187,7 +187,13 @@ class Inputs:
         PLAY_OR_STATUS, "", parse.choice(WaitFor), "Wait for the review: `approved` or `published`."
     )
     wait_deadline: float = _default(
-        PLAY_OR_STATUS, "30m", parse.duration(0, 7 * DAY), "How long to wait for the review; `0s` is one look."
+        PLAY_OR_STATUS,
+        "30m",
+        parse.duration(0, 7 * DAY),
+        "How long to wait, for the review or the APK; `0s` is one look.",
+    )
+    universal_apk: str = _text(
+        PLAY_OR_STATUS, parse.path, "Where to write the universal APK that Google Play generates and signs."
     )
     rollout_steps: tuple[float, ...] = _optional(
         ROLLOUT, (), parse_rollout.rollout_steps, "Ascending shares, such as `1%, 5%, 20%, 50%, 100%`."
