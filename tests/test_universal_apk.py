@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import signal
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,16 +24,15 @@ CERTIFICATE = hashlib.sha256(certificate(RELEASE)).hexdigest()
 
 
 @pytest.fixture
-def generation() -> dict[str, Any]:
-    """How the APKs come about, to be changed by a test before it starts its job."""
-    return {}
-
-
-@pytest.fixture
-def emulator(generation: dict[str, Any]) -> Iterator[Emulator]:
+def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     """An emulator that generates as the test says."""
-    with Emulator(config={"generated_apks": {"*": generation}}) as emulator:
+    with Emulator(config={"generated_apks": {"*": getattr(request, "param", {})}}) as emulator:
         yield emulator
+
+
+def generating(**generation: Any) -> pytest.MarkDecorator:
+    """Says how the APKs come about in a test."""
+    return pytest.mark.parametrize("emulator", [generation], indirect=True, ids=["-".join(generation)])
 
 
 @pytest.fixture
@@ -96,17 +95,196 @@ def test_a_dry_run_fetches_nothing(job: Job) -> None:
 # The download
 
 
-def test_a_download_that_breaks_goes_on_where_it_was(job: Job, generation: dict[str, Any]) -> None:
-    """Each answer that breaks off is continued: what came is not asked for again."""
-    generation["size"] = 3 * MIB
-    job.emulator.stop()
-    with Emulator(config={"generated_apks": {"*": generation}}) as emulator:
-        job = Job(job.workspace, emulator)
-        emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB)
-        emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
-        ended = job.run(PLAY)
-        assert ended.code == 0, ended.log
-        assert fired(job) == ["cut-answer", "cut-answer"]
-        apk = (job.workspace / "dist/app.apk").read_bytes()
-    assert len(apk) == 3 * MIB
-    assert hashlib.sha256(apk).hexdigest() == ended.outputs["universal-apk-sha256"]
+@generating(size=3 * MIB)
+def test_a_download_that_breaks_goes_on_where_it_was(job: Job) -> None:
+    """Each answer that breaks off is continued, and a server that has no time is asked again."""
+    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB)
+    job.emulator.add_fault(DOWNLOAD, "status", status=503)
+    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert fired(job) == ["cut-answer", "status", "cut-answer"]
+    apk = (job.workspace / "dist/app.apk").read_bytes()
+    assert (len(apk), hashlib.sha256(apk).hexdigest()) == (3 * MIB, ended.outputs["universal-apk-sha256"])
+
+
+@generating(size=MIB, ranges=False, etag=False, digest=False)
+def test_a_server_without_ranges_sends_all_of_it_again(job: Job) -> None:
+    """Nothing but the bytes themselves is needed."""
+    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert (job.workspace / "dist/app.apk").stat().st_size == MIB
+
+
+@generating(size=256 * MIB)
+def test_memory_stays_the_same_whatever_the_size(job: Job) -> None:
+    """256 MiB take no more than a small APK, but for what a run varies by."""
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert (job.workspace / "dist/app.apk").stat().st_size == 256 * MIB
+    assert ended.peak < 100 * MIB
+
+
+@generating(size=MIB)
+def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
+    """What was committed is told; the run ends as one that may be repeated, and the next one finds everything done."""
+    job.emulator.add_fault(DOWNLOAD, "status", status=503, times=1)
+    ended = job.run({**PLAY, "max-retries": "0"})
+    assert ended.code == 75, ended.log
+    assert (ended.outputs["committed"], ended.outputs["version-code"]) == ("true", "42")
+    assert ended.outputs.get("universal-apk", "") == ""
+    assert left(job) == ["app.aab"]
+    again = job.run(PLAY)
+    assert again.code == 0, again.log
+    assert (again.outputs["committed"], again.outputs["universal-apk"]) == ("true", "dist/app.apk")
+
+
+# What came is checked
+
+
+@pytest.mark.parametrize(
+    ("emulator", "said"),
+    [
+        ({"signer": "Somebody Else", "certificate": CERTIFICATE}, "Google Play reports the certificate"),
+        ({"code": 41}, "it is com.example.app 41 (apk), not com.example.app 42"),
+        ({"package": "com.example.other"}, "it is com.example.other 42"),
+    ],
+    indirect=["emulator"],
+    ids=["signer", "version", "package"],
+)
+def test_another_apk_than_was_asked_for_gets_no_name(said: str, job: Job) -> None:
+    """Whoever signed another one, of whichever app: nothing is left of it, and nothing is told as an output."""
+    ended = job.run(PLAY)
+    assert ended.code == 5, ended.log
+    assert ended.outputs["failure"] == "universal-apk-mismatch"
+    assert said in ended.log
+    assert ended.outputs["committed"] == "true"
+    assert "universal-apk" not in ended.outputs or not ended.outputs["universal-apk"]
+    assert left(job) == ["app.aab"]
+
+
+@pytest.mark.parametrize(
+    ("emulator", "at"),
+    [({"size": MIB}, MIB // 2), ({"digest": False}, 0)],
+    indirect=["emulator"],
+    ids=["digest", "zip"],
+)
+def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
+    """By the digest that the server states, else by what the file itself says."""
+    job.emulator.add_fault(DOWNLOAD, "damage-body", at=at)
+    ended = job.run(PLAY)
+    assert ended.code == 5, ended.log
+    assert left(job) == ["app.aab"]
+
+
+@generating(certificate=":".join(CERTIFICATE[at : at + 2] for at in range(0, 64, 2)).upper(), keys=2)
+def test_the_digest_of_the_certificate_may_be_written_with_colons(job: Job) -> None:
+    """As keytool writes it; of several keys the first is taken, which is told."""
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert "2 keys" in ended.log
+
+
+@generating(certificate="unknown")
+def test_a_certificate_that_is_no_digest_breaks_the_protocol(job: Job) -> None:
+    """There is nothing to hold the signer against."""
+    ended = job.run(PLAY)
+    assert ended.code == 4, ended.log
+    assert ended.outputs["failure"] == "protocol-error"
+
+
+# The waiting
+
+
+@generating(never=True)
+def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
+    """It says what to do, and the release is told as what it is."""
+    ended = job.run({**PLAY, "wait-deadline": "0s"})
+    assert ended.code == 75, ended.log
+    assert ended.outputs["failure"] == "universal-apk-not-generated"
+    assert ended.outputs["committed"] == "true"
+    assert "target: play-status" in ended.log
+    assert "sent for review" in ended.summary
+
+
+@generating(looks=2)
+def test_it_is_waited_for(job: Job) -> None:
+    """A run that is interrupted while it waits ends at once, with the release told."""
+    running = job.start(PLAY).when(lambda state: state["requests"].get("play.generatedapks.list", 0) == 1)
+    ended = running.send(signal.SIGTERM).end()
+    assert ended.code == 143, ended.log
+    assert ended.outputs["committed"] == "true"
+    assert "is not generated yet; looking again in 15 s" in ended.log
+    assert left(job) == ["app.aab"]
+
+
+def test_a_version_that_is_not_there_is_not_generated(job: Job) -> None:
+    """Google's 404 for it can't be told from that for one that is still to be generated."""
+    job.emulator.console.add_release(APP, "internal", {"versionCodes": ["7"]})
+    del job.emulator.play.app(APP).live.artifacts[7]
+    ended = job.run({**STATUS, "wait-deadline": "0s"})
+    assert ended.code == 75, ended.log
+
+
+def test_another_refusal_is_told_in_googles_words(job: Job) -> None:
+    """A 403 is about the account."""
+    job.emulator.add_fault(
+        "play.generatedapks.list", "status", status=403, message="The caller does not have permission"
+    )
+    ended = job.run(PLAY)
+    assert ended.code == 3, ended.log
+    assert "does not have permission" in ended.log
+
+
+# Several artifacts, and what can be seen to be wrong before anything is sent
+
+
+def test_several_bundles_need_a_place_each(job: Job) -> None:
+    """A path without the version code is a mistake, one with it gets one file for each."""
+    specimens.make_bundle(job.workspace / "b.aab", APP, 43, "1.0")
+    ended = job.run(PLAY)
+    assert ended.code == 2, ended.log
+    assert "{version-code}" in ended.log
+    ended = job.run({**PLAY, "universal-apk": "dist/{version-code}.apk"})
+    assert ended.code == 0, ended.log
+    assert ended.outputs["universal-apk"] == "dist/42.apk,dist/43.apk"
+    digests = [hashlib.sha256((job.workspace / f"dist/{code}.apk").read_bytes()).hexdigest() for code in (42, 43)]
+    assert ended.outputs["universal-apk-sha256"] == ",".join(digests)
+    ended = job.run(STATUS)
+    assert ended.code == 2, ended.log
+    assert "{version-code}" in ended.log
+
+
+def test_of_an_apk_none_is_made(job: Job) -> None:
+    """Google Play delivers it as it was uploaded."""
+    specimens.make_apk(job.workspace / "app.apk", APP, 43, "1.0")
+    ended = job.run({**PLAY, "files": "app.apk"})
+    assert ended.code == 2, ended.log
+    assert "delivers as it is" in ended.log
+
+
+@pytest.mark.parametrize("more", [{"commit": "false"}, {"files": "", "promote-from": "beta", "package-name": APP}])
+def test_without_a_bundle_that_is_committed_there_is_nothing_to_fetch(more: dict[str, str], job: Job) -> None:
+    """The status fetches what is there already."""
+    ended = job.run({**PLAY, **more})
+    assert ended.code == 2, ended.log
+    assert "target: play-status" in ended.log
+
+
+@pytest.mark.parametrize("path", ["../app.apk", "/tmp/x/app.apk", ".git/hooks/pre-commit", ".env", "dist", "dist/link"])
+def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(path: str, job: Job) -> None:
+    """Outside the workspace, through a link, over a folder, or where others would run it."""
+    (job.workspace / "dist").mkdir()
+    (job.workspace / "dist/link").symlink_to("/tmp/elsewhere.apk")
+    ended = job.run({**PLAY, "universal-apk": path})
+    assert ended.code == 2, ended.log
+    assert "universal-apk: " in ended.log
+    assert job.emulator.state()["requests"] == {}
+
+
+def test_a_place_outside_the_workspace_can_be_allowed(job: Job, tmp_path: Path) -> None:
+    """By the same input that lets files come from there."""
+    ended = job.run({**PLAY, "universal-apk": str(tmp_path / "out/app.apk"), "allow-outside-workspace": "true"})
+    assert ended.code == 0, ended.log
+    assert zipfile.is_zipfile(tmp_path / "out/app.apk")

@@ -28,7 +28,10 @@ WaitFor = Literal["", "approved", "published"]
 GateAction = Literal["halt", "report"]
 ImageType = Literal["", "ACHIEVEMENT_ICON", "LEADERBOARD_ICON"]
 
-TARGETS = ("play", "play-status", "play-rollout", "play-internal-sharing", "gmail", "play-games", "ota")
+TARGETS = (
+    *("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"),
+    *("gmail", "play-games", "ota"),
+)
 METHOD = "any upload method"  # whatever target is none of these: the id of a method
 DAY = 86_400  # seconds
 
@@ -44,8 +47,10 @@ ALL = Group("Every target")
 TRANSFER = Group("The transfer")
 FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
-PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-internal-sharing"))
-PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout"))
+PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
+PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull"))
+PLAY_LISTING = PLAY._replace(targets=("play", "play-listing-pull"))
+PLAY_READING = PLAY._replace(targets=("play", "play-status", "play-listing-pull"))
 PLAY_OR_STATUS = PLAY._replace(targets=("play", "play-status"))
 PLAY_COMMIT = PLAY._replace(targets=("play", "play-rollout"))
 ROLLOUT = PLAY._replace(targets=("play-rollout",))
@@ -86,7 +91,8 @@ class Inputs:
     target: str = _text(
         ALL,
         parse.target(TARGETS),
-        "`play`, `play-status`, `play-rollout`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method.",
+        "`play`, `play-status`, `play-rollout`, `play-listing-pull`, `play-internal-sharing`, `gmail`, `play-games`, "
+        "`ota`, or a method.",
     )
     credentials: str = _text(
         ALL, parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
@@ -155,7 +161,7 @@ class Inputs:
         PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
     )
     release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
-    whats_new_directory: str = _text(PLAY, parse.path, "The folder of release notes, or `last-release`.")
+    whats_new_directory: str = _text(PLAY_LISTING, parse.path, "The folder of release notes, or `last-release`.")
     in_app_update_priority: int | None = _optional(
         PLAY, None, parse.integer(0, 5), "Priority of the in-app update, from 0 to 5."
     )
@@ -163,7 +169,7 @@ class Inputs:
     debug_symbols: str = _text(PLAY, parse.path, "Native symbols, a zip or a folder.")
     expansion_file_main: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
     expansion_file_patch: str = _text(PLAY, parse.expansion_file, "A file, or `references:VERSIONCODE`.")
-    images_directory: str = _text(PLAY, parse.path, "Listing images and texts in fastlane's layout.")
+    images_directory: str = _text(PLAY_LISTING, parse.path, "Listing images and texts in fastlane's layout.")
     images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
     version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse.version_codes, "Kept on the track as well.")
     countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
@@ -175,7 +181,7 @@ class Inputs:
         parse.choice(OnVersionConflict),
         "If the version code exists: `reuse` (same bytes only) or `fail`.",
     )
-    existing_edit_id: str = _text(PLAY_OR_STATUS, parse.word, "Use this open edit instead of a new one.")
+    existing_edit_id: str = _text(PLAY_READING, parse.word, "Use this open edit instead of a new one.")
     commit: bool = _default(PLAY, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
     changes_not_sent_for_review: NotSentForReview = _default(
         PLAY_COMMIT, "auto", parse.choice(NotSentForReview), "`auto` (as Google requires), `true`, `false`."

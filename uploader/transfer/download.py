@@ -22,7 +22,7 @@ from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import ApiClient, last_failure
 
-_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18}|\*)", re.ASCII)
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 _ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')  # a weak one is no promise about bytes
 
@@ -97,10 +97,12 @@ class _Reception:
 
     def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
         """Whether the body of this answer is what is missing, or all of the file."""
-        if status == 206:
+        if status == 206 and self.offset:
             found = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
-            continues = found and int(found[1]) == self.offset and (self._total is None or found[2] == str(self._total))
-            self._accepted = bool(continues) and _version(headers) == self._etag
+            total = int(found[2]) if found and int(found[1]) == self.offset else None
+            self._accepted = total is not None and self._total in (None, total) and _version(headers) == self._etag
+            self._total = total if self._accepted else None
+            self._check_size(self._total or 0)
         elif status == 200:
             self._start_over()
             length = _LENGTH.fullmatch(headers.get("content-length") or "")

@@ -11,19 +11,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from uploader.errors import Refused, ReleaseRefused, UploaderError
+from uploader.errors import Refused, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Recall, Section, Steps
+from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Section, Steps
 from uploader.services.play import edit_api, tracks, universal_apk
 from uploader.services.play.changes import countries
 from uploader.services.play.edit_api import entries
-from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained, find
 from uploader.services.play.lifecycle import Listed, ReviewGoal, goal_of, listed, state_of, words
-from uploader.services.play.release_edit import recalled
 from uploader.services.play.review import awaited
+from uploader.services.play.throwaway_edit import read_and_deleted, unfinished
 from uploader.services.play.track_update import STANDARD
 from uploader.services.play.tracks import Release, Releases
 from uploader.services.play.universal_apk import UniversalApkGoal
@@ -172,9 +171,8 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
         return (yield from _read(edit_api.Edit(job.package, job.existing_edit)))
     if not job.may_open:
         return None
-    kept = recalled(ReleaseJob(job.package), (yield Recall(ReleaseJob(job.package).memory)))
-    if kept and kept.state.open:
-        text = f"Edit {kept.id} of an unfinished release would be closed by another, so only the review is looked at."
+    if kept := (yield from unfinished(job.package)):
+        text = f"Edit {kept} of an unfinished release would be closed by another, so only the review is looked at."
         yield Note(text, "warning")
         return None
     try:
@@ -185,26 +183,7 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
         yield Note(f"The account may not open an edit, so it can't release: {refused.message}", "warning")
         return None
     yield Note(f"The account may open an edit; opened edit {edit.id} to read it.")
-    return (yield from _read_and_deleted(edit))
-
-
-def _read_and_deleted(edit: edit_api.Edit) -> Steps[EditContent]:
-    try:
-        content = yield from _read(edit)
-    except UploaderError:
-        yield from _deleted(edit)
-        raise
-    yield from _deleted(edit)
-    return content
-
-
-def _deleted(edit: edit_api.Edit) -> Steps[None]:
-    try:
-        yield edit.delete()._replace(closing=True)
-    except UploaderError as error:  # an edit that nobody commits changes nothing
-        yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
-    else:
-        yield Note(f"Edit {edit.id} is deleted.")
+    return (yield from read_and_deleted(edit, _read))
 
 
 def _read(edit: edit_api.Edit) -> Steps[EditContent]:
