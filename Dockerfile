@@ -1,4 +1,4 @@
-# The program, its locked dependencies and Python, nothing else.
+# The program, its locked dependencies, Python and a shell, nothing else: scripts/image_root.py says what is taken.
 #
 # It runs as root, as GitHub asks of container actions: the runner's files belong to another user and only their owner
 # and root may write them. The digest is that of the list of images for all platforms; Dependabot moves it with its tag.
@@ -21,24 +21,22 @@ COPY google_emulator google_emulator
 RUN python -m pip --python /build/bin/python wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
  && python -m pip --python /app/venv/bin/python install --no-compile --no-index --no-deps /tmp/wheels/*.whl
 
-# Bytecode is made once, here, and trusted as it is: a container is short-lived and would compile at every start.
+# What is published: one folder a layer. Bytecode is made here, once, and trusted as it is: a container is short-lived and
+# would compile at every start.
 COPY entrypoint.py /app/
-RUN /app/venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /app/venv
+COPY scripts scripts
+RUN PYTHONHASHSEED=0 python -m scripts.image_root /app /layers
 
 
-FROM python:3.13.15-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
+FROM scratch
 LABEL org.opencontainers.image.title="google-release-uploader" \
       org.opencontainers.image.description="Uploads release artifacts to Google's upload services" \
       org.opencontainers.image.licenses="Apache-2.0"
 
-COPY --from=build /app /app
-# The base image comes without the standard library's bytecode, and with an installer that nothing here needs.
-RUN python -m compileall -q --invalidation-mode unchecked-hash \
-        -x '/(test|idlelib|tkinter|turtledemo|ensurepip|pydoc_data|site-packages|dist-packages)/' \
-        "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" \
- && rm -rf "$(python -c 'import pip; print(pip.__path__[0])')"* /usr/local/bin/pip* \
- && ln -s /app/venv/bin/uploader /usr/local/bin/uploader
-ENV PATH=/app/venv/bin:$PATH
+# The system changes with the base alone, the program with each release.
+COPY --from=build /layers/system /
+COPY --from=build /layers/program /
+ENV PATH=/app/venv/bin:/usr/local/bin:/usr/bin:/bin
 
 # Isolated (-I): neither the working directory, which is the user's checkout, nor PYTHONPATH, which a workflow may have
 # set for its own code, can put a module before the program's own.

@@ -1,4 +1,7 @@
-"""Measures the image that `tests/container/build` makes: its compressed size, and how soon it begins to work."""
+"""Measures the image that `tests/container/build` makes: its compressed size, and how soon it begins to work.
+
+The image that it is put together from stands beside it: what an image on top of that would have to pull at least.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.cold_start import cold_start
 from benchmarks.ground import ROOT
 
 _HERE = ROOT / "tests" / "container"
@@ -20,10 +24,9 @@ _PYTHON = "/app/venv/bin/python"
 def container(rounds: int) -> dict[str, Any]:
     """What was found, in bytes and seconds; nothing where no image can be built or run."""
     try:
-        made = subprocess.run(["sh", str(_HERE / "build")], check=True, capture_output=True, text=True)
+        base, image = (_script(name) for name in ("base", "build"))
     except (subprocess.CalledProcessError, OSError):
         return {}
-    image = made.stdout.strip()
     began = json.loads(_run(image, ("-I", "-c", (_HERE / "start.py").read_text(encoding="utf-8")), _PYTHON))
     whole = {"program": (("--version",), None), "nothing": ((), "true")}
     seconds: dict[str, list[float]] = {name: [] for name in whole}
@@ -32,7 +35,19 @@ def container(rounds: int) -> dict[str, Any]:
             before = time.monotonic()
             _run(image, words, entrypoint)
             seconds[name].append(time.monotonic() - before)
-    return {**began, **{name: median(values) for name, values in seconds.items()}, "layers": _layers(image)}
+    cold = cold_start([image, base], rounds)
+    return {
+        **began,
+        **{name: median(values) for name, values in seconds.items()},
+        **{name: cold[made] for name, made in (("cold", image), ("cold_base", base)) if made in cold},
+        "layers": _layers(image),
+        "base": sum(_layers(base)),
+    }
+
+
+def _script(name: str) -> str:
+    """The name of the image that a script of tests/container makes."""
+    return subprocess.run(["sh", str(_HERE / name)], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _run(image: str, words: Sequence[str], entrypoint: str | None) -> str:
@@ -41,7 +56,7 @@ def _run(image: str, words: Sequence[str], entrypoint: str | None) -> str:
 
 
 def _layers(image: str) -> list[int]:
-    """The size of each layer as a registry would hold it: packed by gzip, the base's first."""
+    """The size of each layer as a registry would hold it: packed by gzip, the lowest first."""
     with tempfile.TemporaryDirectory() as folder:
         _podman("push", "--quiet", image, f"oci:{folder}")
         blobs = Path(folder) / "blobs" / "sha256"

@@ -62,6 +62,7 @@ def _goals(data: Data) -> str:
     worst = max(data["faults"][kind]["extra"] for kind in ("503", "reset"))
     again = max(data["faults"][kind]["again"] for kind in ("503", "reset"))
     late, start, growth = data["latency"], data["start"], data["growth"]
+    layers = data["container"].get("layers")
     rows = (
         _goal("TLS throughput to curl's, while sending", tls["sending_ratio"], least=1.0),
         _goal("HTTP throughput to curl's, while sending", plain["sending_ratio"], least=1.3),
@@ -75,6 +76,7 @@ def _goals(data: Data) -> str:
         _goal("first request, ms beyond a bare Python", (start["request"] - start["bare"]) * 1000, most=130),
         _goal("refusal, ms", start["refusal"] * 1000, most=60),
         _goal("bytes for one more planned file", _per_file(growth, "planned"), most=1024),
+        *([_goal("the image, packed, MB", sum(layers) / 1e6, most=30)] if layers else []),
     )
     story = (
         "What the project asked of itself before it was written. Where a figure is not met, the last section says why, "
@@ -203,20 +205,24 @@ def _growth(data: Data) -> str:
 def _container(found: Data) -> str:
     if not found:
         return "## Container\n\nNo image could be built or run where this was measured."
-    *base, program, bytecode = found["layers"]
+    system, program = found["layers"]
     rows = [
-        (what, f"{found[name] * 1000:.0f} ms")
-        for what, name in (
-            ("a Python that does nothing, inside", "python"),
-            ("this program, inside, to its first request", "first_request"),
-            ("a whole `podman run` of `true`", "nothing"),
-            ("a whole `podman run` of `--version`", "program"),
+        (what, f"{seconds * 1000:.0f} ms")
+        for what, seconds in (
+            ("a Python that does nothing, inside", found["python"]),
+            ("this program, inside, to its first request", found["first_request"]),
+            ("a whole `podman run` of `true`", found["nothing"]),
+            ("a whole `podman run` of `--version`", found["program"]),
+            ("`podman pull` from a registry on this machine", found.get("cold", {}).get("pull")),
+            ("the same of the image that it is made from", found.get("cold_base", {}).get("pull")),
+            ("from the start of the pull to the first request", found.get("cold", {}).get("first_request")),
         )
+        if seconds
     ]
     story = (
-        f"Two layers come on top of the base, packed: {program / 1e6:.1f} MB with the program and its dependencies, "
-        f"{bytecode / 1e6:.1f} MB with the standard library's bytecode. The base that stands in for Python's image in "
-        f"tests, Debian with its own Python and pip, has {sum(base) / 1e6:.1f} MB."
+        f"Packed, the whole image has {(system + program) / 1e6:.1f} MB: {system / 1e6:.1f} with Python, its "
+        f"libraries and a shell, {program / 1e6:.1f} with the program and its dependencies. The one that it is "
+        f"made from has {found['base'] / 1e6:.1f} MB; in tests that is Debian with its own Python and pip."
     )
     return "\n\n".join(["## Container", story, _table(("", "time"), rows)])
 

@@ -40,7 +40,7 @@ KINDS: dict[str, tuple[dict[str, str], str]] = {
     "chunk": (PLAY, r"PUT (?s:.*)Content-Range: bytes 0-"),
     "last chunk": (PLAY, r"PUT (?s:.*)Content-Range: bytes 262144-"),
     "offset query": (PLAY, r"PUT (?s:.*)Content-Range: bytes \*/"),
-    "track get": (PLAY, r"GET \S+/tracks/internal "),
+    "tracks list": (PLAY, r"GET \S+/tracks "),
     "track update": (PLAY, r"PUT \S+/tracks/internal "),
     "commit": (PLAY, r"POST \S+:commit"),
     "start in dialect B": (OTA, r"POST (?s:.*)X-Goog-Upload-Command: start"),

@@ -179,6 +179,7 @@ class ReleaseTrouble(UploaderError):
 
     exit_code = 6
     title = "Release in trouble"
+    code = "release-in-trouble"
 
 
 class TemporaryError(UploaderError):

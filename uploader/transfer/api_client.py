@@ -10,7 +10,7 @@ from uploader.credentials.token_prefetch import TokenSource
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
 from uploader.http.client import Limits, Transport
 from uploader.http.hosts import on_loopback, trusted
-from uploader.http.messages import Block, Broken, ConnectionBroke, Request, Response
+from uploader.http.messages import Block, Broken, ConnectionBroke, Headers, Request, Response
 from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.single_request import may_repeat
@@ -64,7 +64,7 @@ class ApiClient:
         self._transport = transport
         self._tokens = tokens
         self._settings = settings
-        self._date = ""
+        self._headers = Headers()
         self.policy = policy
 
     def download_limits(self, size: int) -> Limits:
@@ -87,7 +87,7 @@ class ApiClient:
         from email.utils import parsedate_to_datetime  # few runs ask what time it is
 
         try:
-            return parsedate_to_datetime(self._date).timestamp()
+            return parsedate_to_datetime(self._headers.get("date") or "").timestamp()
         except (ValueError, TypeError, OverflowError):
             return self.policy.clock.wall()
 
@@ -123,7 +123,7 @@ class ApiClient:
         if self._debug:
             self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
         if isinstance(answer, Response):
-            self._date = answer.headers.get("date") or ""
+            self._headers = answer.headers
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
             self._check(request)
         return answer

@@ -56,6 +56,7 @@ def _rejected(package: str, told: str) -> ReleaseTrouble:
         f"Google Play's review rejected the release of {package} ({told}).",
         cause="It breaks a policy, or a declaration is missing or untrue.",
         cure=f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}",
+        code="review-rejected",
     )
 
 
@@ -64,4 +65,5 @@ def _not_through(goal: ReviewGoal, told: str) -> TemporaryError:
         f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
         cause="A review takes hours or days, and some changes wait for someone in the Play Console.",
         cure="Look again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
+        code="review-pending",
     )

@@ -218,11 +218,12 @@ def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
     where = f"{job.package} on {job.tracks[0]}"
     if decision.trouble == "rejected":
         cure = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
-        return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", cure=cure)
+        return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", cure=cure, code="review-rejected")
     ours = decision.release is not None
     return ReleaseTrouble(
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
         cause="It fares worse than `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
         cure="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
         "Console: this program never does.",
+        code="rollout-halted",
     )
