@@ -73,6 +73,8 @@ NAMED = {
     "github.com": "the type of the provenance",
     "in-toto.io": "the type of the provenance",
     "play.google.com": "links for people",
+    "support.google.com": "a link for people",
+    "developer.android.com": "links for people",
     "schemas.android.com": "the namespace of a manifest",
     "www.googleapis.com": "scopes, and the host of Play Games and Drive, which is on the page",
 }

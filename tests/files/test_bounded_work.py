@@ -13,6 +13,7 @@ import struct
 import sys
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,11 +22,20 @@ from typing import Any
 
 import pytest
 
-from google_emulator.specimens import hostile, manifest_axml
+from google_emulator.specimens import Build, hostile, manifest_axml, signature_writer
 from uploader.errors import InputError
-from uploader.files.android import binary_xml, manifest, native_symbols, proto_xml, store_listing
+from uploader.files.android import (
+    binary_xml,
+    manifest,
+    native_libraries,
+    native_symbols,
+    pkcs7,
+    proto_xml,
+    signatures,
+    store_listing,
+)
 from uploader.files.android.mapping import mapping_file
-from uploader.files.android.zip_reader import MalformedFile, ZipReader
+from uploader.files.android.zip_reader import MAX_WANTED, MalformedFile, ZipReader
 from uploader.files.workspace import Workspace
 from uploader.http.messages import Headers, Response
 from uploader.protocol import google_error
@@ -98,6 +108,62 @@ def message(data: bytes) -> object:
 
 MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"
 NESTED = b"Content-Type: multipart/mixed; boundary=%08d\n\n--%08d\n"
+
+
+def binary_manifest(data: bytes) -> object:
+    return manifest.read(io.BytesIO(zip_of("AndroidManifest.xml", data)), "a.apk")
+
+
+def crowded_features(count: int) -> bytes:
+    """A manifest with so many permissions and features."""
+    names = tuple(f"a.{index}" for index in range(count))
+    build = Build(permissions=names, features=dict.fromkeys(names, True))
+    return manifest_axml("com.example.app", 7, "1.0", build)
+
+
+def signature(block: bytes) -> object:
+    entries = {"META-INF/A.SF": b"", "META-INF/A.RSA": block}
+    whole = stored(entries)
+    return signatures.signers(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=False)
+
+
+def scheme(value: bytes) -> object:
+    whole = signature_writer.with_signing_block(stored({}), (signature_writer.V2, value))
+    return signatures.signers(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=True)
+
+
+def configured(config: bytes) -> object:
+    return libraries(stored({native_libraries.BUNDLE_CONFIG: config, "base/lib/x86/a.so": b""}), apk=False)
+
+
+def libraries(whole: bytes, *, apk: bool = True) -> object:
+    return native_libraries.native_code(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=apk)
+
+
+def stored(entries: dict[str, bytes]) -> bytes:
+    """A zip of entries that are not compressed."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as writer:
+        for name, content in entries.items():
+            writer.writestr(name, content)
+    return held.getvalue()
+
+
+def zip_of_libraries(count: int) -> bytes:
+    """A zip whose directory has so many libraries, all of them the same bytes, which unpack to a megabyte."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(SEGMENTS + bytes(MIB)) + packer.flush()
+    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(packed), MIB, 0, 0) + packed
+    names = [b"lib/arm64-v8a/%d.so" % index for index in range(count)]
+    head = struct.pack("<4s6H3I", b"PK\1\2", 20, 20, 0, 8, 0, 0, 0, len(packed), MIB)
+    directory = b"".join(head + struct.pack("<5H2I", len(name), 0, 0, 0, 0, 0, 0) + name for name in names)
+    return local + directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(local), 0)
+
+
+# A library whose program headers fill the four kilobytes that are looked at.
+SEGMENTS = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<2HI3QI6H", 3, 183, 1, 0, 64, 0, 0, 64, 56, 72, 0, 0, 0)
+SEGMENTS += struct.pack("<2I6Q", 1, 5, 0, 0, 0, 64, 64, 4096) * 72
+
 CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))
 WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "axml, an honest one": (each(binary_xml.elements), CROWDED[0]),
@@ -107,6 +173,14 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "axml, empty chunks": (each(binary_xml.elements), hostile.fragmented_axml(50_000)),
     "proto, many attributes": (each(proto_xml.elements), hostile.crowded_proto(5000, 100)),
     "proto, one field again and again": (each(proto_xml.elements), hostile.crowded_proto(0, 0) + b"\x08\x01" * 50_000),
+    "manifest, many features": (binary_manifest, crowded_features(2000)),
+    "signature, empty values": (pkcs7.children, b"\5\0" * 30_000),
+    "signature, many certificates": (signature, signature_writer.pkcs7(*[signature_writer.certificate()] * 150)),
+    "signature, a chain for each signer": (scheme, signature_writer.scheme_value(*[[b"0\0"] * 50] * 200)),
+    "signature, empty signers": (scheme, b"\xff\xff\0\0" + bytes(0xFFFF)),
+    "library, segments": (native_libraries.segment_alignment, SEGMENTS),
+    "bundle's configuration, one field again and again": (configured, b"\x12\0" * 30_000),
+    "zip, libraries over one another": (libraries, zip_of_libraries(9_000)),
     "zip, the end again and again": (archive, b"PK\5\6" * 20_000),
     "zip, empty lines": (archive, zip_with(line() * 5000)),
     "zip, crowded extra fields": (archive, zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 4)),
@@ -176,6 +250,13 @@ def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
         manifest.read(file, "a.apk")
     assert tracemalloc.get_traced_memory()[1] < 8 * MIB
     tracemalloc.stop()
+
+
+def test_more_libraries_than_any_app_has_are_refused() -> None:
+    """Each costs a look at its beginning, and a name that is held."""
+    whole = zip_of_libraries(MAX_WANTED + 1)
+    with pytest.raises(MalformedFile, match="more native libraries than are plausible"):
+        libraries(whole)
 
 
 def test_a_symbols_zip_may_not_unpack_to_a_thousand_times_its_size(tmp_path: Path) -> None:

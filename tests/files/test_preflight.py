@@ -111,6 +111,11 @@ def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
     assert (ended.code, ended.outputs["failure"]) == (2, "artifact-debug-certificate"), ended.log
 
 
+@pytest.mark.threat(
+    "mistake",
+    "a build that was signed with another key is released",
+    rule="`expected-certificate` names the one; Android's debug certificate is never taken",
+)
 @pytest.mark.parametrize("target", ["play", "play-internal-sharing"])
 def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: str) -> None:
     """Wherever it goes: both certificates are named, and nothing is sent."""
@@ -163,12 +168,12 @@ def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     ended = job.run({**PLAY, "tracks": "internal"})
     assert ended.code == 0, ended.log
     for words, rule in (
-        ("app.aab targets API level 35, below 36", policy_rules.TARGET_API),
+        ("app.aab targets API level 35; Google Play asks for 36 or higher", policy_rules.TARGET_API),
         ("app.aab has 1 64-bit library with segments that are aligned to less than 16 KB", policy_rules.PAGE_SIZE),
         ("`files` has native code for armeabi-v7a but none for arm64-v8a", policy_rules.SIXTY_FOUR_BIT),
     ):
         (line,) = (line for line in ended.log.splitlines() if line.startswith("::warning") and words in line)
-        assert f"Google Play asks for it from {rule.since} on" in line
+        assert f" from {rule.since} on" in line
         assert urlsplit(rule.source).path in line
 
 
@@ -307,7 +312,7 @@ def test_the_plan_lists_what_the_build_asks_for(tmp_path: Path) -> None:
         archive.writestr("AndroidManifest.xml", axml)
         archive.writestr("lib/x86/liba.so", b"")
     build, asked, required = preflight.facts(read(tmp_path / "a.apk"))
-    assert build == "not signed, API level 24 or higher, made for 36, native code for x86"
+    assert build == "for API level 24 or higher, made for 36, native code for x86"
     assert asked.startswith("permissions: P0, P1, P2, ")
     assert asked.endswith("P29 and 10 others")
     assert required == "requires: hardware.camera"

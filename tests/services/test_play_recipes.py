@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from google_emulator.specimens import make_bundle
-from tests.services.test_play_prepare import full_workspace
+from tests.services.test_play_prepare import SIGNER, full_workspace
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play, release
 from tests.support.play_driver import Engine
@@ -29,6 +29,7 @@ VALUES = {
     "inputs.status": "inProgress",
     "inputs.fraction": "0.5",
     "needs.open.outputs.edit-id": "1",
+    "vars.UPLOAD_CERTIFICATE_SHA256": SIGNER,
 }
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
 

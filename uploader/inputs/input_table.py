@@ -189,6 +189,9 @@ class Inputs:
     changes_in_review: ChangesInReview = _default(
         PLAY_COMMIT, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
     )
+    expected_certificate: str = _text(
+        PLAY_APP, parse.certificate, "SHA-256 of the certificate that must have signed the artifacts."
+    )
     wait_for: WaitFor = _optional(
         PLAY_OR_STATUS, "", parse.choice(WaitFor), "Wait for the review: `approved` or `published`."
     )
@@ -216,10 +219,6 @@ class Inputs:
     gate_period: int = _default(ROLLOUT, "2", parse.integer(1, 28), "How many days of measurements count.")
     gate_max_age: float = _default(
         ROLLOUT, "72h", parse.duration(3600, 28 * DAY), "How long ago the newest day of measurements may have ended."
-    )
-
-    expected_certificate: str = _text(
-        PLAY_APP, parse.certificate, "SHA-256 of the certificate that must have signed the artifacts."
     )
 
     gmail_action: GmailAction = _default(

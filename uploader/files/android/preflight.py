@@ -5,9 +5,10 @@ A fact that makes the release impossible is a problem; Google's moving policy (`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from uploader.files.android.manifest import Manifest
 from uploader.files.android.policy_rules import (
     PAGE_SIZE,
     PAGE_SIZE_FROM_TARGET,
@@ -16,10 +17,13 @@ from uploader.files.android.policy_rules import (
     TARGET_API_BY_FEATURE,
     PolicyRule,
 )
-from uploader.files.artifacts import Artifact
 from uploader.files.workspace import printable
 from uploader.input_problems import Problems
 from uploader.text import plural
+
+if TYPE_CHECKING:
+    from uploader.files.android.manifest import Manifest
+    from uploader.files.artifacts import Artifact
 
 _RELEASE_BUILD = "a signed release build; `target: play-internal-sharing` takes any"
 _COUNTERPARTS = {"armeabi": "arm64-v8a", "armeabi-v7a": "arm64-v8a", "x86": "x86_64"}
@@ -37,46 +41,40 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
     abis = {abi for artifact in artifacts if artifact.manifest for abi in artifact.manifest.native.abis}
     for abi in sorted(abis & _COUNTERPARTS.keys()):
         if _COUNTERPARTS[abi] not in abis:
-            problems.warn(
-                f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}{_asked(SIXTY_FOUR_BIT)}"
-            )
+            what = f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}"
+            problems.warn(f"{what}{_asked('both', SIXTY_FOUR_BIT)}")
 
 
 def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Problems) -> None:
     """Adds a problem for each file that is not signed with the expected certificate alone (SHA-256, lower-case hex)."""
     for artifact in artifacts if expected else ():
-        found = artifact.manifest.signers if artifact.manifest else ()
-        if [one.sha256 for one in found] != [expected]:
-            signed = f"signed with {_certificates(artifact.manifest)}" if artifact.manifest and found else "not signed"
+        found = artifact.certificate_sha256
+        if found != expected:
+            signed = f"signed with certificate {fingerprint(found)}" if found else "not signed"
             what = f"{artifact.name} is {signed}, not with {fingerprint(expected)}."
             accepted = "the certificate that the file is signed with, or a build that is signed with the expected key"
             problems.add("expected-certificate", what, accepted, code="wrong-signing-key")
 
 
 def facts(manifest: Manifest) -> Iterator[str]:
-    """What the file says of itself beside its version, as people read it before the run."""
+    """What the file says of itself beside its version and its signer, as people read it before the run."""
     least, target = (level if level is not None else "unknown" for level in (manifest.min_sdk, manifest.target_sdk))
     native = f", native code for {', '.join(manifest.native.abis)}" if manifest.native.abis else ""
-    signed = f"signed with {_certificates(manifest)}" if manifest.signers else "not signed"
-    yield f"{signed}, API level {least} or higher, made for {target}{native}"
+    yield f"for API level {least} or higher, made for {target}{native}"
     for what, names in (("permissions", manifest.permissions), ("requires", manifest.features)):
         if names:
             yield f"{what}: {_shortened([_plain(name) for name in names], _LISTED)}"
 
 
 def fingerprint(sha256: str) -> str:
-    """A certificate's SHA-256 as the Play Console and keytool show it: pairs of upper-case digits."""
-    return ":".join(sha256[at : at + 2] for at in range(0, len(sha256), 2)).upper()
-
-
-def _certificates(manifest: Manifest) -> str:
-    return " and ".join(f"certificate {fingerprint(one.sha256)}" for one in manifest.signers)
+    """SHA-256 of certificates (comma-separated) as the Play Console and keytool show it: pairs of upper-case digits."""
+    return " and ".join(":".join(re.findall("..", one)).upper() for one in sha256.split(","))
 
 
 def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
     """What only internal app sharing takes: a debug build, or one that nobody signed."""
     if not manifest.signers:
-        what = f"{name} is not signed: Google Play accepts only signed artifacts."
+        what = f"{name} is not signed, or its signature can't be read: Google Play accepts only signed artifacts."
         problems.add("files", what, _RELEASE_BUILD, code="artifact-not-signed")
     if manifest.debuggable:
         what = f"{name} is debuggable: Google Play accepts no debug builds."
@@ -93,7 +91,7 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
 def _target(manifest: Manifest) -> Iterator[str]:
     rule = next((TARGET_API_BY_FEATURE[one] for one in manifest.features if one in TARGET_API_BY_FEATURE), TARGET_API)
     if manifest.target_sdk is not None and manifest.target_sdk < rule.limit:
-        yield f"targets API level {manifest.target_sdk}, below {rule.limit}{_asked(rule)}"
+        yield f"targets API level {manifest.target_sdk}{_asked(f'{rule.limit} or higher', rule)}"
 
 
 def _pages(manifest: Manifest) -> Iterator[str]:
@@ -106,14 +104,14 @@ def _pages(manifest: Manifest) -> Iterator[str]:
     ):
         if names:
             libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
-            yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked(PAGE_SIZE)}"
+            yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked('16 KB', PAGE_SIZE)}"
     if native.packed_narrow:
         what = "has its libraries laid out for pages of 4 KB in the APKs that are made from it (BundleConfig.pb)"
-        yield f"{what}{_asked(PAGE_SIZE)}"
+        yield f"{what}{_asked('16 KB', PAGE_SIZE)}"
 
 
-def _asked(rule: PolicyRule) -> str:
-    return f"; Google Play asks for it from {rule.since} on: {rule.source}"
+def _asked(what: str, rule: PolicyRule) -> str:
+    return f"; Google Play asks for {what} from {rule.since} on: {rule.source}"
 
 
 def _shortened(names: Sequence[str], most: int) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from uploader.files.android.pkcs7 import sequence, signer_certificates
+from uploader.files.android.pkcs7 import signer_certificates, subject_of
 from uploader.files.android.zip_reader import ZipReader
 
 JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
@@ -22,9 +21,10 @@ JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECA
 _BLOCK_MAGIC = b"APK Sig Block 42"
 _SCHEMES = (0x1B93AD61, 0xF05368C0, 0x7109871A)  # v3.1, v3, v2: a device goes by the newest that it knows
 _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
-_MAX_SIGNATURE = 1 << 20  # bytes: with a long chain of certificates it has a hundredth of that
+_MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
-_DEBUG_NAME = "Android Debug"  # the common name of the key that Android's build tools make where they are given none
+_DEBUG_NAME = ("CN", "Android Debug")  # of the key that Android's build tools make where they are given none
+_LONGEST_SUBJECT = 200  # characters of a name that people are shown
 
 _PUBLIC_KEYS = {  # by the certificate's SHA-256
     "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc": (
@@ -71,25 +71,10 @@ def _of_block(value: bytes) -> list[bytes]:
 
 
 def _certificate(der: bytes) -> SigningCertificate:
-    sequence(der)
-    digest = hashlib.sha256(der).hexdigest()
-    return SigningCertificate(digest, _PUBLIC_KEYS.get(digest) or _debug(der))
-
-
-def _debug(der: bytes) -> str:
-    if _DEBUG_NAME.encode() not in der:
-        return ""
-    from cryptography import x509  # a release build does not need this to be seen
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd about it is not for the log
-            subject = x509.load_der_x509_certificate(der).subject
-    except x509.InvalidVersion:
-        raise ValueError from None
-    names = [name.value for name in subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
-    described = f"the debug certificate of Android's build tools ({subject.rfc4514_string()})"
-    return described if _DEBUG_NAME in names else ""
+    subject, digest = subject_of(der), hashlib.sha256(der).hexdigest()
+    named = ", ".join(f"{key}={value}" for key, value in subject)[:_LONGEST_SUBJECT]
+    debug = f"the debug certificate of Android's build tools ({named})" if _DEBUG_NAME in subject else ""
+    return SigningCertificate(digest, _PUBLIC_KEYS.get(digest, debug))
 
 
 def _block_pairs(archive: ZipReader) -> Iterator[tuple[int, bytes]]:

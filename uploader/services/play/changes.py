@@ -91,12 +91,16 @@ class ImageChange(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """One file that goes with a version code. `there` says that Google Play has it and that it is not sent."""
+    """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
+
+    `certificate_sha256` is that of an artifact's signer, in lower-case hex.
+    """
 
     kind: Literal["artifact", "mapping", "symbols", "main", "patch"]
     name: str
     version_code: int
     there: bool = False
+    certificate_sha256: str = ""
 
 
 class Review(NamedTuple):

@@ -82,7 +82,8 @@ def _files(edit: ReleaseEdit, there: AlreadyThere) -> Iterator[FileChange]:
     """Artifacts, and what goes with them; what an earlier run put into the same edit is not on Google Play yet."""
     for artifact in edit.job.artifacts:
         code = artifact.manifest.version_code if artifact.manifest else 0
-        yield FileChange("artifact", artifact.name, code, code in there and f"artifact:{code}" not in edit.uncommitted)
+        listed = code in there and f"artifact:{code}" not in edit.uncommitted
+        yield FileChange("artifact", artifact.name, code, listed, artifact.certificate_sha256)
         for kind, file in companions_of(edit, artifact):
             yield FileChange(kind, f"version {file}" if isinstance(file, int) else file.name, code)
 

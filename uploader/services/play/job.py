@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from uploader.files.android.preflight import facts
+from uploader.files.android.preflight import facts, fingerprint
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
 from uploader.services.play.lifecycle import ReviewGoal
@@ -90,6 +90,7 @@ class ReleaseJob:
                 version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
                 what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
                 yield f"upload {what}, unless Google Play has it already"
+                yield f"{artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
                 yield from (f"{artifact.name}: {fact}" for fact in facts(artifact.manifest))
         for kind, file in self.companions:
             name = f"of version {file}" if isinstance(file, int) else file.name
