@@ -150,6 +150,11 @@ def test_an_existing_edit_is_read_in_and_stays_open(job: Job) -> None:
 # Hostile answers
 
 
+@pytest.mark.threat(
+    "server",
+    "a name in an answer leads out of the folder that is written to",
+    rule="languages, version codes and image types are held to their form; nothing else of an answer is in a path",
+)
 def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     """It is no name of a language, whatever it would be as a path."""
     app = job.emulator.play.app(APP)
@@ -163,6 +168,11 @@ def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     assert sorted(path.name for path in job.workspace.iterdir()) == ["metadata", "source", "uploader-results.json"]
 
 
+@pytest.mark.threat(
+    "committer",
+    "a link, or a folder that others run from, is in the way of a file that the run writes",
+    rule="each folder is opened from the one above without following links; never outside, in `.git`, `.ssh`, `.env*`",
+)
 def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
     """Neither one in the place of a folder nor one in the place of a file."""
     outside = tmp_path / "outside"
@@ -192,6 +202,11 @@ def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_a
     assert requests(job, LISTINGS) == before
 
 
+@pytest.mark.threat(
+    "server",
+    "the listing names images on a host of someone else's",
+    rule="only https below googleusercontent.com and ggpht.com is asked, and without the token",
+)
 def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
     """No request goes there, and the edit is deleted."""
     app = job.emulator.play.app(APP)

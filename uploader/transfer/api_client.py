@@ -67,10 +67,6 @@ class ApiClient:
         self._headers = Headers()
         self.policy = policy
 
-    def download_limits(self, size: int) -> Limits:
-        """The limits of a download of `size` bytes at most: no time without a byte, and not for ever with some."""
-        return self._settings.limits(final=False)._replace(answer=LONGEST_DOWNLOAD, size=size)
-
     def public_url(self, root: str, path: str) -> str:
         """The address of a file that everybody may fetch; an endpoint on loopback stands for every host."""
         return self.url(root, path) if on_loopback(self._settings.root) else root + path
@@ -92,28 +88,32 @@ class ApiClient:
             return self.policy.clock.wall()
 
     def exchange(
-        self,
-        request: Request,
-        blocks: Iterable[Block] | None = None,
-        *,
-        final: bool = False,
-        path: str = "",
-        limits: Limits | None = None,
-        anonymous: bool = False,
+        self, request: Request, blocks: Iterable[Block] | None = None, *, final: bool = False, path: str = ""
     ) -> Response | Broken:
         """One request and what came of it; `blocks` is its body where that holds bytes of a file.
 
-        `path` is its path where that is no secret, as a session URI's is. `limits` are the settings' own unless given.
-        `anonymous` is for a host that must not learn who asks: neither token nor project goes there.
+        `path` is its path where that is no secret, as a session URI's is.
         """
-        self._check(request)
-        if self._settings.quota_project and not anonymous:
-            header = ("X-Goog-User-Project", self._settings.quota_project)
-            request = request._replace(headers=(*request.headers, header))
         if blocks is None:
             blocks = (request.body.prefix,) if request.body.prefix else ()
-        token = "" if anonymous else self._tokens.token()
-        limits = limits or self._settings.limits(final=final)
+        return self._send(request, blocks, self._settings.limits(final=final), path)
+
+    def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | Broken:
+        """A request whose answer is a file of at most `size` bytes: it may not stall, and not last for ever.
+
+        `public` is for a host that must not learn who asks: neither token nor project goes there.
+        """
+        limits = self._settings.limits(final=False)._replace(answer=LONGEST_DOWNLOAD, size=size)
+        return self._send(request, (), limits, path, public=public)
+
+    def _send(
+        self, request: Request, blocks: Iterable[Block], limits: Limits, path: str, *, public: bool = False
+    ) -> Response | Broken:
+        self._check(request)
+        if self._settings.quota_project and not public:
+            header = ("X-Goog-User-Project", self._settings.quota_project)
+            request = request._replace(headers=(*request.headers, header))
+        token = "" if public else self._tokens.token()
         self._check(request)
         began = self.policy.clock.monotonic()
         try:

@@ -74,8 +74,7 @@ class _Reception:
         self._accepted = False
         url = (client.public_url if step.public else client.url)(step.root, step.path)
         request = Request("GET", url, self._conditions(), receive=self._receive)
-        limits = client.download_limits(step.most + 1)
-        answer = client.exchange(request, path=step.path, limits=limits, anonymous=step.public)
+        answer = client.fetch(request, step.most + 1, path=step.path, public=step.public)
         return answer if isinstance(answer, Broken) else self._judged(answer)
 
     def _conditions(self) -> tuple[tuple[str, str], ...]:
