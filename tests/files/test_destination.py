@@ -1,4 +1,4 @@
-"""The door through which files are written: whole or not at all, where they were asked for, and never through a link."""
+"""The door through which files are written: whole or not at all, where they belong, and never through a link."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 
 
-def destination(root: Path, path: str, **options: bool) -> Destination:
+def destination(root: Path, path: str, *, allow_outside: bool = False) -> Destination:
     """A place in a workspace of its own."""
-    return Destination(Workspace(root, **options), "universal-apk", path)
+    return Destination(Workspace(root, allow_outside=allow_outside), "universal-apk", path)
 
 
 def names(root: Path) -> list[str]:

@@ -127,9 +127,11 @@ def _content(job: PullJob) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
 
 def _read(job: PullJob, edit: Edit) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
     listed = entries((yield edit.listed("listings")), "listings")
+    if len(listed) > _MOST_LANGUAGES:
+        raise ProtocolError(f"Google Play returned listings in {len(listed)} languages, more than there can be.")
     texts: list[PulledText] = []
     images: list[PulledImage] = []
-    for entry in listed[:_MOST_LANGUAGES]:
+    for entry in listed:
         language = yield from _language(entry)
         if language:
             texts += _texts(job, language, entry)

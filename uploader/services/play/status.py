@@ -71,13 +71,14 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems.add("package-name", "is required for this target.")
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal, apk = goal_of(inputs, problems), universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
-    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk)
     problems.raise_if_any()
+    apk = None if inputs.dry_run else apk
+    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk)
     where = f"in edit {job.existing_edit}" if job.existing_edit else "in an edit that is deleted at once"
     lines = (f"look at the releases of {job.package}", *([f"read the tracks {where}"] if _reads_edit(job) else []))
     if job.goal:
         lines += (f"wait until the newest release is {job.goal.state}",)
-    if apk and not inputs.dry_run:
+    if apk:
         lines += (f"fetch the universal APK of the newest release: {apk.destination.name}",)
     return Prepared(lines, (edit_api.SCOPE,), lambda: flow(job), (_WARNING,) if may_open else (), job.package)
 
