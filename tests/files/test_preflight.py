@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import struct
@@ -98,8 +99,16 @@ def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
     fingerprint = ":".join(re.findall("..", expected)).upper()
     ended = job.run({**PLAY, "expected-certificate": fingerprint})
     assert ended.code == 0, ended.log
-    assert ended.log.count(f"signed with certificate {fingerprint}") >= 2
+    assert ended.log.count(f": signed with certificate {fingerprint}") == 2
     assert [result["certificate_sha256"] for result in ended.results] == [expected, expected]
+
+
+def test_the_output_plan_names_the_certificate(job: Job) -> None:
+    """So that whoever approves a plan sees who signed what would be released."""
+    make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0")
+    ended = job.run({**PLAY, "dry-run": "true"})
+    (file,) = json.loads(ended.outputs["plan"])["files"]
+    assert file["certificate_sha256"] == hashlib.sha256(certificate()).hexdigest()
 
 
 def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
@@ -312,7 +321,7 @@ def test_the_plan_lists_what_the_build_asks_for(tmp_path: Path) -> None:
         archive.writestr("AndroidManifest.xml", axml)
         archive.writestr("lib/x86/liba.so", b"")
     build, asked, required = preflight.facts(read(tmp_path / "a.apk"))
-    assert build == "for API level 24 or higher, made for 36, native code for x86"
+    assert build == "API level 24 or higher, made for 36, native code for x86"
     assert asked.startswith("permissions: P0, P1, P2, ")
     assert asked.endswith("P29 and 10 others")
     assert required == "requires: hardware.camera"

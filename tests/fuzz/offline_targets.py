@@ -37,6 +37,7 @@ from uploader.services.base import Endpoint, Upload
 from uploader.services.play import tracks
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.release_edit import recalled
+from uploader.services.play.rollout_decision import FirstLook
 from uploader.state.journal import Journal, SessionRecord
 
 _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator")
@@ -212,8 +213,11 @@ def _journal(state: Path) -> Journal:
 
 
 def edit_records(data: bytes) -> None:
-    """What an earlier version may have remembered of an edit: an edit, or no record."""
+    """What an earlier version may have remembered of an edit, or of a rollout's first look: one of both, or nothing."""
     job = ReleaseJob("com.example.app", tracks=("internal",))
+    look = FirstLook.recalled(data.decode("utf-8", "replace"))
+    if look is not None:
+        assert not look.passed_in(({"versionCodes": ["1"], "status": "draft"},))
     found = recalled(job, data.decode("utf-8", "replace"))
     if found is not None:
         assert isinstance(found.id, str)

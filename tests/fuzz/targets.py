@@ -290,6 +290,7 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "services/media_types.py": ("media_kinds",),
     "services/method_parameters.py": ("fields",),
     "services/play/release_edit.py": ("edit_records",),
+    "services/play/rollout_decision.py": ("edit_records",),
     "services/play/tracks.py": ("track_answers",),
     "services/uri_template.py": ("fields",),
     "state/journal.py": ("state_entries",),

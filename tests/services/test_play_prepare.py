@@ -364,8 +364,8 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
     assert prepared.lines == (
         "open an edit for com.example.app",
         "upload com.example.app-7.aab, 2.0 KiB, version 7.0 (7), unless Google Play has it already",
-        f"com.example.app-7.aab: signed with certificate {SIGNER}",
-        "com.example.app-7.aab: for API level 24 or higher, made for 36",
+        f"in com.example.app-7.aab: signed with certificate {SIGNER}",
+        "in com.example.app-7.aab: API level 24 or higher, made for 36",
         "upload mapping mapping.txt",
         "upload native symbols symbols.zip",
         "synchronise 1 image and the texts of 1 language",

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from uploader.files.android.preflight import fingerprint
 from uploader.services.base import Section
 from uploader.services.play.changes import (
     Changes,
@@ -157,8 +156,7 @@ def _shown(change: FieldChange | TextChange) -> tuple[str, str]:
 def _file(file: FileChange) -> str:
     there = ", on Google Play already" if file.there else ""
     what = f"{_FILES[file.kind]} for " if file.kind in _FILES else ""
-    signed = f", signed with certificate {fingerprint(file.certificate_sha256)}" if file.certificate_sha256 else ""
-    return f"{file.name}: {what}version code {file.version_code}{there}{signed}"
+    return f"{file.name}: {what}version code {file.version_code}{there}"
 
 
 def _text(text: TextChange) -> str:

@@ -90,8 +90,8 @@ class ReleaseJob:
                 version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
                 what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
                 yield f"upload {what}, unless Google Play has it already"
-                yield f"{artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
-                yield from (f"{artifact.name}: {fact}" for fact in facts(artifact.manifest))
+                yield f"in {artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
+                yield from (f"in {artifact.name}: {fact}" for fact in facts(artifact.manifest))
         for kind, file in self.companions:
             name = f"of version {file}" if isinstance(file, int) else file.name
             steps = {"mapping": f"upload mapping {name}", "symbols": f"upload native symbols {name}"}

@@ -67,7 +67,7 @@ class FirstLook(NamedTuple):
         try:
             codes, share = json.loads(text)
             return cls(tuple(map(str, codes)), float(share))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             return None
 
     @property
