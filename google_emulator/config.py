@@ -61,6 +61,12 @@ class Config:
         default_factory=dict,
         metadata={"meaning": "by package (`*`: any other) what the Reporting API measures; see Vitals"},
     )
+    generated_apks: dict[str, Json] = field(
+        default_factory=dict,
+        metadata={
+            "meaning": "by package (`*`: any other) how the universal APK of a bundle comes about; see Generated APKs"
+        },
+    )
     one_edit_per_app: bool = field(
         default=False,
         metadata={"meaning": "a new edit deletes the open ones of the same app"},

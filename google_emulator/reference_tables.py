@@ -14,6 +14,7 @@ from google_emulator.config import Config, settings
 from google_emulator.faults.fault_kinds import KINDS
 from google_emulator.google_services import Backend
 from google_emulator.operation_names import STEPS, WIDE, method_names
+from google_emulator.services.play.generated_apks import Generation
 from google_emulator.services.reporting.vitals_script import AppVitals
 
 
@@ -75,9 +76,8 @@ def _parameter(one: inspect.Parameter) -> str:
     return f"`{one.name}`" if one.default is inspect.Parameter.empty else f"[`{one.name}`]"
 
 
-def _vitals() -> str:
-    defaults = AppVitals()
-    rows = ((f"`{one.name}`", one.metadata["meaning"], _json(getattr(defaults, one.name))) for one in fields(AppVitals))
+def _keys(defaults: AppVitals | Generation) -> str:
+    rows = ((f"`{one.name}`", one.metadata["meaning"], _json(getattr(defaults, one.name))) for one in fields(defaults))
     return _table(("key", "meaning", "default"), rows)
 
 
@@ -91,7 +91,8 @@ TABLES = {
     "methods": _methods,
     "settings": _settings,
     "console": _console,
-    "vitals": _vitals,
+    "vitals": lambda: _keys(AppVitals()),
+    "generated-apks": lambda: _keys(Generation()),
     "paths": _paths,
 }
 

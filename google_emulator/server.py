@@ -192,7 +192,11 @@ class Connection(socketserver.StreamRequestHandler):
         return fill
 
     def _send(self, response: Response, *, close: bool) -> None:
-        data = _head(response, close=close) + response.body
+        data = _head(response, close=close) + response.body[: response.cut]
+        if response.cut is not None:
+            self.connection.sendall(data)
+            self.server.sleep(response.pause)
+            raise Disconnected("a fault cut the answer")
         if response.drip:
             for byte in data:
                 self.connection.sendall(bytes([byte]))
@@ -206,7 +210,7 @@ class Connection(socketserver.StreamRequestHandler):
 def _head(response: Response, *, close: bool) -> bytes:
     lines = [f"HTTP/1.1 {response.status} {reason_phrase(response.status)}"]
     lines += [f"{name}: {value}" for name, value in response.headers]
-    if response.status != 204:
+    if response.status != 204 and not response.header("Content-Length"):
         lines.append(f"Content-Length: {len(response.body) + response.filler}")
     if close:
         lines.append("Connection: close")

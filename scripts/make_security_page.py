@@ -23,6 +23,7 @@ TARGETS: Final = {
     "play": "play",
     "play-status": "play",
     "play-rollout": "play",
+    "play-listing-pull": "play",
     "play-internal-sharing": "internal_sharing",
     "gmail": "mail",
     "play-games": "play_games",

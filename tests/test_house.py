@@ -55,6 +55,7 @@ HEAVY = ("requests", "google.auth", "cryptography", "yaml", "tqdm", "dotenv", "g
 # Who opens files: the door to those of the run, and what is no file of the run (credentials, state, outputs, itself).
 OPENERS = {
     "uploader/files/workspace.py",
+    "uploader/files/destination.py",  # the door outward
     "uploader/credentials/credential_source.py",
     "uploader/inputs/env_file.py",
     "uploader/inputs/ci_platform.py",  # the id of this start of the machine

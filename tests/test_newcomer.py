@@ -122,6 +122,7 @@ def test_what_a_target_reads_is_no_warning(target: str) -> None:
         "play": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_COMMIT": "false"},
         "play-status": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_WAIT_FOR": "approved"},
         "play-rollout": {"UPLOADER_TRACKS": "production", "UPLOADER_ROLLOUT_STEPS": "1%, 100%"},
+        "play-listing-pull": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_IMAGES_DIRECTORY": "metadata"},
         "play-internal-sharing": {"UPLOADER_PACKAGE_NAME": "com.example.app"},
         "gmail": {"UPLOADER_DRAFT_ID": "r1", "UPLOADER_USER_ID": "a@example.com"},
         "play-games": {"UPLOADER_RESOURCE_ID": "x", "UPLOADER_IMAGE_TYPE": "ACHIEVEMENT_ICON"},

@@ -31,6 +31,7 @@ _SERVICES = {
     "play": "play",
     "play-status": "play.status",
     "play-rollout": "play.rollout",
+    "play-listing-pull": "play.listing_pull",
     "play-internal-sharing": "internal_sharing",
     "gmail": "mail",
     "play-games": "play_games",

@@ -95,6 +95,18 @@ _KINDS = (
         {"seconds": 0.01},
         after=response_faults.slow_drip,
     ),
+    FaultKind(
+        "cut-answer",
+        "sends the first `after` bytes of an answer's body, waits `pause` seconds and closes the connection",
+        {"after": 0, "pause": 0.0},
+        after=response_faults.cut_answer,
+    ),
+    FaultKind(
+        "damage-body",
+        "changes the byte at offset `at` of an answer's body",
+        {"at": 0},
+        after=response_faults.damage_body,
+    ),
     FaultKind("no-range", "leaves the Range header out of a 308", {}, after=offset_faults.no_range),
     FaultKind(
         "range-plain",

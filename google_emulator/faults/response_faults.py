@@ -41,6 +41,25 @@ def slow_drip(context: FaultContext, response: Response) -> Response:
     return response
 
 
+def cut_answer(context: FaultContext, response: Response) -> Response:
+    """An answer that says how long it is and ends before."""
+    if len(response.body) <= context.option("after"):
+        return response
+    context.fire()
+    response.cut, response.pause = int(context.option("after")), float(context.option("pause"))
+    return response
+
+
+def damage_body(context: FaultContext, response: Response) -> Response:
+    """An answer with one byte changed, as bad memory does."""
+    at = int(context.option("at"))
+    if len(response.body) <= at:
+        return response
+    context.fire()
+    response.body = response.body[:at] + bytes([response.body[at] ^ 1]) + response.body[at + 1 :]
+    return response
+
+
 def redirect_308(context: FaultContext, response: Response) -> Response:
     """A 308 that looks like a redirect."""
     if response.status != 308:

@@ -13,13 +13,18 @@ Headers: TypeAlias = "list[tuple[str, str]]"
 
 @dataclass(slots=True)
 class Response:
-    """One HTTP response. `filler` is a number of bytes sent after `body`; `drip` seconds pass after each byte sent."""
+    """One HTTP response. `filler` is a number of bytes sent after `body`; `drip` seconds pass after each byte sent.
+
+    `cut` is how many bytes of the body are sent before the connection ends, `pause` how many seconds pass before that.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: Headers = field(default_factory=list)
     filler: int = 0
     drip: float = 0.0
+    cut: int | None = None
+    pause: float = 0.0
 
     def header(self, name: str) -> str:
         """The value of the named header, or an empty string."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
 import socket
@@ -304,6 +305,19 @@ def _huge_answer(start_emulator: StartEmulator) -> None:
 def _huge_header(start_emulator: StartEmulator) -> None:
     client = start_emulator({"on": "play.edits.insert", "do": "huge-header", "bytes": 10_000})
     assert len(client.request("POST", f"{APP}/edits", json={}).header("X-Filler")) == 10_000
+
+
+@case("cut-answer")
+def _cut_answer(start_emulator: StartEmulator) -> None:
+    client = start_emulator({"on": "play.edits.insert", "do": "cut-answer", "after": 10})
+    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+        client.request("POST", f"{APP}/edits", json={})
+
+
+@case("damage-body")
+def _damage_body(start_emulator: StartEmulator) -> None:
+    client = start_emulator({"on": "play.edits.insert", "do": "damage-body", "at": 0})
+    assert client.request("POST", f"{APP}/edits", json={}).body[:1] == bytes([ord("{") ^ 1])
 
 
 @case("drop-header")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.http.hosts import absolute, trusted
+from uploader.http.hosts import absolute, image_host, trusted
 
 PLAY = "https://androidpublisher.googleapis.com/upload/x"
 LOOPBACK = "http://127.0.0.1:8080/upload/x"
@@ -106,3 +106,25 @@ def test_a_relative_location_belongs_to_the_endpoint(location: str, whole: str) 
 def test_no_text_raises(uri: str) -> None:
     """A hostile text is foreign, never an exception; what is trusted is plain ASCII."""
     assert not trusted(absolute(uri, PLAY), PLAY) or absolute(uri, PLAY).isascii()
+
+
+@pytest.mark.parametrize(
+    ("url", "root"),
+    [
+        ("https://play-lh.googleusercontent.com/a=s0", "https://play-lh.googleusercontent.com"),
+        ("https://LH3.ggpht.com:443/a", "https://lh3.ggpht.com"),
+        ("http://play-lh.googleusercontent.com/a", ""),
+        ("https://play-lh.googleusercontent.com:8443/a", ""),
+        ("https://play-lh.googleusercontent.com.example.net/a", ""),
+        ("https://example.net/play-lh.googleusercontent.com", ""),
+        ("https://me@play-lh.googleusercontent.com/a", ""),
+        ("https://evilgoogleusercontent.com/a", ""),
+        ("https://googleusercontent.com/a", ""),
+        ("https://169.254.169.254/a", ""),
+        ("file:///etc/passwd", ""),
+        ("", ""),
+    ],
+)
+def test_images_come_from_googles_image_hosts_alone(url: str, root: str) -> None:
+    """Over https, at the usual port, whatever else the URL says."""
+    assert image_host(url) == root

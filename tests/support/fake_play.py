@@ -19,7 +19,9 @@ from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Upload
 
 PACKAGE = "com.example.app"
-_PATH = re.compile(r"/androidpublisher/v3/applications/com\.example\.app/(?:edits(?:/([^/:]+))?|(?=tracks/))(.*)")
+_PATH = re.compile(
+    r"/androidpublisher/v3/applications/com\.example\.app/(?:edits(?:/([^/:]+))?|(?=tracks/|generatedApks/))(.*)"
+)
 STANDARD = ("production", "beta", "alpha", "internal")
 BY_HAND = (
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
@@ -174,7 +176,7 @@ class Play:
         """What a step does and is answered when nothing goes wrong on the way."""
         edit, rest = edit_of(step)
         if not edit:
-            return self._published(unquote(rest.split("/")[1])) if rest else self._insert()
+            return self._outside(rest) if rest else self._insert()
         if edit not in self.edits:
             why = self.closed.get(edit, "Edit not found.")
             raise refused(400 if "committed" in why else 404, why)
@@ -196,8 +198,12 @@ class Play:
             case name:
                 return self._content(state, name, rest, step)
 
-    def _published(self, track: str) -> Any:
-        found = self.live.tracks.get(track, [])
+    def _outside(self, rest: str) -> Any:
+        """What is told without an edit: the releases of a track; that no APKs are generated yet."""
+        kind, name = rest.split("/")[:2]
+        if kind == "generatedApks":
+            return {}
+        found = self.live.tracks.get(unquote(name), [])
         artifacts = [[{"versionCode": int(code)} for code in one["versionCodes"]] for one in found]
         state = "RELEASE_LIFECYCLE_STATE_PUBLISHED"
         return {"releases": [{"activeArtifacts": one, "releaseLifecycleState": state} for one in artifacts]}
@@ -303,7 +309,7 @@ def call_name(step: Call | Upload) -> str:
     """What a step is called here: insert, upload bundles, PUT tracks, commit, …; GET and DELETE are about the edit."""
     edit, rest = edit_of(step)
     if not edit:
-        return "GET live releases" if rest else "insert"
+        return ("GET live releases" if rest.startswith("tracks/") else "GET generated APKs") if rest else "insert"
     if rest.startswith(":"):
         return rest[1:]
     method = step.method if isinstance(step, Call) else "upload"

@@ -75,7 +75,7 @@ class FakeLogin:
         self._token = self._fresh()
 
     def _fresh(self) -> str:
-        return self._emulator.token(CLOUD) if self._emulator else f"token-{self.renewals}"
+        return self._emulator.token(CLOUD, "androidpublisher") if self._emulator else f"token-{self.renewals}"
 
 
 def forgetful_journal() -> Journal:

@@ -33,6 +33,7 @@ _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"
 _NEVER = "is never uploaded: nothing in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
 _OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
+_NOT_WRITTEN = "is never written: nothing with credentials, in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe without a writer may not hold the run
 
 
@@ -73,12 +74,12 @@ class Workspace:
 
     def access(self, input_name: str = "files", folder: str | None = None) -> Access:
         """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound."""
-        return Access(self, input_name, "" if folder is None else self._lexical(folder))
+        return Access(self, input_name, "" if folder is None else self.lexical(folder))
 
     def objection(self, real: str, status: os.stat_result, folder: str = "") -> str:
         """Why the file with this real path may not be opened, as the end of a sentence; empty when it may."""
-        inside = real == self._real or real.startswith(_below(self._real))
-        names = [name.casefold() for name in real[len(self._real) if inside else 0 :].split("/")]
+        inside = real == self.real or real.startswith(below(self.real))
+        names = [name.casefold() for name in real[len(self.real) if inside else 0 :].split("/")]
         if is_login_file(names[-1]):
             return LOGIN_FILE
         if real in self._secrets or _inode(status) in self._secrets:
@@ -87,12 +88,22 @@ class Workspace:
             return _NEVER
         if not (inside or self._allow_outside):
             return _OUTSIDE
-        if folder and not (self._allow_symlinks or real == folder or real.startswith(_below(folder))):
-            return f"leads out of {os.path.relpath(folder, self._real)}, which only `allow-symlinks: true` permits"
+        if folder and not (self._allow_symlinks or real == folder or real.startswith(below(folder))):
+            return f"leads out of {os.path.relpath(folder, self.real)}, which only `allow-symlinks: true` permits"
         return ""
 
+    def objection_to_writing(self, real: str) -> str:
+        """Why no file may be written at this real path, as the end of a sentence; empty when one may."""
+        try:
+            status = os.lstat(real)
+        except OSError:
+            status = os.stat_result((0,) * 10)  # no file's: there is none
+        objection = self.objection(real, status)
+        return objection if objection in ("", _OUTSIDE) else _NOT_WRITTEN
+
     @cached_property
-    def _real(self) -> str:
+    def real(self) -> str:
+        """The real path of the folder."""
         return os.path.realpath(self.root)
 
     @cached_property
@@ -104,11 +115,11 @@ class Workspace:
                 found |= {os.path.realpath(path, strict=True), _inode(path.stat())}
         return frozenset(found)
 
-    def _lexical(self, folder: str) -> str:
+    def lexical(self, folder: str) -> str:
         """The folder's path with no link followed below the workspace: what is named may be a link itself."""
         root, path = (os.path.normpath(each) for each in (self.root.absolute(), self.root.absolute() / folder))
-        if path == root or path.startswith(_below(root)):
-            return os.path.normpath(_below(self._real) + path[len(root) :].lstrip("/"))
+        if path == root or path.startswith(below(root)):
+            return os.path.normpath(below(self.real) + path[len(root) :].lstrip("/"))
         return os.path.realpath(path)
 
 
@@ -201,5 +212,6 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
     return (status.st_dev, status.st_ino)
 
 
-def _below(folder: str) -> str:
+def below(folder: str) -> str:
+    """What the path of everything in a folder begins with."""
     return folder.rstrip("/") + "/"

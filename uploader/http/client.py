@@ -6,7 +6,7 @@ the offset is known. Foreign exceptions end at this border.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from uploader.http.hosts import may_use_proxy
 from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
 from uploader.http.pools import PooledAdapter
 
+_BLOCK = 64 * 1024  # bytes of a body that are taken at once: what a broken connection loses at most
 _EVERY: Mapping[str, str] = {
     "User-Agent": f"uploader/{__version__}",
     "Accept": "*/*",
@@ -47,7 +48,8 @@ class Transport(Protocol):
         """Sends `request` with `blocks` (as many bytes as its body says) and returns the answer.
 
         `token` is the bearer token, empty for none. A body longer than `limits.size` is cut there. Raises
-        `ConnectionBroke` when there is no answer; what reading the blocks raises comes through as it is.
+        `ConnectionBroke` when there is no answer, or not all of one that `request.receive` takes; what reading the
+        blocks raises comes through as it is, unless it is an OSError, and what the receiver raises likewise.
         """
 
     def abort(self) -> None:
@@ -71,7 +73,7 @@ class HttpClient:
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
-        outgoing = Outgoing(blocks, limits.stall, limits.size)
+        outgoing = Outgoing(blocks, limits.stall, limits.size, watched=request.receive is not None)
         self._under_way.add(outgoing)
         if self._aborted and not request.closing:
             outgoing.aborted = True
@@ -96,12 +98,12 @@ class HttpClient:
         options = {**self._settings(request.url), "cert": request.client_certificate}
         # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
         answer = self._adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
+        headers_received = Headers(answer.headers)
         try:
-            # What is longer is cut, and then fails as JSON: no method returns so much.
-            body = answer.raw.read(limits.size, decode_content=False)
+            body = _body(answer.raw, request.receive and request.receive(answer.status_code, headers_received), limits)
         finally:
             answer.close()
-        return Response(answer.status_code, Headers(answer.headers), body, outgoing.sent_whole)
+        return Response(answer.status_code, headers_received, body, outgoing.sent_whole)
 
     def _settings(self, url: str) -> dict[str, Any]:
         """Proxies and certificates as the environment has them: asked once a root URL, since that reads all of it."""
@@ -116,6 +118,17 @@ class HttpClient:
         self._aborted = True
         for outgoing in tuple(self._under_way):
             outgoing.abort()
+
+
+def _body(raw: Any, receiver: Callable[[bytes], object] | None, limits: Limits) -> bytes:
+    """The body, unless there is a receiver for it. What is longer is cut, and then fails as JSON."""
+    if receiver is None:
+        return cast(bytes, raw.read(min(limits.size, LARGEST_ANSWER), decode_content=False))
+    left = limits.size
+    while left and (block := raw.read(min(_BLOCK, left), decode_content=False)):
+        receiver(block)
+        left -= len(block)
+    return b""
 
 
 def _root(url: str) -> str:

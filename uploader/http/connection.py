@@ -36,13 +36,17 @@ class AnswerTimeout(TimeoutError):
 class Outgoing:
     """One request on its way: its blocks and limits going down to the connection, what became of it coming back.
 
-    `stall` is how many seconds no byte of it may move, `largest` how many bytes the body of its answer may have.
+    `stall` is how many seconds no byte of it may move, `largest` how many bytes the body of its answer may have. With
+    `watched` the answer may not stall either.
     """
 
-    def __init__(self, blocks: Iterable[Block], stall: float, largest: int = LARGEST_ANSWER) -> None:
+    def __init__(
+        self, blocks: Iterable[Block], stall: float, largest: int = LARGEST_ANSWER, *, watched: bool = False
+    ) -> None:
         self._blocks = blocks
         self.stall = stall
         self.largest = largest
+        self.watched = watched
         self.sent_whole = False
         self.aborted = False
         self.connection: WatchedConnection | None = None
@@ -119,7 +123,9 @@ class WatchedConnection(HTTPConnection):
         response = CheckedResponse(sock, *args, **options)
         raw: Any = response.fp.detach()
         # urllib3 has set `timeout` to the read timeout by now, which here is the time for the whole answer.
-        reader = AnswerReader(raw, sock, self._early, float(self.timeout or 0), self._outgoing.largest + _AROUND_A_BODY)
+        seconds, size = float(self.timeout or 0), self._outgoing.largest + _AROUND_A_BODY
+        stall = self._outgoing.stall if self._outgoing.watched else seconds
+        reader = AnswerReader(raw, sock, self._early, seconds, size, stall)
         response.fp = BufferedReader(reader)
         return response
 
@@ -147,14 +153,16 @@ class CheckedResponse(HTTPResponse):
 class AnswerReader(RawIOBase):
     """The reading side of a connection for one answer: `seconds` and `size` in bytes limit the answer as a whole.
 
+    Of the seconds no more than `stall` may pass without a byte.
     The limit is on what really comes from the socket. http.client reads to the end of the connection where an answer
     gives a negative length or chunk size, and a server can make that end never come.
     """
 
-    def __init__(self, raw: Any, sock: socket.socket, early: bytes, seconds: float, size: int) -> None:
+    def __init__(self, raw: Any, sock: socket.socket, early: bytes, seconds: float, size: int, stall: float) -> None:
         self._raw, self._sock, self._early = raw, sock, early
         self._deadline = time.monotonic() + seconds
         self._left = size
+        self._stall = stall
 
     def readable(self) -> bool:
         """True, as `io` wants to hear."""
@@ -176,7 +184,7 @@ class AnswerReader(RawIOBase):
         remaining = self._deadline - time.monotonic()
         if remaining <= 0:
             raise AnswerTimeout
-        self._sock.settimeout(remaining)
+        self._sock.settimeout(min(remaining, self._stall))
         try:
             return cast(int, self._raw.readinto(buffer))
         except TimeoutError as error:

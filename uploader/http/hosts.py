@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
+_IMAGES = re.compile(r"(?:[a-z0-9-]+\.)+(?:googleusercontent|ggpht)\.com")
 # Link-local (RFC 3927), Google's name for it, and the address that AWS has for it in IPv6.
 _METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?|fd00:ec2::254")
 _SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
@@ -61,6 +62,12 @@ def is_google(url: str) -> bool:
     """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
     scheme, host, port = origin(url)
     return (scheme, port) == ("https", 443) and _GOOGLE.fullmatch(host) is not None
+
+
+def image_host(url: str) -> str:
+    """The root of a URL on the hosts from which Google serves pictures to everybody; empty for any other URL."""
+    scheme, host, port = origin(url)
+    return f"https://{host}" if (scheme, port) == ("https", 443) and _IMAGES.fullmatch(host) else ""
 
 
 def is_secure(url: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -38,6 +38,8 @@ class Request(NamedTuple):
 
     `client_certificate` names the files, in PEM form, that the client proves itself with in the TLS handshake: the
     certificate and its key. `closing` marks the last request of a run that was told to end: it is still sent.
+    `receive` is given the status and the headers of the answer, and says who takes its body, block by block; without
+    it, or where it answers None, the body is kept in the answer.
     """
 
     method: str
@@ -46,6 +48,7 @@ class Request(NamedTuple):
     body: Body = Body()
     client_certificate: tuple[str, str] | None = None
     closing: bool = False
+    receive: Receive | None = None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -89,6 +92,9 @@ class Response:
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
+
+
+Receive: TypeAlias = Callable[[int, Headers], Callable[[bytes], object] | None]
 
 
 class Broken(NamedTuple):

@@ -28,7 +28,10 @@ WaitFor = Literal["", "approved", "published"]
 GateAction = Literal["halt", "report"]
 ImageType = Literal["", "ACHIEVEMENT_ICON", "LEADERBOARD_ICON"]
 
-TARGETS = ("play", "play-status", "play-rollout", "play-internal-sharing", "gmail", "play-games", "ota")
+TARGETS = (
+    *("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"),
+    *("gmail", "play-games", "ota"),
+)
 METHOD = "any upload method"  # whatever target is none of these: the id of a method
 DAY = 86_400  # seconds
 
@@ -44,8 +47,10 @@ ALL = Group("Every target")
 TRANSFER = Group("The transfer")
 FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
-PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-internal-sharing"))
-PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout"))
+PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
+PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull"))
+PLAY_LISTING = PLAY._replace(targets=("play", "play-listing-pull"))
+PLAY_READING = PLAY._replace(targets=("play", "play-status", "play-listing-pull"))
 PLAY_OR_STATUS = PLAY._replace(targets=("play", "play-status"))
 PLAY_COMMIT = PLAY._replace(targets=("play", "play-rollout"))
 ROLLOUT = PLAY._replace(targets=("play-rollout",))
@@ -86,7 +91,8 @@ class Inputs:
     target: str = _text(
         ALL,
         parse.target(TARGETS),
-        "`play`, `play-status`, `play-rollout`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or a method.",
+        "`play`, `play-status`, `play-rollout`, `play-listing-pull`, `play-internal-sharing`, `gmail`, `play-games`, "
+        "`ota`, or a method.",
     )
     credentials: str = _text(
         ALL, parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
@@ -156,23 +162,17 @@ class Inputs:
     )
     release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
     whats_new: str = _text(PLAY, parse.text, "Release notes as text, or `locale: text` as YAML.")
-    whats_new_directory: str = _text(PLAY, parse.path, "The folder of release notes, or `last-release`.")
-    in_app_update_priority: int | None = _optional(
-        PLAY, None, parse.integer(0, 5), "Priority of the in-app update, from 0 to 5."
-    )
+    whats_new_directory: str = _text(PLAY_LISTING, parse.path, "The folder of release notes, or `last-release`.")
+    in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "Priority of the update, 0 to 5.")
     mapping_file: parse_play.FilesByVersion = _optional(
         PLAY, (), parse_play.version_files, "R8 mapping: a path, perhaps with `{version-code}` or `{name}`; `42=path`."
     )
     debug_symbols: parse_play.FilesByVersion = _optional(
         PLAY, (), parse_play.version_files, "Native symbols, zip or folder, named in the same ways."
     )
-    expansion_file_main: str = _text(
-        PLAY, parse_play.expansion_file, "A file, `references:VERSIONCODE`, or `last-release`."
-    )
-    expansion_file_patch: str = _text(
-        PLAY, parse_play.expansion_file, "A file, `references:VERSIONCODE`, or `last-release`."
-    )
-    images_directory: str = _text(PLAY, parse.path, "Listing images and texts in fastlane's layout.")
+    expansion_file_main: str = _text(PLAY, parse_play.expansion_file, "A file, `references:CODE`, `last-release`.")
+    expansion_file_patch: str = _text(PLAY, parse_play.expansion_file, "A file, `references:CODE`, `last-release`.")
+    images_directory: str = _text(PLAY_LISTING, parse.path, "Listing images and texts in fastlane's layout.")
     images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
     version_codes_to_retain: tuple[str, ...] = _optional(
         PLAY, (), parse_play.retained_versions, "Kept on the track as well; `last-release` for those that it has."
@@ -204,7 +204,13 @@ class Inputs:
         PLAY_OR_STATUS, "", parse.choice(WaitFor), "Wait for the review: `approved` or `published`."
     )
     wait_deadline: float = _default(
-        PLAY_OR_STATUS, "30m", parse.duration(0, 7 * DAY), "How long to wait for the review; `0s` is one look."
+        PLAY_OR_STATUS,
+        "30m",
+        parse.duration(0, 7 * DAY),
+        "How long to wait, for the review or the APK; `0s` is one look.",
+    )
+    universal_apk: str = _text(
+        PLAY_OR_STATUS, parse.path, "Where to write the universal APK that Google Play generates and signs."
     )
     rollout_steps: tuple[float, ...] = _optional(
         ROLLOUT, (), parse_rollout.rollout_steps, "Ascending shares, such as `1%, 5%, 20%, 50%, 100%`."

@@ -23,7 +23,7 @@ from uploader.results import FileResult
 DOTENV_LIMIT: Final = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 # Inputs have these names, too: GitLab would set them in every later job, above what that job's own variables say, and
 # so the look at one release would decide how the next is rolled out.
-ALSO_INPUTS: Final = frozenset({"status", "user-fraction"})
+ALSO_INPUTS: Final = frozenset({"status", "universal-apk", "user-fraction"})
 DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
 
 

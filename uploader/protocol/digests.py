@@ -55,7 +55,7 @@ def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
     for field, algorithm in _HEX_FIELDS.items():
         value = level.get(field)
         if isinstance(value, str) and value:
-            yield Claim(algorithm, _normal(value, _LENGTHS[algorithm]), field)
+            yield Claim(algorithm, normal(value, _LENGTHS[algorithm]), field)
 
 
 def _goog_hash(header: str) -> Iterator[Claim]:
@@ -63,10 +63,10 @@ def _goog_hash(header: str) -> Iterator[Claim]:
     for item in header.split(","):
         name, _, value = item.strip().partition("=")
         if name == "md5" and value:
-            yield Claim("md5", _normal(value, _LENGTHS["md5"]), "x-goog-hash")
+            yield Claim("md5", normal(value, _LENGTHS["md5"]), "x-goog-hash")
 
 
-def _normal(text: str, length: int) -> str:
+def normal(text: str, length: int) -> str:
     """A digest written in hex or base64 as lower-case hex; what is neither stays as it is and will match nothing."""
     if _HEX.fullmatch(text) and len(text) == 2 * length:
         return text.lower()

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 from uploader.errors import Refused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.protocol.media import identifier
 from uploader.results import FileResult
+
+if TYPE_CHECKING:
+    from uploader.files.destination import Destination
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -105,6 +108,41 @@ class Note(NamedTuple):
 
     text: str
     level: Literal["info", "warning"] = "info"
+
+
+class Download(NamedTuple):
+    """One file from a service into the workspace; the answer is what came of it, as `Downloaded`.
+
+    `path` is with its query. `most` is how many bytes are taken at most. `check` reads the whole file before it gets
+    its name, raises what keeps it from getting one, and returns what of `endings` comes behind it. `public` is for a
+    file that everybody may fetch: no token goes there. `sha256` is what the service says of its bytes, empty where it
+    says nothing; a file that has them already is not fetched.
+    """
+
+    root: str
+    path: str
+    destination: Destination
+    most: int
+    what: str
+    check: Callable[[BinaryIO], str]
+    endings: tuple[str, ...] = ("",)
+    public: bool = False
+    sha256: str = ""
+
+
+class Downloaded(NamedTuple):
+    """A file that is there whole: its path, its SHA-256, and the bytes that it took, 0 where it was there already."""
+
+    path: str
+    sha256: str
+    size: int
+
+
+class Write(NamedTuple):
+    """Make a file hold exactly these bytes. The answer is False where it did already."""
+
+    destination: Destination
+    data: bytes
 
 
 class Remember(NamedTuple):
@@ -206,6 +244,8 @@ Step: TypeAlias = (
     | Upload
     | Batch
     | Note
+    | Download
+    | Write
     | Remember
     | ForgetUploads
     | Recall

@@ -9,13 +9,14 @@ from urllib.parse import urlsplit
 from uploader.credentials.token_prefetch import TokenSource
 from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
 from uploader.http.client import Limits, Transport
-from uploader.http.hosts import trusted
+from uploader.http.hosts import on_loopback, trusted
 from uploader.http.messages import Block, Broken, ConnectionBroke, Headers, Request, Response
 from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.single_request import may_repeat
 from uploader.retrier import Retrier, RetryPolicy
 
+LONGEST_DOWNLOAD = 6 * 3600.0  # seconds for one answer: 10 GiB at 500 KB a second
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
     "content-range",
@@ -66,6 +67,10 @@ class ApiClient:
         self._headers = Headers()
         self.policy = policy
 
+    def public_url(self, root: str, path: str) -> str:
+        """The address of a file that everybody may fetch; an endpoint on loopback stands for every host."""
+        return self.url(root, path) if on_loopback(self._settings.root) else root + path
+
     def url(self, root: str, path: str) -> str:
         """The address of a path of an API, or of the same path under the endpoint that was given."""
         return (self._settings.root or root).rstrip("/") + path
@@ -89,17 +94,30 @@ class ApiClient:
 
         `path` is its path where that is no secret, as a session URI's is.
         """
-        self._check(request)
-        if self._settings.quota_project:
-            header = ("X-Goog-User-Project", self._settings.quota_project)
-            request = request._replace(headers=(*request.headers, header))
         if blocks is None:
             blocks = (request.body.prefix,) if request.body.prefix else ()
-        token = self._tokens.token()
+        return self._send(request, blocks, self._settings.limits(final=final), path)
+
+    def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | Broken:
+        """A request whose answer is a file of at most `size` bytes: it may not stall, and not last for ever.
+
+        `public` is for a host that must not learn who asks: neither token nor project goes there.
+        """
+        limits = self._settings.limits(final=False)._replace(answer=LONGEST_DOWNLOAD, size=size)
+        return self._send(request, (), limits, path, public=public)
+
+    def _send(
+        self, request: Request, blocks: Iterable[Block], limits: Limits, path: str, *, public: bool = False
+    ) -> Response | Broken:
+        self._check(request)
+        if self._settings.quota_project and not public:
+            header = ("X-Goog-User-Project", self._settings.quota_project)
+            request = request._replace(headers=(*request.headers, header))
+        token = "" if public else self._tokens.token()
         self._check(request)
         began = self.policy.clock.monotonic()
         try:
-            answer: Response | Broken = self._transport.send(request, blocks, token, self._settings.limits(final=final))
+            answer: Response | Broken = self._transport.send(request, blocks, token, limits)
         except ConnectionBroke as error:
             answer = error.broken
         if self._debug:

@@ -17,6 +17,7 @@ from uploader.services.base import (
     Call,
     Digest,
     Discarded,
+    Download,
     Flow,
     ForgetUploads,
     Note,
@@ -31,6 +32,7 @@ from uploader.services.base import (
     Step,
     Time,
     Upload,
+    Write,
 )
 from uploader.state.journal import Journal
 from uploader.transfer.api_call import call
@@ -82,6 +84,12 @@ class Engine:
                 return self._batch(step.uploads)
             case Digest():
                 return sha256(step.artifact)
+            case Download():
+                from uploader.transfer.download import download  # few runs fetch anything
+
+                return download(step, self._client, self._reporter)
+            case Write():
+                return step.destination.write(step.data)
             case Recall():
                 return None if step.name in self._forgotten else self._journal.recall(step.name)
             case Remember() | ForgetUploads():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
@@ -16,6 +17,8 @@ SCREENSHOTS = ("phoneScreenshots", "sevenInchScreenshots", "tenInchScreenshots",
 SINGLE = ("icon", "featureGraphic", "tvBanner")
 MOST_SCREENSHOTS = 8
 IMAGE_LIMIT = 15 << 20  # bytes
+HOST = "https://play-lh.googleusercontent.com"  # whose requests an `api-endpoint` on this machine takes, too
+_PUBLIC = "/emulated-images/{image}"
 _IMAGES = LISTING + "/{type}"
 
 
@@ -25,6 +28,7 @@ class ImagesApi:
     def __init__(self, store: PlayStore) -> None:
         self._store = store
         self._numbers = itertools.count(1)
+        self._files: dict[str, Path] = {}
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
@@ -32,6 +36,7 @@ class ImagesApi:
             Route("androidpublisher.edits.images.list", "GET", _IMAGES, self._list),
             Route("androidpublisher.edits.images.deleteall", "DELETE", _IMAGES, self._delete_all),
             Route("androidpublisher.edits.images.delete", "DELETE", _IMAGES + "/{image}", self._delete),
+            Route("googleusercontent.images", "GET", _PUBLIC, self._serve, scopes=None),
         ]
 
     def uploads(self) -> list[UploadMethod]:
@@ -70,14 +75,26 @@ class ImagesApi:
         number = str(next(self._numbers))
         image = {
             "id": number,
-            "url": f"https://play-lh.googleusercontent.com/{number}",
+            "url": f"{HOST}{_PUBLIC.format(image=number)}",
             "sha1": media.blob.hex("sha1"),
             "sha256": media.blob.hex("sha256"),
         }
+        self._files[number] = media.blob.path
         if request.params["type"] in SINGLE:
             images.clear()
         images.append(image)
         return {"image": image}
+
+    def _serve(self, request: Request) -> Response:
+        """The picture itself, to everybody. A token has no business at the host that serves it."""
+        number, _, size = request.params["image"].partition("=")
+        if request.header("Authorization"):
+            raise ApiError(403, "An access token was sent to a host that serves pictures to everybody.", "forbidden")
+        if number not in self._files:
+            raise ApiError(404, "No such image.", "imageNotFound")
+        data = self._files[number].read_bytes()
+        # Without `=s0` what is served is made smaller: other bytes than those that were uploaded.
+        return Response(200, data if size == "s0" else data[:100], [("Content-Type", "image/png")])
 
     def _delete(self, request: Request) -> Response:
         images = self._images(request)

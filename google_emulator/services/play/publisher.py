@@ -12,6 +12,7 @@ from google_emulator.services.play.artifacts import ArtifactsApi
 from google_emulator.services.play.deobfuscation_files import DeobfuscationFilesApi
 from google_emulator.services.play.edits import EditsApi
 from google_emulator.services.play.expansion_files import ExpansionFilesApi
+from google_emulator.services.play.generated_apks import GeneratedApksApi
 from google_emulator.services.play.images import ImagesApi
 from google_emulator.services.play.internal_sharing import InternalSharingApi
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
@@ -27,6 +28,7 @@ class AndroidPublisher:
     def __init__(self, store: PlayStore, config: Config, lifecycle: ReleaseLifecycle) -> None:
         self._edits = EditsApi(store, config, lifecycle)
         self._releases = ReleaseSummariesApi(store, config, lifecycle)
+        self._generated_apks = GeneratedApksApi(store, config, lifecycle.now)
         self._artifacts = ArtifactsApi(store, config)
         self._tracks = TracksApi(store, config)
         self._expansion_files = ExpansionFilesApi(store)
@@ -40,6 +42,7 @@ class AndroidPublisher:
         return [
             *self._edits.routes(),
             *self._releases.routes(),
+            *self._generated_apks.routes(),
             *self._artifacts.routes(),
             *self._tracks.routes(),
             *self._expansion_files.routes(),

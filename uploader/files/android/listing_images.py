@@ -15,6 +15,7 @@ from uploader.files.artifacts import Artifact
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
+ENDINGS = {_PNG: ".png", _JPEG: ".jpg"}  # by the first bytes
 _TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
 _MOST_SEGMENTS = 4096  # before the frame header, with fill bytes; real images have fewer than 300
 # Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
@@ -53,6 +54,11 @@ def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder
         folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
     elif short < rule.advised:
         folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
+
+
+def ending(data: bytes) -> str:
+    """What the name of a file that begins so ends in; empty for what is no image that Play takes."""
+    return next((ending for magic, ending in ENDINGS.items() if data.startswith(magic)), "")
 
 
 def dimensions(data: bytes) -> tuple[int, int] | None:

@@ -20,6 +20,11 @@ _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure i
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
+def normalised(text: str) -> str:
+    """The text with LF line ends, trimmed: what every text is sent as, so that nothing else is a difference."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
 class LocalizedFolder:
     """The folder that one input names. What is wrong with its entries is added to `problems` under that input.
 
@@ -76,7 +81,7 @@ class LocalizedFolder:
         text = self._read(path)
         if text is None:
             return ""
-        text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+        text = normalised(text)
         if wrong := objection(text, limit):
             self.wrong(path, wrong)
             return ""

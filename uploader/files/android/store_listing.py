@@ -19,7 +19,7 @@ from uploader.files.workspace import Workspace
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _ENDINGS = (".png", ".jpg", ".jpeg")
 # File name to the API's field.
-_TEXTS: Mapping[str, str] = {
+TEXTS: Mapping[str, str] = {
     "title.txt": "title",
     "short_description.txt": "shortDescription",
     "full_description.txt": "fullDescription",
@@ -60,8 +60,8 @@ def listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tuple[str
 def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for entry in folder.entries(language):
-        if entry.name in _TEXTS:
-            name = _TEXTS[entry.name]
+        if entry.name in TEXTS:
+            name = TEXTS[entry.name]
             text = folder.text(entry, MAX_LISTING_TEXT[name])
             if name == "video" and text and not text.startswith(("https://", "http://")):
                 folder.wrong(entry, "is not a web address.", "the address of a YouTube video")

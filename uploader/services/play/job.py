@@ -15,6 +15,7 @@ from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
     from uploader.files.android.store_listing import StoreFiles
+    from uploader.services.play.universal_apk import UniversalApkGoal
 
 Review = Literal["auto", "true", "false"]
 WHAT: Mapping[str, str] = {
@@ -85,6 +86,7 @@ class ReleaseJob:
     not_sent_for_review: Review = "auto"
     cancel_review: bool = False
     review: ReviewGoal | None = None
+    universal_apk: UniversalApkGoal | None = None
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -133,6 +135,8 @@ class ReleaseJob:
             yield self._release(track)
         end = "commit the edit" if self.commit else "leave the edit open"
         yield "validate the edit and delete it: nothing is published" if self.dry_run else end
+        if self.universal_apk and not self.dry_run:
+            yield f"fetch the universal APK once it is generated: {self.universal_apk.destination.name}"
 
     def _release(self, track: str) -> str:
         options = self.options

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from uploader.errors import Refused
 from uploader.files.android.listing_images import SINGLE
+from uploader.files.android.localized_folder import normalised
 from uploader.files.android.play_limits import IMAGE_RULES
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
@@ -83,7 +84,7 @@ def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) 
     for language, texts in listing.texts.items():
         before = listed.get(language, {})
         for name, text in texts.items():
-            if before.get(name, "") != text:
+            if normalised(str(before.get(name, ""))) != text:
                 yield TextChange(language, name, str(before.get(name, "")), text)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from uploader.files.android import preflight
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
@@ -21,6 +22,9 @@ from uploader.services.play.job_files import JobFiles, read_job_files
 from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.tracks import STAGED, ReleaseOptions
 
+if TYPE_CHECKING:
+    from uploader.services.play.universal_apk import UniversalApkGoal
+
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
@@ -35,9 +39,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     _check_release(inputs, files, problems)
     _check_shard(inputs, files, problems)
     _check_status(inputs, files, problems)
-    review = goal_of(inputs, problems)
+    review, universal_apk = goal_of(inputs, problems), _universal_apk(inputs, artifacts, problems)
     problems.raise_if_any()
-    job = dataclasses.replace(_job(inputs, package, artifacts, job_files), review=review)
+    job = _job(inputs, package, artifacts, job_files)
+    job = dataclasses.replace(job, review=review, universal_apk=universal_apk)
     return Prepared(
         lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),
@@ -45,6 +50,14 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         warnings=(*_warnings(inputs), *_release_warnings(inputs, artifacts), *problems.warnings),
         package=package,
     )
+
+
+def _universal_apk(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> UniversalApkGoal | None:
+    if not inputs.universal_apk:
+        return None
+    from uploader.services.play import universal_apk  # few releases fetch anything
+
+    return universal_apk.goal_of(inputs, artifacts, problems)
 
 
 def _flow(job: ReleaseJob) -> Flow:

@@ -29,7 +29,11 @@ def flow(job: ReleaseJob) -> Flow:
     """Carries the job out; every refusal leaves with its cause and its cure."""
     try:
         outcome = yield from in_an_edit(job, _release)
-        if job.review is None or job.dry_run:
+        if job.universal_apk and not job.dry_run:
+            from uploader.services.play.universal_apk import fetched  # few releases fetch anything
+
+            outcome = yield from fetched(job.package, job.codes, job.universal_apk, outcome)
+        if job.review is None or job.dry_run or outcome.trouble:
             return outcome
         return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome))
     except Refused as refused:

@@ -11,22 +11,22 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from uploader.errors import Refused, UploaderError
+from uploader.errors import Refused, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Recall, Section, Steps
-from uploader.services.play import edit_api, tracks
+from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Section, Steps
+from uploader.services.play import edit_api, tracks, universal_apk
 from uploader.services.play.changes import countries
 from uploader.services.play.edit import blame_the_input
 from uploader.services.play.edit_api import entries
-from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.lifecycle import Listed, ReviewGoal, goal_of, listed, state_of, words
-from uploader.services.play.release_edit import recalled
 from uploader.services.play.review import awaited
+from uploader.services.play.throwaway_edit import read_and_deleted, unfinished
 from uploader.services.play.track_update import STANDARD
 from uploader.services.play.tracks import Release, Releases
+from uploader.services.play.universal_apk import UniversalApkGoal
 
 _WARNING = (
     "The status is read in an edit of its own, and Google Play then closes any other edit that this account has open "
@@ -42,6 +42,7 @@ class StatusJob(NamedTuple):
     existing_edit: str = ""
     may_open: bool = True
     goal: ReviewGoal | None = None
+    universal_apk: UniversalApkGoal | None = None
 
 
 class EditContent(NamedTuple):
@@ -70,12 +71,16 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if not inputs.package_name:
         problems.add("package-name", "is required for this target.")
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
-    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal_of(inputs, problems))
+    goal, apk = goal_of(inputs, problems), universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
     problems.raise_if_any()
+    apk = None if inputs.dry_run else apk
+    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk)
     where = f"in edit {job.existing_edit}" if job.existing_edit else "in an edit that is deleted at once"
     lines = (f"look at the releases of {job.package}", *([f"read the tracks {where}"] if _reads_edit(job) else []))
     if job.goal:
         lines += (f"wait until the newest release is {job.goal.state}",)
+    if apk:
+        lines += (f"fetch the universal APK of the newest release: {apk.destination.name}",)
     return Prepared(lines, (edit_api.SCOPE,), lambda: flow(job), (_WARNING,) if may_open else (), job.package)
 
 
@@ -83,7 +88,10 @@ def flow(job: StatusJob) -> Flow:
     """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its cure."""
     try:
         found, outcome = yield from _status(job)
-        if job.goal is None:
+        if job.universal_apk:
+            codes = _newest_codes(found)
+            outcome = yield from universal_apk.fetched(job.package, codes, job.universal_apk, outcome)
+        if job.goal is None or outcome.trouble:
             return outcome
         names = job.tracks or tuple(one.track for one in found[:1]) or STANDARD[:1]
         return (yield from awaited(job.package, names, (), job.goal, outcome))
@@ -139,8 +147,23 @@ def _status(job: StatusJob) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
     return newest_first, Outcome(f"{job.package}: {told}.", sections=(table,))
 
 
+def _newest_codes(newest_first: tuple[TrackStatus, ...]) -> tuple[str, ...]:
+    """The version codes of the newest release. Raises ReleaseRefused where there is none."""
+    for one in newest_first:
+        return tracks.codes(_newest(one)[0])
+    raise ReleaseRefused(
+        "There is no release of which a universal APK could be fetched.",
+        cause="The tracks that were looked at are empty.",
+        cure="Name the track of the release with `tracks`.",
+    )
+
+
+def _newest(one: TrackStatus) -> tuple[Release, str]:
+    return max(one.releases, key=lambda each: tracks.highest(each[0]))
+
+
 def _headline(newest: TrackStatus) -> str:
-    release, state = max(newest.releases, key=lambda each: tracks.highest(each[0]))
+    release, state = _newest(newest)
     known = ", ".join(filter(None, (_in_words(release), words(state))))
     return f"{newest.track} has {'+'.join(tracks.codes(release)) or 'no version'}: {known}"
 
@@ -159,9 +182,8 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
         return (yield from _shared(edit_api.Edit(job.package, job.existing_edit)))
     if not job.may_open:
         return None
-    kept = recalled(ReleaseJob(job.package), (yield Recall(ReleaseJob(job.package).memory)))
-    if kept and kept.state.open:
-        text = f"Edit {kept.id} of an unfinished release would be closed by another, so only the review is looked at."
+    if kept := (yield from unfinished(job.package)):
+        text = f"Edit {kept} of an unfinished release would be closed by another, so only the review is looked at."
         yield Note(text, "warning")
         return None
     try:
@@ -172,7 +194,7 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
         yield Note(f"The account may not open an edit, so it can't release: {refused.message}", "warning")
         return None
     yield Note(f"The account may open an edit; opened edit {edit.id} to read it.")
-    return (yield from _read_and_deleted(edit))
+    return (yield from read_and_deleted(edit, _read))
 
 
 def _shared(edit: edit_api.Edit) -> Steps[EditContent]:
@@ -182,25 +204,6 @@ def _shared(edit: edit_api.Edit) -> Steps[EditContent]:
         if find(refused) is EDIT_GONE:
             blame_the_input(refused)
         raise
-
-
-def _read_and_deleted(edit: edit_api.Edit) -> Steps[EditContent]:
-    try:
-        content = yield from _read(edit)
-    except UploaderError:
-        yield from _deleted(edit)
-        raise
-    yield from _deleted(edit)
-    return content
-
-
-def _deleted(edit: edit_api.Edit) -> Steps[None]:
-    try:
-        yield edit.delete()._replace(closing=True)
-    except UploaderError as error:  # an edit that nobody commits changes nothing
-        yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
-    else:
-        yield Note(f"Edit {edit.id} is deleted.")
 
 
 def _read(edit: edit_api.Edit) -> Steps[EditContent]:

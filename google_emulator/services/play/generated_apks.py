@@ -1,0 +1,150 @@
+"""generatedApks: the APKs that Play makes of a bundle and signs, some time after the upload; of them the universal one.
+
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/generatedapks. How long it takes no document says.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from google_emulator.config import Config
+from google_emulator.http.errors import ApiError
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.routes import Route
+from google_emulator.services.play.model import App, StoreArtifact
+from google_emulator.services.play.paths import APPLICATIONS
+from google_emulator.services.play.store import PlayStore
+from google_emulator.specimens import Build, make_apk
+from google_emulator.specimens.signature_writer import RELEASE, certificate
+
+EVERY_APP = "*"
+_LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
+_RANGE = re.compile(r"bytes=(\d+)-")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """How the APKs of a bundle come about, once someone has looked for them."""
+
+    looks: int = field(default=0, metadata={"meaning": "how many looks find nothing"})
+    seconds: float = field(default=0.0, metadata={"meaning": "how long after the first look nothing is found"})
+    never: bool = field(default=False, metadata={"meaning": "nothing is ever generated"})
+    signer: str = field(default=RELEASE, metadata={"meaning": "common name of the certificate that signs"})
+    certificate: str = field(default="", metadata={"meaning": "the digest that is reported, instead of the signer's"})
+    keys: int = field(default=1, metadata={"meaning": "how many signing keys are listed; the first signs"})
+    package: str = field(default="", metadata={"meaning": "the package in the APK, instead of the bundle's"})
+    code: int = field(default=0, metadata={"meaning": "the version code in the APK, instead of the bundle's"})
+    size: int = field(default=0, metadata={"meaning": "bytes of the APK; as short as it can be when that is more"})
+    ranges: bool = field(default=True, metadata={"meaning": "a Range is answered; else with the whole file"})
+    etag: bool = field(default=True, metadata={"meaning": "the file has an ETag"})
+    digest: bool = field(default=True, metadata={"meaning": "the answer has an x-goog-hash"})
+
+
+@dataclass(slots=True)
+class _Work:
+    """The APK of one bundle: since when it is waited for, how often it was looked for, and its bytes once wanted."""
+
+    since: float
+    looks: int = 0
+    apk: bytes = field(default=b"", repr=False)
+
+
+class GeneratedApksApi:
+    """The universal APKs of all bundles that are live. `clock` tells seconds since the epoch."""
+
+    def __init__(self, store: PlayStore, config: Config, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._generations = {package: read_generation(values) for package, values in config.generated_apks.items()}
+        self._works: dict[tuple[str, int], _Work] = {}
+
+    def routes(self) -> list[Route]:
+        """The calls that this API serves."""
+        return [
+            Route("androidpublisher.generatedapks.list", "GET", _LIST, self._list),
+            Route(
+                "androidpublisher.generatedapks.download",
+                "GET",
+                _LIST + "/downloads/{download}:download",
+                self._download,
+            ),
+        ]
+
+    def _generation(self, package: str) -> Generation:
+        return self._generations.get(package, self._generations.get(EVERY_APP, Generation()))
+
+    def _artifact(self, request: Request) -> tuple[App, StoreArtifact]:
+        app, code = self._store.app(request.params["package"]), request.params["code"]
+        if not code.isdecimal() or int(code) not in app.live.artifacts:
+            raise ApiError(404, f"No generated APKs were found for version {code}.", "notFound")
+        return app, app.live.artifacts[int(code)]
+
+    def _list(self, request: Request) -> Response:
+        app, artifact = self._artifact(request)
+        generation = self._generation(app.package)
+        work = self._works.setdefault((app.package, artifact.code), _Work(self._clock()))
+        waiting = work.looks < generation.looks or self._clock() - work.since < generation.seconds
+        work.looks += 1
+        if artifact.kind == "apk" or generation.never or waiting:
+            return json_response({})
+        reported = generation.certificate or hashlib.sha256(certificate(generation.signer)).hexdigest()
+        keys = [_per_key(artifact.code, reported if not key else f"{key:064x}", key) for key in range(generation.keys)]
+        return json_response({"generatedApks": keys})
+
+    def _download(self, request: Request) -> Response:
+        app, artifact = self._artifact(request)
+        if request.query.get("alt") != "media":
+            raise ApiError(400, "The media is downloaded with alt=media.", "badRequest")
+        work = self._works.get((app.package, artifact.code))
+        if work is None or request.params["download"] != _download_id(artifact.code, 0):
+            raise ApiError(404, "No such download.", "notFound")
+        generation = self._generation(app.package)
+        work.apk = work.apk or _universal_apk(app.package, artifact.code, generation)
+        return _media(request, work.apk, generation)
+
+
+def read_generation(values: Json) -> Generation:
+    """A generation from JSON. Raises `ValueError` for a name that does not exist."""
+    known = [one.name for one in fields(Generation)]
+    if unknown := sorted(set(values) - set(known)):
+        raise ValueError(f"unknown key {', '.join(unknown)} in generated_apks; there are: {', '.join(known)}")
+    return Generation(**values)
+
+
+def _per_key(code: int, reported: str, key: int) -> dict[str, Json]:
+    universal = {"downloadId": _download_id(code, key)}
+    return {"certificateSha256Hash": reported, "generatedUniversalApk": universal}
+
+
+def _download_id(code: int, key: int) -> str:
+    return f"universal-{code}-{key}="
+
+
+def _universal_apk(package: str, code: int, generation: Generation) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="uploader-emulator-apk-") as folder:
+        path, build = Path(folder) / "universal.apk", Build(signer=generation.signer)
+        make_apk(path, generation.package or package, generation.code or code, "1.0", generation.size, build=build)
+        return path.read_bytes()
+
+
+def _media(request: Request, data: bytes, generation: Generation) -> Response:
+    """All of the file, or from the offset on that the request names (RFC 9110, section 14)."""
+    md5 = hashlib.md5(data, usedforsecurity=False)
+    headers = [("Content-Type", "application/vnd.android.package-archive")]
+    headers += [("ETag", f'"{md5.hexdigest()}"')] if generation.etag else []
+    headers += [("x-goog-hash", f"md5={base64.b64encode(md5.digest()).decode()}")] if generation.digest else []
+    wanted = _RANGE.fullmatch(request.header("Range"))
+    condition = request.header("If-Range")
+    if wanted is None or not generation.ranges or (condition and condition != f'"{md5.hexdigest()}"'):
+        return Response(200, data, headers)
+    start = int(wanted[1])
+    if start >= len(data):
+        return Response(416, b"", [("Content-Range", f"bytes */{len(data)}")])
+    return Response(206, data[start:], [*headers, ("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")])

@@ -1,0 +1,95 @@
+"""The wait for the universal APK, in simulated time: at growing intervals, up to the deadline."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from google_emulator import Emulator
+from tests.support.transfer_harness import Bench
+from uploader.errors import IntegrityError, TemporaryError
+from uploader.files.destination import Destination
+from uploader.files.workspace import Workspace
+from uploader.services.base import Outcome
+from uploader.services.play.universal_apk import UniversalApkGoal, fetched
+
+APP = "com.example.app"
+DOWNLOAD = "play.generatedapks.download"
+
+
+def bench(emulator: Emulator) -> Bench:
+    """A run against an emulator on which version 42 is released."""
+    emulator.console.add_release(APP, "internal", {"versionCodes": ["42"]})
+    return Bench(emulator, max_retries=1)
+
+
+def fetch(bench: Bench, folder: Path, seconds: float = 3600.0) -> Outcome:
+    """Fetches the APK of version 42 into the folder."""
+    goal = UniversalApkGoal(Destination(Workspace(folder), "universal-apk", "{version-code}.apk"), seconds)
+    return bench.engine.run(fetched(APP, ("42",), goal, Outcome("Released.")))
+
+
+def test_it_is_looked_for_until_it_is_there(tmp_path: Path) -> None:
+    """Each pause is twice the last."""
+    with Emulator(config={"generated_apks": {APP: {"looks": 4}}}) as emulator:
+        run = bench(emulator)
+        outcome = fetch(run, tmp_path)
+        assert outcome.trouble is None
+        assert run.naps == [15, 30, 60, 120]
+        assert run.count("play.generatedapks.list") == 5
+    assert zipfile.is_zipfile(tmp_path / "42.apk")
+    assert run.engine.record.outputs["universal-apk"] == "42.apk"
+
+
+def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
+    """The pauses never go beyond it."""
+    with Emulator(config={"generated_apks": {"*": {"never": True}}}) as emulator:
+        run = bench(emulator)
+        outcome = fetch(run, tmp_path, 100.0)
+        assert run.naps == [15, 30, 55]
+    assert isinstance(outcome.trouble, TemporaryError)
+    assert "after 100 s" in str(outcome.trouble)
+    assert outcome.headline == "Released."
+
+
+def test_a_failure_is_told_with_what_was_released(tmp_path: Path) -> None:
+    """The flow ends well, and the run by its trouble."""
+    with Emulator(config={"generated_apks": {"*": {"code": 7}}}) as emulator:
+        outcome = fetch(bench(emulator), tmp_path)
+    assert isinstance(outcome.trouble, IntegrityError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"generatedApks": {}}',
+        '{"generatedApks": [7]}',
+        '{"generatedApks": [{"generatedUniversalApk": {"downloadId": 7}}]}',
+        '{"generatedApks": [{"generatedUniversalApk": {"downloadId": ".."}, "certificateSha256Hash": "%s"}]}'
+        % ("0" * 64),
+        '{"generatedApks": [{"generatedUniversalApk": {"downloadId": "x"}}]}',
+        "[]",
+    ],
+)
+def test_an_answer_in_another_form_breaks_the_protocol(body: str, tmp_path: Path) -> None:
+    """Nothing of it becomes a path or a digest to compare with."""
+    with Emulator() as emulator:
+        run = bench(emulator)
+        emulator.add_fault("play.generatedapks.list", "replace-body", body=body)
+        outcome = fetch(run, tmp_path)
+        assert run.count(DOWNLOAD) == 0
+    assert outcome.trouble is not None
+    assert outcome.trouble.code == "protocol-error"
+
+
+@pytest.mark.parametrize("entry", ["{}", '{"generatedUniversalApk": null}', '{"generatedUniversalApk": {}}'])
+def test_split_apks_alone_are_waited_beyond(entry: str, tmp_path: Path) -> None:
+    """An entry without a universal APK may get one."""
+    with Emulator() as emulator:
+        run = bench(emulator)
+        emulator.add_fault("play.generatedapks.list", "replace-body", body=f'{{"generatedApks": [{entry}]}}')
+        assert fetch(run, tmp_path).trouble is None
+        assert run.naps == [15]

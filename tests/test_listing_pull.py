@@ -1,0 +1,272 @@
+"""The store listing pulled through the real entrypoint: what a push would leave unchanged, whatever Play answers."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator import specimens
+from tests.support.job import Job
+
+APP = "com.example.app"
+TEXTS = {
+    "title": "Example",
+    "shortDescription": "Short.",
+    "fullDescription": "Line one\r\n\r\nLine two ü\n",
+    "video": "",
+}
+PULL = {"target": "play-listing-pull", "package-name": APP, "images-directory": "metadata"}
+PUSH = {"target": "play", "package-name": APP, "images-directory": "metadata", "images-prune": "true"}
+LISTINGS, IMAGES = "play.listings.list", "play.images.list"
+SERVED = "googleusercontent.images"
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job with an empty workspace; the app has texts in two languages, an icon, screenshots and a release."""
+    app = job.emulator.play.app(APP)
+    for language in ("en-US", "de-DE"):
+        app.live.listings[language] = {"language": language, **TEXTS}
+    source = job.workspace / "source/en-US/images"
+    (source / "phoneScreenshots").mkdir(parents=True)
+    specimens.make_image(source / "icon.png", 512, 512)
+    for number in (1, 2):
+        specimens.make_image(source / f"phoneScreenshots/{number}.png", 400 + number, 800)
+    pushed = job.run({**PUSH, "images-directory": "source", "images-prune": "false"})
+    assert pushed.code == 0, pushed.log
+    notes = [{"language": "en-US", "text": "Faster."}]
+    release = {"versionCodes": ["41", "42"], "status": "completed", "releaseNotes": notes}
+    job.emulator.console.add_release(APP, "production", release)
+    return job
+
+
+def pulled(job: Job) -> dict[str, bytes]:
+    """Every file below the destination."""
+    root = job.workspace / "metadata"
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def open_edits(job: Job) -> list[Any]:
+    """The edits that are open."""
+    return list(job.emulator.state()["edits"]["open"])
+
+
+def requests(job: Job, operation: str) -> int:
+    """How many requests the emulator has had for an operation."""
+    return int(job.emulator.state()["requests"].get(operation, 0))
+
+
+def test_a_pull_writes_what_is_live_byte_for_byte(job: Job) -> None:
+    """Texts as Google Play has them, images under names in their order, notes under the highest version code."""
+    ended = job.run(PULL)
+    assert ended.code == 0, ended.log
+    source = job.workspace / "source/en-US/images"
+    files = pulled(job)
+    assert files.pop("en-US/images/icon.png") == (source / "icon.png").read_bytes()
+    for number in (1, 2):
+        expected = (source / f"phoneScreenshots/{number}.png").read_bytes()
+        assert files.pop(f"en-US/images/phoneScreenshots/{number}_en-US.png") == expected
+    assert files.pop("en-US/changelogs/42.txt") == b"Faster."
+    names = {"title": "title", "short_description": "shortDescription", "full_description": "fullDescription"}
+    assert files == {
+        f"{language}/{name}.txt": TEXTS[field].encode()
+        for language in ("en-US", "de-DE")
+        for name, field in names.items()
+    }
+    assert open_edits(job) == []
+
+
+def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
+    """Not an image, not a text, and nothing is committed."""
+    job.run(PULL)
+    before = job.emulator.state()
+    ended = job.run(PUSH)
+    assert ended.code == 0, ended.log
+    after = job.emulator.state()
+    for operation in ("play.images.upload", "play.images.delete", "play.listings.update", "play.edits.commit"):
+        assert before["requests"].get(operation, 0) == after["requests"].get(operation, 0), operation
+    assert "already" in ended.log
+
+
+def test_a_second_pull_writes_and_fetches_nothing(job: Job) -> None:
+    """What is there already is recognised by its digest."""
+    job.run(PULL)
+    stamps = {path: path.stat().st_mtime_ns for path in (job.workspace / "metadata").rglob("*") if path.is_file()}
+    served = requests(job, SERVED)
+    ended = job.run(PULL)
+    assert ended.code == 0, ended.log
+    assert "0 files written, 10 unchanged" in ended.log
+    assert requests(job, SERVED) == served
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+
+def test_what_differs_is_replaced_and_what_play_does_not_have_is_left_and_told(job: Job) -> None:
+    """Nothing is deleted."""
+    folder = job.workspace / "metadata/en-US"
+    (folder / "images").mkdir(parents=True)
+    (folder / "title.txt").write_text("Mine")
+    (folder / "video.txt").write_text("https://example.com/")
+    (folder / "images/tvBanner.png").write_bytes(b"mine")
+    ended = job.run(PULL)
+    assert ended.code == 0, ended.log
+    assert pulled(job)["en-US/title.txt"] == b"Example"
+    assert pulled(job)["en-US/images/tvBanner.png"] == b"mine"
+    assert "metadata/en-US/images/tvBanner.png, metadata/en-US/video.txt" in ended.log
+
+
+def test_a_dry_run_writes_nothing(job: Job) -> None:
+    """The edit is opened and deleted all the same, since nothing can be read without."""
+    ended = job.run({**PULL, "dry-run": "true"})
+    assert ended.code == 0, ended.log
+    assert not (job.workspace / "metadata").exists()
+    assert open_edits(job) == []
+
+
+def test_notes_have_a_folder_of_their_own_where_one_is_named(job: Job) -> None:
+    """They are those of the first of the tracks."""
+    notes = [{"language": "de-DE", "text": "Schneller."}]
+    job.emulator.console.add_release(
+        APP, "beta", {"versionCodes": ["43"], "status": "completed", "releaseNotes": notes}
+    )
+    ended = job.run({**PULL, "tracks": "beta", "whats-new-directory": "notes"})
+    assert ended.code == 0, ended.log
+    assert (job.workspace / "notes/de-DE/changelogs/43.txt").read_bytes() == b"Schneller."
+    assert not (job.workspace / "metadata/en-US/changelogs").exists()
+
+
+def test_an_existing_edit_is_read_in_and_stays_open(job: Job) -> None:
+    """It belongs to somebody else."""
+    edit = job.emulator.play.insert_edit(APP)
+    edit.content.listings["en-US"]["title"] = "To come"
+    ended = job.run({**PULL, "existing-edit-id": edit.id})
+    assert ended.code == 0, ended.log
+    assert pulled(job)["en-US/title.txt"] == b"To come"
+    assert edit.state == "open"
+
+
+# Hostile answers
+
+
+@pytest.mark.threat(
+    "server",
+    "a name in an answer leads out of the folder that is written to",
+    rule="languages, version codes and image types are held to their form; nothing else of an answer is in a path",
+)
+def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
+    """It is no name of a language, whatever it would be as a path."""
+    app = job.emulator.play.app(APP)
+    for language in ("../evil", "/etc", "en-US/../../..", "..", ""):
+        app.live.listings[language] = {**TEXTS, "language": language}
+    app.live.tracks["production"][0]["releaseNotes"] = [{"language": "../../notes", "text": "Evil."}]
+    ended = job.run(PULL)
+    assert ended.code == 0, ended.log
+    assert ended.log.count("which is no language") == 6
+    assert {name.partition("/")[0] for name in pulled(job)} == {"en-US", "de-DE"}
+    assert sorted(path.name for path in job.workspace.iterdir()) == ["metadata", "source", "uploader-results.json"]
+
+
+@pytest.mark.threat(
+    "committer",
+    "a link, or a folder that others run from, is in the way of a file that the run writes",
+    rule="each folder is opened from the one above without following links; never outside, in `.git`, `.ssh`, `.env*`",
+)
+def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
+    """Neither one in the place of a folder nor one in the place of a file."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (job.workspace / "metadata").mkdir()
+    link = job.workspace / "metadata/de-DE"
+    link.symlink_to(outside)
+    ended = job.run(PULL)
+    assert (ended.code, list(outside.iterdir())) == (2, [])
+    assert "no link is followed" in ended.log
+    link.unlink()
+    link.mkdir()
+    (outside / "file").write_text("mine")
+    (link / "title.txt").symlink_to(outside / "file")
+    ended = job.run(PULL)
+    assert (ended.code, (outside / "file").read_text()) == (2, "mine")
+    assert "not a regular file" in ended.log
+    assert open_edits(job) == []
+
+
+@pytest.mark.parametrize("folder", ["../elsewhere", "/tmp/elsewhere", ".git/metadata", "a/.env.d"])
+def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_asked(folder: str, job: Job) -> None:
+    """Outside the workspace, and where what is written would be run or read as a secret."""
+    before = requests(job, LISTINGS)
+    ended = job.run({**PULL, "images-directory": folder})
+    assert ended.code == 2, ended.log
+    assert requests(job, LISTINGS) == before
+
+
+@pytest.mark.threat(
+    "server",
+    "the listing names images on a host of someone else's",
+    rule="only https below googleusercontent.com and ggpht.com is asked, and without the token",
+)
+def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
+    """No request goes there, and the edit is deleted."""
+    app = job.emulator.play.app(APP)
+    app.live.images["en-US", "icon"][0]["url"] = "https://play-lh.googleusercontent.com.example.net/1"
+    ended = job.run(PULL)
+    assert ended.code == 4, ended.log
+    assert "not one of its image hosts" in ended.log
+    assert requests(job, SERVED) == 0
+    assert open_edits(job) == []
+
+
+def test_an_image_with_other_bytes_is_not_written_and_the_rest_is(job: Job) -> None:
+    """The run says which, and ends as one whose bytes were not those that were promised."""
+    job.emulator.add_fault(SERVED, "damage-body", at=50)
+    ended = job.run(PULL)
+    assert ended.code == 5, ended.log
+    assert ended.outputs["failure"] == "download-damaged"
+    assert "en-US/images/icon.png" not in pulled(job)
+    assert "en-US/images/phoneScreenshots/2_en-US.png" in pulled(job)
+    assert job.run(PULL).code == 0
+    assert "en-US/images/icon.png" in pulled(job)
+
+
+def test_what_is_no_image_is_not_written(job: Job) -> None:
+    """Its digest may be right: the content decides."""
+    app = job.emulator.play.app(APP)
+    image = app.live.images["en-US", "icon"][0]
+    page = b"<html></html>" * 9
+    image["sha256"] = hashlib.sha256(page).hexdigest()
+    job.emulator.add_fault(SERVED, "replace-body", body=page.decode())
+    ended = job.run(PULL)
+    assert ended.code == 5, ended.log
+    assert "neither PNG nor JPEG" in ended.log
+
+
+def test_a_refused_listing_deletes_the_edit(job: Job) -> None:
+    """Whatever happens while it is read."""
+    job.emulator.add_fault(IMAGES, "status", status=403, message="The caller does not have permission")
+    ended = job.run(PULL)
+    assert ended.code == 3, ended.log
+    assert open_edits(job) == []
+
+
+def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
+    """Opening another would end it; the error says how to go on."""
+    specimens.make_bundle(job.workspace / "app.aab", APP, 44, "1.0")
+    job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)
+    release = job.run({"target": "play", "files": "app.aab", "tracks": "internal", "max-retries": "0"})
+    assert release.code == 75, release.log
+    (edit,) = open_edits(job)
+    ended = job.run(PULL)
+    assert ended.code == 4, ended.log
+    assert "existing-edit-id" in ended.log
+    assert open_edits(job) == [edit]
+
+
+def test_inputs_that_a_pull_has_no_use_for_are_mistakes(job: Job) -> None:
+    """All of them are told together."""
+    (job.workspace / "a.txt").write_text("a")
+    ended = job.run({"target": "play-listing-pull", "files": "a.txt", "whats-new-directory": "last-release"})
+    assert ended.code == 2
+    for name in ("files", "package-name", "images-directory", "whats-new-directory"):
+        assert f"{name}: " in ended.log

@@ -1,0 +1,296 @@
+"""The universal APK that Play generates: fetched through the real entrypoint, checked, and only then named and told."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator import Emulator, specimens
+from google_emulator.specimens.signature_writer import RELEASE, certificate
+from tests.support.job import Job
+
+APP = "com.example.app"
+PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "universal-apk": "dist/app.apk"}
+STATUS = {"target": "play-status", "package-name": APP, "tracks": "internal", "universal-apk": "dist/app.apk"}
+DOWNLOAD = "play.generatedapks.download"
+MIB = 1024 * 1024
+CERTIFICATE = hashlib.sha256(certificate(RELEASE)).hexdigest()
+
+
+@pytest.fixture
+def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """An emulator that generates as the test says."""
+    with Emulator(config={"generated_apks": {"*": getattr(request, "param", {})}}) as emulator:
+        yield emulator
+
+
+def generating(**generation: Any) -> pytest.MarkDecorator:
+    """Says how the APKs come about in a test."""
+    return pytest.mark.parametrize("emulator", [generation], indirect=True, ids=["-".join(generation)])
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds one bundle, com.example.app 42."""
+    specimens.make_bundle(job.workspace / "app.aab", APP, 42, "1.0")
+    return job
+
+
+def left(job: Job) -> list[str]:
+    """Every file in the workspace, but for what each run leaves."""
+    files = (path.relative_to(job.workspace) for path in job.workspace.rglob("*") if path.is_file())
+    return sorted(str(path) for path in files if path.name != "uploader-results.json")
+
+
+def fired(job: Job) -> list[str]:
+    """The faults that happened."""
+    return [receipt["do"] for receipt in job.emulator.state()["faults"]["fired"]]
+
+
+def requests(job: Job, operation: str = DOWNLOAD) -> int:
+    """How many requests the emulator has had for an operation."""
+    return int(job.emulator.state()["requests"].get(operation, 0))
+
+
+def test_the_signed_apk_comes_back_after_the_commit(job: Job) -> None:
+    """It is there whole, of the right app and version, with its digest and its certificate told."""
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    apk = job.workspace / "dist/app.apk"
+    with zipfile.ZipFile(apk) as archive:
+        assert "AndroidManifest.xml" in archive.namelist()
+    assert ended.outputs["committed"] == "true"
+    assert ended.outputs["universal-apk"] == "dist/app.apk"
+    assert ended.outputs["universal-apk-sha256"] == hashlib.sha256(apk.read_bytes()).hexdigest()
+    assert CERTIFICATE in ended.summary
+    assert CERTIFICATE in ended.log
+    assert left(job) == ["app.aab", "dist/app.apk"]
+
+
+def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
+    """The status needs no bundle, and replaces what an earlier run has left."""
+    job.run({name: value for name, value in PLAY.items() if name != "universal-apk"})
+    (job.workspace / "dist").mkdir()
+    (job.workspace / "dist/app.apk").write_bytes(b"yesterday's")
+    ended = job.run(STATUS)
+    assert ended.code == 0, ended.log
+    assert ended.outputs["universal-apk"] == "dist/app.apk"
+    assert zipfile.is_zipfile(job.workspace / "dist/app.apk")
+
+
+def test_a_dry_run_fetches_nothing(job: Job) -> None:
+    """Nothing is generated of what is not released."""
+    assert job.run({**PLAY, "dry-run": "true"}).code == 0
+    assert job.run({**PLAY, "universal-apk": ""}).code == 0
+    assert job.run({**STATUS, "dry-run": "true"}).code == 0
+    assert requests(job) == 0
+    assert left(job) == ["app.aab"]
+
+
+# The download
+
+
+@generating(size=3 * MIB)
+def test_a_download_that_breaks_goes_on_where_it_was(job: Job) -> None:
+    """Each answer that breaks off is continued, and a server that has no time is asked again."""
+    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB)
+    job.emulator.add_fault(DOWNLOAD, "status", status=503)
+    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert fired(job) == ["cut-answer", "status", "cut-answer"]
+    apk = (job.workspace / "dist/app.apk").read_bytes()
+    assert (len(apk), hashlib.sha256(apk).hexdigest()) == (3 * MIB, ended.outputs["universal-apk-sha256"])
+
+
+@generating(size=MIB, ranges=False, etag=False, digest=False)
+def test_a_server_without_ranges_sends_all_of_it_again(job: Job) -> None:
+    """Nothing but the bytes themselves is needed."""
+    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert (job.workspace / "dist/app.apk").stat().st_size == MIB
+
+
+@generating(size=256 * MIB)
+def test_memory_stays_the_same_whatever_the_size(job: Job) -> None:
+    """256 MiB take no more than a small APK, but for what a run varies by."""
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert (job.workspace / "dist/app.apk").stat().st_size == 256 * MIB
+    assert ended.peak < 100 * MIB
+
+
+@generating(size=MIB)
+def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
+    """What was committed is told; the run ends as one that may be repeated, and the next one finds everything done."""
+    job.emulator.add_fault(DOWNLOAD, "status", status=503, times=1)
+    ended = job.run({**PLAY, "max-retries": "0"})
+    assert ended.code == 75, ended.log
+    assert (ended.outputs["committed"], ended.outputs["version-code"]) == ("true", "42")
+    assert ended.outputs.get("universal-apk", "") == ""
+    assert left(job) == ["app.aab"]
+    again = job.run(PLAY)
+    assert again.code == 0, again.log
+    assert (again.outputs["committed"], again.outputs["universal-apk"]) == ("true", "dist/app.apk")
+
+
+# What came is checked
+
+
+@pytest.mark.threat(
+    "server",
+    "another APK comes in place of the one that Google Play generated",
+    rule="package, version code and the certificate that Google Play reports are checked before it gets its name",
+)
+@pytest.mark.parametrize(
+    ("emulator", "said"),
+    [
+        ({"signer": "Somebody Else", "certificate": CERTIFICATE}, "Google Play reports the certificate"),
+        ({"code": 41}, "it is com.example.app 41 (apk), not com.example.app 42"),
+        ({"package": "com.example.other"}, "it is com.example.other 42"),
+    ],
+    indirect=["emulator"],
+    ids=["signer", "version", "package"],
+)
+def test_another_apk_than_was_asked_for_gets_no_name(said: str, job: Job) -> None:
+    """Whoever signed another one, of whichever app: nothing is left of it, and nothing is told as an output."""
+    ended = job.run(PLAY)
+    assert ended.code == 5, ended.log
+    assert ended.outputs["failure"] == "universal-apk-mismatch"
+    assert said in ended.log
+    assert ended.outputs["committed"] == "true"
+    assert "universal-apk" not in ended.outputs or not ended.outputs["universal-apk"]
+    assert left(job) == ["app.aab"]
+
+
+@pytest.mark.parametrize(
+    ("emulator", "at"),
+    [({"size": MIB}, MIB // 2), ({"digest": False}, 0)],
+    indirect=["emulator"],
+    ids=["digest", "zip"],
+)
+def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
+    """By the digest that the server states, else by what the file itself says."""
+    job.emulator.add_fault(DOWNLOAD, "damage-body", at=at)
+    ended = job.run(PLAY)
+    assert ended.code == 5, ended.log
+    assert left(job) == ["app.aab"]
+
+
+@generating(certificate=":".join(CERTIFICATE[at : at + 2] for at in range(0, 64, 2)).upper(), keys=2)
+def test_the_digest_of_the_certificate_may_be_written_with_colons(job: Job) -> None:
+    """As keytool writes it; of several keys the first is taken, which is told."""
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert "2 keys" in ended.log
+
+
+@generating(certificate="unknown")
+def test_a_certificate_that_is_no_digest_breaks_the_protocol(job: Job) -> None:
+    """There is nothing to hold the signer against."""
+    ended = job.run(PLAY)
+    assert ended.code == 4, ended.log
+    assert ended.outputs["failure"] == "protocol-error"
+
+
+# The waiting
+
+
+@generating(never=True)
+def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
+    """It says what to do, and the release is told as what it is."""
+    ended = job.run({**PLAY, "wait-deadline": "0s"})
+    assert ended.code == 75, ended.log
+    assert ended.outputs["failure"] == "universal-apk-not-generated"
+    assert ended.outputs["committed"] == "true"
+    assert "target: play-status" in ended.log
+    assert "sent for review" in ended.summary
+
+
+@generating(looks=2)
+def test_it_is_waited_for(job: Job) -> None:
+    """A run that is interrupted while it waits ends at once, with the release told."""
+    running = job.start(PLAY).when(lambda state: state["requests"].get("play.generatedapks.list", 0) == 1)
+    ended = running.send(signal.SIGTERM).end()
+    assert ended.code == 143, ended.log
+    assert ended.outputs["committed"] == "true"
+    assert "is not generated yet; looking again in 15 s" in ended.log
+    assert left(job) == ["app.aab"]
+
+
+def test_a_version_that_is_not_there_is_not_generated(job: Job) -> None:
+    """Google's 404 for it can't be told from that for one that is still to be generated."""
+    job.emulator.console.add_release(APP, "internal", {"versionCodes": ["7"]})
+    del job.emulator.play.app(APP).live.artifacts[7]
+    ended = job.run({**STATUS, "wait-deadline": "0s"})
+    assert ended.code == 75, ended.log
+
+
+def test_another_refusal_is_told_in_googles_words(job: Job) -> None:
+    """A 403 is about the account."""
+    job.emulator.add_fault(
+        "play.generatedapks.list", "status", status=403, message="The caller does not have permission"
+    )
+    ended = job.run(PLAY)
+    assert ended.code == 3, ended.log
+    assert "does not have permission" in ended.log
+
+
+# Several artifacts, and what can be seen to be wrong before anything is sent
+
+
+def test_several_bundles_need_a_place_each(job: Job) -> None:
+    """A path without the version code is a mistake, one with it gets one file for each."""
+    specimens.make_bundle(job.workspace / "b.aab", APP, 43, "1.0")
+    ended = job.run(PLAY)
+    assert ended.code == 2, ended.log
+    assert "{version-code}" in ended.log
+    ended = job.run({**PLAY, "universal-apk": "dist/{version-code}.apk"})
+    assert ended.code == 0, ended.log
+    assert ended.outputs["universal-apk"] == "dist/42.apk,dist/43.apk"
+    digests = [hashlib.sha256((job.workspace / f"dist/{code}.apk").read_bytes()).hexdigest() for code in (42, 43)]
+    assert ended.outputs["universal-apk-sha256"] == ",".join(digests)
+    ended = job.run(STATUS)
+    assert ended.code == 2, ended.log
+    assert "{version-code}" in ended.log
+
+
+def test_of_an_apk_none_is_made(job: Job) -> None:
+    """Google Play delivers it as it was uploaded."""
+    specimens.make_apk(job.workspace / "app.apk", APP, 43, "1.0")
+    ended = job.run({**PLAY, "files": "app.apk"})
+    assert ended.code == 2, ended.log
+    assert "delivers as it is" in ended.log
+
+
+@pytest.mark.parametrize("more", [{"commit": "false"}, {"files": "", "promote-from": "beta", "package-name": APP}])
+def test_without_a_bundle_that_is_committed_there_is_nothing_to_fetch(more: dict[str, str], job: Job) -> None:
+    """The status fetches what is there already."""
+    ended = job.run({**PLAY, **more})
+    assert ended.code == 2, ended.log
+    assert "target: play-status" in ended.log
+
+
+@pytest.mark.parametrize("path", ["../app.apk", "/tmp/x/app.apk", ".git/hooks/pre-commit", ".env", "dist", "dist/link"])
+def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(path: str, job: Job) -> None:
+    """Outside the workspace, through a link, over a folder, or where others would run it."""
+    (job.workspace / "dist").mkdir()
+    (job.workspace / "dist/link").symlink_to("/tmp/elsewhere.apk")
+    ended = job.run({**PLAY, "universal-apk": path})
+    assert ended.code == 2, ended.log
+    assert "universal-apk: " in ended.log
+    assert job.emulator.state()["requests"] == {}
+
+
+def test_a_place_outside_the_workspace_can_be_allowed(job: Job, tmp_path: Path) -> None:
+    """By the same input that lets files come from there."""
+    ended = job.run({**PLAY, "universal-apk": str(tmp_path / "out/app.apk"), "allow-outside-workspace": "true"})
+    assert ended.code == 0, ended.log
+    assert zipfile.is_zipfile(tmp_path / "out/app.apk")

@@ -1,0 +1,276 @@
+"""Downloads against scripted servers: what is asked for after a break, and every lie about lengths and digests."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from tests.support.scripted_transport import Script, says, scripted
+from tests.support.transfer_harness import Bench, data_of, schedule
+from uploader.errors import CredentialsError, InputError, IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.files.destination import Destination
+from uploader.files.workspace import Workspace
+from uploader.services.base import Download, Downloaded, Flow, Outcome
+
+DATA = data_of(300_000)
+ETAG = '"one"'
+MD5 = base64.b64encode(hashlib.md5(DATA, usedforsecurity=False).digest()).decode()
+
+
+def answer(status: int, body: bytes, length: int, *headers: str) -> bytes:
+    """An answer that says it has `length` bytes, whatever it has."""
+    lines = [f"HTTP/1.1 {status} Text", f"Content-Length: {length}", "Connection: close", *headers]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def cut(at: int, *headers: str) -> bytes:
+    """The whole file is promised, and its first bytes come."""
+    return answer(200, DATA[:at], len(DATA), *headers)
+
+
+def rest(start: int, *headers: str, total: int | str = len(DATA)) -> bytes:
+    """The file from an offset on."""
+    return says(206, DATA[start:], f"Content-Range: bytes {start}-{len(DATA) - 1}/{total}", *headers)
+
+
+def passes(file: BinaryIO) -> str:
+    """A check that finds nothing wrong."""
+    assert file.read(1) == DATA[:1]
+    return ""
+
+
+def fetch(
+    server: Script,
+    folder: Path,
+    check: Callable[[BinaryIO], str] = passes,
+    *,
+    most: int = 1_000_000,
+    sha256: str = "",
+    public: bool = False,
+    bench: Bench | None = None,
+) -> Downloaded:
+    """One download into `folder/file.bin`."""
+    found: list[Downloaded] = []
+
+    def flow() -> Flow:
+        destination = Destination(Workspace(folder), "universal-apk", "file.bin")
+        step = Download(
+            server.url, "/file?alt=media", destination, most, "the file", check, public=public, sha256=sha256
+        )
+        found.append((yield step))
+        return Outcome("done")
+
+    (bench or Bench(server.url, stall=1.0)).engine.run(flow())
+    return found[0]
+
+
+def ranges(server: Script) -> list[str]:
+    """What each request asked for, with its condition."""
+    asked = ((one.headers.get("range", ""), one.headers.get("if-range", "")) for one in server.requests)
+    return [" ".join(filter(None, each)) for each in asked]
+
+
+def test_a_file_comes_whole(tmp_path: Path) -> None:
+    """Its digest is computed while it comes, and nothing else is left beside it."""
+    with scripted(says(200, DATA, f"x-goog-hash: crc32c=AAAAAA==,md5={MD5}")) as server:
+        found = fetch(server, tmp_path)
+    assert found == ("file.bin", hashlib.sha256(DATA).hexdigest(), len(DATA))
+    assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
+    assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+@pytest.mark.parametrize("etag", [f"ETag: {ETAG}", 'ETag: W/"weak"', "ETag: two words", "X-Nothing: 1"])
+def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: Path) -> None:
+    """Under the condition that it is the same file, where the server has named a version of its bytes."""
+    condition = f" {ETAG}" if ETAG in etag else ""
+    bench: Bench
+    with scripted(
+        cut(100_000, etag),
+        answer(206, DATA[100_000:200_000], 200_000, etag, "Content-Range: bytes 100000-299999/300000"),
+        rest(200_000, etag),
+    ) as server:
+        bench = Bench(server.url)
+        fetch(server, tmp_path, bench=bench)
+    assert ranges(server) == ["", f"bytes=100000-{condition}", f"bytes=200000-{condition}"]
+    assert bench.naps == [1.0, 1.0]  # progress gives the waits back
+    assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        says(200, DATA),
+        says(206, DATA[7:], "Content-Range: bytes 7-299999/300000"),
+        says(206, DATA[100_000:], "Content-Range: bytes 100000-299999/300001"),
+        says(206, DATA[100_000:]),
+        says(206, DATA[100_000:], "Content-Range: bytes 100000-99/x"),
+        says(206, DATA[100_000:], "Content-Range: bytes 100000-299999/300000", 'ETag: "two"'),
+        says(416, b"", "Content-Range: bytes */5"),
+    ],
+    ids=["whole", "another-start", "another-total", "no-range", "no-numbers", "another-version", "not-satisfiable"],
+)
+def test_an_answer_that_does_not_continue_begins_the_file_anew(second: bytes, tmp_path: Path) -> None:
+    """Bytes of two files are never joined."""
+    with scripted(cut(100_000), second, says(200, DATA)) as server:
+        fetch(server, tmp_path)
+    assert ranges(server)[1] == "bytes=100000-"
+    assert set(ranges(server)[2:]) <= {""}
+    assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+def test_a_5xx_in_the_middle_is_waited_for(tmp_path: Path) -> None:
+    """The offset stays, and the waits follow the schedule."""
+    with scripted(cut(65_536), says(503, b"busy"), says(500), rest(65_536)) as server:
+        bench = Bench(server.url)
+        fetch(server, tmp_path, bench=bench)
+    assert ranges(server) == ["", *["bytes=65536-"] * 3]
+    assert bench.naps == list(schedule(3))
+
+
+def test_a_server_that_stalls_is_left_and_asked_for_the_rest(tmp_path: Path) -> None:
+    """Without a byte for the stall limit the connection counts as broken, however long the whole may take."""
+
+    def stalls(connection: socket.socket) -> None:
+        connection.sendall(cut(131_072))
+        connection.settimeout(20)
+        connection.recv(1)  # until the client goes
+
+    with scripted(stalls, rest(131_072)) as server:
+        fetch(server, tmp_path)
+    assert ranges(server) == ["", "bytes=131072-"]
+    assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+def test_a_server_that_never_gets_further_ends_the_run(tmp_path: Path) -> None:
+    """Beginning anew is no progress, so the retries are spent; nothing is left."""
+    with scripted(*[cut(1000), says(416)] * 9) as server:
+        bench = Bench(server.url)
+        with pytest.raises(TemporaryError):
+            fetch(server, tmp_path, bench=bench)
+    assert bench.naps == list(schedule(5))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", ["Content-Length: 9999999999999", "Content-Length: 1000001"])
+def test_a_length_beyond_the_limit_ends_the_run_at_once(length: str, tmp_path: Path) -> None:
+    """Not a byte of it is taken."""
+    head = f"HTTP/1.1 200 OK\r\nConnection: close\r\n{length}\r\n\r\n".encode()
+    with scripted(head + DATA) as server, pytest.raises(ProtocolError, match=r"larger than"):
+        fetch(server, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_body_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
+    """A body without a length is counted while it comes."""
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+    with scripted(head + DATA) as server, pytest.raises(ProtocolError, match=r"larger than"):
+        fetch(server, tmp_path, most=299_999)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_body_without_a_length_ends_with_its_connection(tmp_path: Path) -> None:
+    """That is how HTTP/1.0 ends one; whether it is whole the check has to say."""
+    with scripted(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + DATA) as server:
+        fetch(server, tmp_path)
+    assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+def test_a_broken_chunk_is_a_broken_connection(tmp_path: Path) -> None:
+    """What came before it is kept, since the next answer has to continue it."""
+    chunk = b"%x\r\n" % 70_000 + DATA[:70_000] + b"\r\n-5\r\n"
+    broken = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunk
+    with scripted(broken, says(200, DATA)) as server:
+        fetch(server, tmp_path)
+    assert ranges(server)[1].startswith("bytes=")
+    assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+def test_a_wrong_digest_ends_the_run(tmp_path: Path) -> None:
+    """Whichever the server states, or the step knows."""
+    other = "0" * 64
+    stated = says(200, DATA, "x-goog-hash: md5=AAAAAAAAAAAAAAAAAAAAAA==")
+    with scripted(stated) as server, pytest.raises(IntegrityError, match="md5"):
+        fetch(server, tmp_path)
+    with scripted(says(200, DATA)) as server, pytest.raises(IntegrityError, match="sha256"):
+        fetch(server, tmp_path, sha256=other)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_check_refuses_gets_no_name(tmp_path: Path) -> None:
+    """And what stood there before stays."""
+
+    def refuses(file: BinaryIO) -> str:
+        raise IntegrityError(f"{len(file.read())} bytes are wrong")
+
+    (tmp_path / "file.bin").write_bytes(b"before")
+    with scripted(says(200, DATA)) as server, pytest.raises(IntegrityError, match="300000"):
+        fetch(server, tmp_path, refuses)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file.bin", b"before")]
+
+
+def test_a_file_that_is_there_is_not_fetched(tmp_path: Path) -> None:
+    """By its digest; no request is made."""
+    (tmp_path / "file.bin").write_bytes(DATA)
+    digest = hashlib.sha256(DATA).hexdigest()
+    with scripted() as server:
+        assert fetch(server, tmp_path, sha256=digest) == ("file.bin", digest, 0)
+    assert server.requests == []
+
+
+def test_the_token_goes_to_the_api_alone(tmp_path: Path) -> None:
+    """A file that everybody may fetch is asked for without it."""
+    with scripted(says(200, DATA), says(200, DATA)) as server:
+        fetch(server, tmp_path)
+        fetch(server, tmp_path, public=True)
+    assert [one.headers.get("authorization", "")[:7] for one in server.requests] == ["Bearer ", ""]
+
+
+def test_a_401_is_answered_with_a_fresh_token_and_another_refusal_with_its_words(tmp_path: Path) -> None:
+    """As for any call; a redirect is not followed."""
+    with scripted(says(401), says(200, DATA)) as server:
+        fetch(server, tmp_path)
+    with scripted(says(401), says(401)) as server, pytest.raises(CredentialsError):
+        fetch(server, tmp_path)
+    with scripted(says(403, b'{"error": {"message": "No."}}')) as server, pytest.raises(Refused, match=r"No\."):
+        fetch(server, tmp_path)
+    with (
+        scripted(says(302, b"", "Location: https://example.net/")) as server,
+        pytest.raises(Exception, match="redirect"),
+    ):
+        fetch(server, tmp_path)
+
+
+def test_a_part_that_nobody_asked_for_is_not_taken(tmp_path: Path) -> None:
+    """A 206 is an answer to a Range alone."""
+    with scripted(rest(0), rest(5)) as server, pytest.raises(TemporaryError):
+        fetch(server, tmp_path, bench=Bench(server.url, max_retries=1))
+
+
+def test_another_success_is_no_file(tmp_path: Path) -> None:
+    """A 204 has no body to take."""
+    with scripted(says(204)) as server, pytest.raises(ProtocolError, match="no file"):
+        fetch(server, tmp_path)
+
+
+@pytest.mark.parametrize("what", ["link", "folder", "pipe"])
+def test_nothing_but_a_file_is_replaced(what: str, tmp_path: Path) -> None:
+    """A link is not followed, and what it leads to stays as it is."""
+    target, elsewhere = tmp_path / "file.bin", tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"mine")
+    if what == "link":
+        target.symlink_to(elsewhere)
+    elif what == "folder":
+        target.mkdir()
+    else:
+        os.mkfifo(target)
+    with scripted(says(200, DATA)) as server, pytest.raises(InputError, match="regular file"):
+        fetch(server, tmp_path)
+    assert elsewhere.read_bytes() == b"mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "file.bin"]

@@ -1,0 +1,187 @@
+"""The APK for every device that Google Play makes of a bundle and signs: waited for, fetched, checked, then named.
+
+It is generated some time after the upload. What comes must be of the app and the version that were asked for, and
+signed with the certificate that Google Play reports for it, before it gets its name and is told as an output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from itertools import count
+from typing import Any, BinaryIO, NamedTuple
+
+from uploader.errors import (
+    InputError,
+    IntegrityError,
+    Interrupted,
+    ProtocolError,
+    Refused,
+    TemporaryError,
+    UploaderError,
+)
+from uploader.files.android.play_limits import MAX_BYTES
+from uploader.files.artifacts import Artifact
+from uploader.files.destination import Destination
+from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
+from uploader.inputs import Inputs
+from uploader.protocol.digests import normal
+from uploader.services.base import Call, Download, Downloaded, Flow, Note, Outcome, Pause, Publish, Section, Steps
+from uploader.services.play.edit_api import ROOT, entries
+from uploader.services.play.known_errors import OTHER, explained, find
+from uploader.services.uri_template import expand
+from uploader.text import format_size
+
+PLACE = "{version-code}"
+_LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
+_DOWNLOAD = _LIST + "/downloads/{download}:download"
+
+
+class UniversalApkGoal(NamedTuple):
+    """Where the APK goes, with `{version-code}` in the name or without, and for how many seconds it is waited for."""
+
+    destination: Destination
+    seconds: float
+
+    def of(self, code: str) -> Destination:
+        """Where that of one version goes."""
+        return self.destination._replace(path=self.destination.path.replace(PLACE, code))
+
+
+class _Generated(NamedTuple):
+    """A universal APK that Google Play has: the SHA-256 of the certificate that signed it, and where to fetch it."""
+
+    certificate: str
+    path: str
+
+
+def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> UniversalApkGoal:
+    """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the problems."""
+    destination = Destination(Workspace.of(inputs), "universal-apk", inputs.universal_apk)
+    goal = UniversalApkGoal(destination, inputs.wait_deadline)
+    manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
+    for name, manifest in manifests.items():
+        if manifest.kind == "apk":
+            what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK of a bundle only."
+            problems.add("universal-apk", what, "together with bundles (.aab)")
+        problems.collect(goal.of(str(manifest.version_code)).check)
+    if inputs.target == "play" and not (inputs.files and inputs.commit):
+        what = "no bundle is committed, so Google Play makes no APK of it."
+        problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
+    if not manifests:
+        problems.collect(destination.check)
+    problems.collect(partial(_check_place, goal, tuple(manifests)))
+    return goal
+
+
+def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
+    if len(names) > 1 and PLACE not in goal.destination.path:
+        goal.destination.refuse(f"is one place for the APKs of {', '.join(names)}; write {PLACE} into the path.")
+
+
+def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome) -> Flow:
+    """The outcome with the APKs that were fetched; it has `trouble` where one of them could not be.
+
+    What was released is released, so no error ends the flow but the end of the run.
+    """
+    files: list[Downloaded] = []
+    rows: list[tuple[str, ...]] = []
+    trouble: UploaderError | None = None
+    try:
+        _check_place(goal, tuple(f"version {code}" for code in codes))
+        for code in codes:
+            found = yield from _generated(package, code, goal.seconds)
+            files.append((yield from _fetched(package, code, found, goal.of(code))))
+            paths, digests = (
+                ",".join(values) for values in zip(*((one.path, one.sha256) for one in files), strict=True)
+            )
+            yield Publish({"universal-apk": paths, "universal-apk-sha256": digests})
+            rows.append((files[-1].path, format_size(files[-1].size), files[-1].sha256, found.certificate))
+    except Interrupted:
+        raise
+    except Refused as refused:
+        trouble = explained(refused)
+    except UploaderError as error:
+        trouble = error
+    table = Section("Universal APK", ("File", "Size", "SHA-256", "SHA-256 of its certificate"), tuple(rows))
+    return outcome._replace(sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
+
+
+def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
+    """The APK once Google Play has it. Raises TemporaryError when time is up."""
+    for number in count(1):
+        if found := (yield from _listed(package, code)):
+            if len(found) > 1:
+                yield Note(f"Google Play signs version {code} with {len(found)} keys; the APK of the first is fetched.")
+            return found[0]
+        if not (yield Pause(number, seconds, f"the universal APK of version {code} is not generated yet")):
+            break
+    raise TemporaryError(
+        f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
+        cause="Google Play takes minutes for it, longer for large bundles; of a version that was uploaded as an APK, "
+        "or never, it makes none.",
+        cure="Run again, or fetch it later with `target: play-status` and `universal-apk`; nothing is uploaded twice. "
+        "Raise `wait-deadline` if it happens often.",
+        code="universal-apk-not-generated",
+    )
+
+
+def _listed(package: str, code: str) -> Steps[tuple[_Generated, ...]]:
+    """The universal APKs, by signing key; a version of which nothing is generated may be answered with 404."""
+    path = expand(_LIST, {"package": package, "code": code})
+    try:
+        answer = yield Call("GET", ROOT, path, what=f"the list of APKs generated for version {code}")
+    except Refused as refused:
+        if refused.status != 404 or find(refused) is not OTHER:
+            raise
+        return ()
+    every = (_universal(package, code, entry) for entry in entries(answer, "generatedApks"))
+    return tuple(one for one in every if one)
+
+
+def _universal(package: str, code: str, entry: Mapping[str, Any]) -> _Generated | None:
+    universal = entry.get("generatedUniversalApk")
+    download = universal.get("downloadId") if isinstance(universal, Mapping) else None
+    if not download:
+        return None
+    certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
+    if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
+        raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
+    return _Generated(certificate, expand(_DOWNLOAD, {"package": package, "code": code, "download": download}))
+
+
+def _fetched(package: str, code: str, found: _Generated, destination: Destination) -> Steps[Downloaded]:
+    what = f"the universal APK of version {code}"
+    check = partial(_check, package, int(code), found.certificate)
+    file: Downloaded = yield Download(ROOT, f"{found.path}?alt=media", destination, MAX_BYTES["apk"], what, check)
+    yield Note(
+        f"{destination.name}: {what}, {format_size(file.size)}, signed with the certificate {found.certificate}."
+    )
+    return file
+
+
+def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
+    """Raises IntegrityError for anything but the APK that was asked for."""
+    from uploader.files.android import manifest  # four parsers that a look at the status does without
+
+    try:
+        found = manifest.read(file, "it")
+    except InputError as error:
+        raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
+    signers = ", ".join(signer.sha256 for signer in found.signers) or "nobody"
+    if (found.kind, found.package, found.version_code) != ("apk", package, code):
+        raise _mismatch(code, f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.")
+    if certificate not in [signer.sha256 for signer in found.signers]:
+        raise _mismatch(code, f"it is signed by {signers}, but Google Play reports the certificate {certificate}.")
+    return ""
+
+
+def _mismatch(code: int, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"What was downloaded as the universal APK of version {code} is not that: {what}",
+        cause="It was damaged or replaced on the way, by a proxy for instance, or the service has a fault.",
+        cure="It was deleted. Run again; report the error if it recurs.",
+        code="universal-apk-mismatch",
+    )

@@ -1,0 +1,155 @@
+"""One file from a service into the workspace, block by block: memory stays the same whatever its size.
+
+What has come is kept when the answer breaks off, and the next request asks for the rest alone (RFC 9110, section 14),
+under the condition that it is still the same file where the server named a version of it. Whatever does not fit what
+was asked for, or what was said before, begins the file anew. No word of the server about lengths is believed: what
+comes is counted, and no more is taken than the step allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+
+from uploader.errors import IntegrityError, ProtocolError, TemporaryError, UploaderError
+from uploader.files.destination import NewFile
+from uploader.http.messages import Broken, Headers, Request, Response
+from uploader.protocol import digests
+from uploader.protocol.retry import Verdict, verdict
+from uploader.reporting import Reporter
+from uploader.services.base import Download, Downloaded
+from uploader.text import capitalised, format_size
+from uploader.transfer.api_client import ApiClient, last_failure
+
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+_ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')  # a weak one is no promise about bytes
+
+
+def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloaded:
+    """Fetches the file, checks it, and only then gives it its name; one that is there already is left as it is.
+
+    Raises `Refused` in the service's own words, `TemporaryError` when the retries are spent, `IntegrityError` for bytes
+    other than those that were promised, `ProtocolError` for an answer that is no file, and what `step.check` raises.
+    """
+    there = (step.destination.ending(one) for one in step.endings if step.sha256)
+    if found := next((one for one in there if one.holds(step.sha256)), None):
+        return Downloaded(found.path, step.sha256, 0)
+    retrier = client.policy.retrier(lambda wait: reporter.info(f"{step.what}: {wait}"))
+    with step.destination.writing() as file:
+        reception = _Reception(step, client, file)
+
+        def attempt() -> Response | Broken:
+            furthest = reception.furthest
+            answer = reception.attempt()
+            if reception.furthest > furthest:
+                retrier.progressed()
+            return answer
+
+        answer = client.request_with_retries(attempt, retrier, step.what, repeatable=True, lost=_lost)
+        sha256 = reception.checked_sha256(answer.headers)
+        path = file.keep(step.check(file.reader()))
+    return Downloaded(path, sha256, reception.offset)
+
+
+class _Reception:
+    """What has come of one file: `offset` is where the next byte belongs, `furthest` the furthest that it ever was."""
+
+    def __init__(self, step: Download, client: ApiClient, file: NewFile) -> None:
+        self._step, self._client, self._file = step, client, file
+        self.furthest = 0
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self.offset = 0
+        self._total: int | None = None
+        self._etag = ""
+        self._digests = {name: hashlib.new(name, usedforsecurity=False) for name in ("sha256", "md5")}
+        self._file.clear()
+
+    def attempt(self) -> Response | Broken:
+        """One request for what is missing; the answer counts as one only when the file is whole."""
+        step, client = self._step, self._client
+        self._accepted = False
+        url = (client.public_url if step.public else client.url)(step.root, step.path)
+        request = Request("GET", url, self._conditions(), receive=self._receive)
+        answer = client.fetch(request, step.most + 1, path=step.path, public=step.public)
+        return answer if isinstance(answer, Broken) else self._judged(answer)
+
+    def _conditions(self) -> tuple[tuple[str, str], ...]:
+        if not self.offset:
+            return ()
+        unchanged = (("If-Range", self._etag),) if self._etag else ()
+        return (("Range", f"bytes={self.offset}-"), *unchanged)
+
+    def _judged(self, answer: Response) -> Response | Broken:
+        if self._accepted:
+            missing = self._total is not None and self.offset < self._total
+            return Broken(f"the answer ended after {self.offset} of {self._total} bytes", True) if missing else answer
+        if answer.status in (206, 416):
+            self._start_over()
+            return Broken("the server does not have the rest of the file that was asked for", True)
+        if verdict(answer) is Verdict.SUCCESS:
+            raise ProtocolError(f"The answer to {self._step.what} is no file ({answer.status}).")
+        return answer
+
+    def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
+        """Whether the body of this answer is what is missing, or all of the file."""
+        if status == 206 and self.offset:
+            found = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
+            total = int(found[2]) if found and int(found[1]) == self.offset else None
+            self._accepted = total is not None and self._total in (None, total) and _version(headers) == self._etag
+            self._total = total if self._accepted else None
+            self._check_size(self._total or 0)
+        elif status == 200:
+            self._start_over()
+            length = _LENGTH.fullmatch(headers.get("content-length") or "")
+            self._total = int(length[0]) if length else None
+            self._etag = _version(headers)
+            self._check_size(self._total or 0)
+            self._accepted = True
+        return self._take if self._accepted else None
+
+    def _take(self, block: bytes) -> None:
+        self._check_size(self.offset + len(block))
+        self._file.write(block)
+        for digest in self._digests.values():
+            digest.update(block)
+        self.offset += len(block)
+        self.furthest = max(self.furthest, self.offset)
+
+    def _check_size(self, size: int) -> None:
+        if size > self._step.most:
+            raise ProtocolError(
+                f"{capitalised(self._step.what)} is larger than the {format_size(self._step.most)} that are taken.",
+                cause="The service or a proxy answered with something else than the file.",
+                cure="Nothing was written. Run again; report the error if it recurs.",
+                code="download-too-large",
+            )
+
+    def checked_sha256(self, headers: Headers) -> str:
+        """The SHA-256 of all that has come. Raises IntegrityError where the server stated other digests."""
+        found = {name: digest.hexdigest() for name, digest in self._digests.items()}
+        stated = {claim.algorithm: claim.value for claim in digests.claims({}, headers)}
+        promised = {**stated, **({"sha256": self._step.sha256} if self._step.sha256 else {})}
+        for algorithm, value in promised.items():
+            if found.get(algorithm, value) != value:
+                raise IntegrityError(
+                    f"{capitalised(self._step.what)} is not what the service says it is: its {algorithm} is "
+                    f"{found[algorithm]}, not {value}.",
+                    cause="It was changed on the way, by a proxy for instance, or the service has a fault.",
+                    cure="Nothing was written. Run again; report the error if it recurs.",
+                    code="download-damaged",
+                )
+        return found["sha256"]
+
+
+def _version(headers: Headers) -> str:
+    """What names this version of the file, byte for byte; empty where the server has no such name."""
+    etag = headers.get("etag") or ""
+    return etag if _ETAG.fullmatch(etag) else ""
+
+
+def _lost(answer: Response | Broken) -> UploaderError:
+    return TemporaryError(f"The download failed: {last_failure(answer)}.")  # of a request that may not be repeated
