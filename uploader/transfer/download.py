@@ -88,7 +88,7 @@ class _Reception:
             if self._total in (None, self.offset):
                 return answer
             told = f"the answer ended after {self.offset} of {self._total} bytes"
-            if self._total is not None and self.offset > self._total:
+            if self.offset > self._total:
                 self._start_over()
             return Broken(told, True)
         if answer.status in (206, 416):
