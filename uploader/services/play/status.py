@@ -155,6 +155,7 @@ def _newest_codes(newest_first: tuple[TrackStatus, ...]) -> tuple[str, ...]:
         "There is no release of which a universal APK could be fetched.",
         cause="The tracks that were looked at are empty.",
         cure="Name the track of the release with `tracks`.",
+        code="no-release-on-track",
     )
 
 
@@ -213,7 +214,7 @@ def _read(edit: edit_api.Edit) -> Steps[EditContent]:
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)
         codes += [code for one in artifacts if isinstance(code := one.get("versionCode"), int)]
-    return EditContent(found, max(0, *codes))
+    return EditContent(found, max([0, *codes]))
 
 
 def _track(track: str, found: tuple[Listed, ...], content: EditContent | None) -> TrackStatus:
