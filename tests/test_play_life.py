@@ -157,6 +157,7 @@ def test_an_app_without_any_release_has_a_status(job: Job) -> None:
     ended = job.run({**STATUS, "package-name": "com.example.other"})
     assert (ended.code, ended.outputs["next-version-code"], ended.outputs["status"]) == (0, "1", "{}"), ended.log
     assert "com.example.other: no releases." in ended.log
+    assert "Upload" not in ended.log
 
 
 @pytest.mark.parametrize("call", ["play.tracks.list", "play.bundles.list", "play.apks.list"])
@@ -194,6 +195,7 @@ def test_a_release_waits_for_its_review(job: Job) -> None:
     ended = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
     assert ended.code == 0, ended.log
     assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
+    assert "Wait until the release is published" in ended.log
     assert "The review is not through (production: in review); looking again in 2 s." in ended.log
     assert "Review: production: published." in ended.log
 

@@ -195,7 +195,8 @@ class Rollout:
         state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in live))
         yield Publish({**status.outputs([state]), **_values(live, look), "decision": decision.kind})
         measured = gate_report.section(look.judgement.judged)
-        headline = f"{self._job.package} on {self._track}, {decision.kind}: {decision.why.rstrip('.')}."
+        kind = "" if decision.kind == "nothing" else f", {decision.kind}"
+        headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
         tables = (*sections(self._changes(look, after), column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
 
