@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from google_emulator import specimens
 from google_emulator.auth.keys import process_key
@@ -32,13 +32,19 @@ from uploader.http.messages import Block, Headers, Request, Response
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
 from uploader.inputs.ci_platform import JobRun
+from uploader.inputs.parse_rollout import Limit
 from uploader.services import media_types
-from uploader.services.base import Endpoint, Upload
+from uploader.services.base import Endpoint, Steps, Upload
 from uploader.services.play import tracks
+from uploader.services.play.gate import Gate, judge
 from uploader.services.play.job import ReleaseJob
+from uploader.services.play.lifecycle import live_versions
 from uploader.services.play.release_edit import recalled
+from uploader.services.play.reporting_api import measure
 from uploader.services.play.rollout_decision import FirstLook
 from uploader.state.journal import Journal, SessionRecord
+
+T = TypeVar("T")
 
 _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator")
 _MAIL = Inputs(target="gmail", api_endpoint="emulator")
@@ -224,6 +230,28 @@ def edit_records(data: bytes) -> None:
         assert all(isinstance(value, str) for value in found.changes.values())
 
 
+def vitals_answers(data: bytes) -> None:
+    """The Reporting API's answers, and the list of releases: a judgement with its reasons, or a refusal in words."""
+    answer = Response(200, Headers(), data).json()
+    gate = Gate((Limit("crash-rate", 0.01), Limit("anr-rate", 2.0, relative=True)), days=3)
+    with suppress(UploaderError):
+        found = _led(measure("com.example.app", gate), answer)
+        judgement = judge(gate, 1_800_000_000, found, {"2"}, {"1"})
+        assert judgement.reasons or judgement.ruling == "pass"
+    _led(live_versions("com.example.app", "production"), answer)
+
+
+def _led(flow: Steps[T], answer: object) -> T:
+    """What a flow comes to that gets this one answer to everything."""
+    try:
+        next(flow)
+        while True:
+            flow.send(answer)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+
+
 def track_answers(data: bytes) -> None:
     """Google Play's answer about a track: each decision about it is made, or refused in words."""
     answer = Response(200, Headers(), data).json()
@@ -270,6 +298,7 @@ TARGETS = (
     env_files,
     state_entries,
     edit_records,
+    vitals_answers,
     track_answers,
     media_kinds,
     addresses_of_sessions,

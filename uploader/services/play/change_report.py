@@ -177,7 +177,8 @@ def _text(text: TextChange) -> str:
 
 
 def _images(image: ImageChange) -> str:
-    added = f"{len(image.added)} added ({', '.join(image.added)})" if image.added else ""
+    names = ", ".join(path.rpartition("/")[2] for path in image.added)  # language and type say which folder
+    added = f"{len(image.added)} added ({names})" if names else ""
     again = f"{len(image.sent_again)} sent again for the order" if image.sent_again else ""
     counts = ((image.removed, "removed"), (image.kept, "kept"))
     return ", ".join(filter(None, (added, again, *(f"{count} {what}" for count, what in counts if count))))
