@@ -182,8 +182,9 @@ class Rollout:
             yield Publish({"plan": plan_output(self._changes(look, after), "play-rollout")})
         elif decision.kind in ("stepped", "completed"):
             yield Publish({"committed": "true"})  # by an earlier edit of this job
-        why = f"{capitalised(decision.why.rstrip('.'))}."
-        yield Note(why, "warning" if decision.kind == "held" else "info")
+        if not decision.trouble:  # which the error tells
+            why = f"{capitalised(decision.why.rstrip('.'))}."
+            yield Note(why, "warning" if decision.kind == "held" else "info")
         return (yield from self._told(look, decision, after))
 
     def _show(self, look: Look, after: Releases) -> Steps[None]:
@@ -195,7 +196,8 @@ class Rollout:
         state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in live))
         yield Publish({**status.outputs([state]), **_values(live, look), "decision": decision.kind})
         measured = gate_report.section(look.judgement.judged)
-        headline = f"{self._job.package} on {self._track}, {decision.kind}: {decision.why.rstrip('.')}."
+        kind = "" if decision.kind == "nothing" else f", {decision.kind}"
+        headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
         tables = (*sections(self._changes(look, after), column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
 
@@ -249,6 +251,6 @@ def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
         cause="It fares worse than `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
         cure="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
-        "Console: this program never does.",
+        "Console, or with `target: play` and `status: inProgress`: `play-rollout` never does.",
         code="rollout-halted",
     )
