@@ -42,7 +42,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
     if not inputs.commit:
-        problems.add("commit", "a step that is not committed has no effect.", "`dry-run: true` to see what would be done")
+        problems.add("commit", "what is not committed has no effect.", "`dry-run: true` to see what would be done")
     if len(inputs.tracks) != 1:
         given = len(inputs.tracks) or "none"
         problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
