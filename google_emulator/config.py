@@ -27,7 +27,7 @@ class Config:
         default_factory=dict,
         metadata={
             "meaning": "live state by package: `tracks` {name: [release]}, `used` [codes], "
-            "`artifacts` [{versionCode, kind, sha256}]"
+            "`artifacts` [{versionCode, kind, sha256}], `details` {defaultLanguage}"
         },
     )
     denied: list[str] = field(

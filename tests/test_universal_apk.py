@@ -192,6 +192,19 @@ def test_the_digest_of_the_certificate_may_be_written_with_colons(job: Job) -> N
     assert "2 keys" in ended.log
 
 
+@pytest.mark.parametrize(
+    "emulator",
+    [{"rotated": "Newer"}, {"rotated": "Newer", "certificate": hashlib.sha256(certificate("Newer")).hexdigest()}],
+    indirect=True,
+    ids=["older", "newer"],
+)
+def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
+    """The newer one signs in v3.1 for new devices, the older one in v3 for the others; both have signed the APK."""
+    ended = job.run(PLAY)
+    assert ended.code == 0, ended.log
+    assert ended.outputs["universal-apk"] == "dist/app.apk"
+
+
 @generating(certificate="unknown")
 def test_a_certificate_that_is_no_digest_breaks_the_protocol(job: Job) -> None:
     """There is nothing to hold the signer against."""
@@ -287,6 +300,24 @@ def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(pat
     assert ended.code == 2, ended.log
     assert "universal-apk: " in ended.log
     assert job.emulator.state()["requests"] == {}
+
+
+def test_the_apk_never_replaces_what_is_uploaded(job: Job) -> None:
+    """However its path is written."""
+    bundle = (job.workspace / "app.aab").read_bytes()
+    for path in ("app.aab", "dist/../app.aab"):
+        ended = job.run({**PLAY, "universal-apk": path})
+        assert ended.code == 2, ended.log
+        assert "is one of `files`" in ended.log
+    assert (job.workspace / "app.aab").read_bytes() == bundle
+    assert job.emulator.state()["requests"] == {}
+
+
+def test_a_placeholder_that_nothing_stands_for_is_a_mistake(job: Job) -> None:
+    """It would be the name of the file, letter for letter."""
+    ended = job.run({**PLAY, "universal-apk": "dist/{name}.apk"})
+    assert ended.code == 2, ended.log
+    assert "unknown placeholder" in ended.log
 
 
 def test_a_place_outside_the_workspace_can_be_allowed(job: Job, tmp_path: Path) -> None:

@@ -111,10 +111,20 @@ def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: P
         says(206, DATA[100_000:], "Content-Range: bytes 100000-299999/300001"),
         says(206, DATA[100_000:]),
         says(206, DATA[100_000:], "Content-Range: bytes 100000-99/x"),
+        says(206, DATA[100_000:] + b"more", "Content-Range: bytes 100000-299999/300000"),
         says(206, DATA[100_000:], "Content-Range: bytes 100000-299999/300000", 'ETag: "two"'),
         says(416, b"", "Content-Range: bytes */5"),
     ],
-    ids=["whole", "another-start", "another-total", "no-range", "no-numbers", "another-version", "not-satisfiable"],
+    ids=[
+        "whole",
+        "another-start",
+        "another-total",
+        "no-range",
+        "no-numbers",
+        "too-much",
+        "another-version",
+        "not-satisfiable",
+    ],
 )
 def test_an_answer_that_does_not_continue_begins_the_file_anew(second: bytes, tmp_path: Path) -> None:
     """Bytes of two files are never joined."""

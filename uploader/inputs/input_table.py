@@ -209,7 +209,7 @@ class Inputs:
         "How long to wait, for the review or the APK; `0s` is one look.",
     )
     universal_apk: str = _text(
-        PLAY_OR_STATUS, parse.path, "Where to write the universal APK that Google Play generates and signs."
+        PLAY_OR_STATUS, parse_play.version_path, "Where to write the universal APK that Google Play generates."
     )
     rollout_steps: tuple[float, ...] = _optional(
         ROLLOUT, (), parse_rollout.rollout_steps, "Ascending shares, such as `1%, 5%, 20%, 50%, 100%`."

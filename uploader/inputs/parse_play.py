@@ -33,9 +33,14 @@ def version_files(value: str) -> FilesByVersion:
     return pairs
 
 
-def _pattern(value: str) -> str:
-    if any(each not in PLACEHOLDERS for each in re.findall(r"\{[^{}]*\}", path(value))):
-        raise InvalidValue("has an unknown placeholder.", _ACCEPTED)
+def version_path(value: str) -> str:
+    """A path, perhaps with `{version-code}`."""
+    return _pattern(value, PLACEHOLDERS[:1], "a path, with `{version-code}` in it for several versions")
+
+
+def _pattern(value: str, known: tuple[str, ...] = PLACEHOLDERS, accepted: str = _ACCEPTED) -> str:
+    if any(each not in known for each in re.findall(r"\{[^{}]*\}", path(value))):
+        raise InvalidValue("has an unknown placeholder.", accepted)
     return value
 
 

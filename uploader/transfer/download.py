@@ -85,8 +85,12 @@ class _Reception:
 
     def _judged(self, answer: Response) -> Response | Broken:
         if self._accepted:
-            missing = self._total is not None and self.offset < self._total
-            return Broken(f"the answer ended after {self.offset} of {self._total} bytes", True) if missing else answer
+            if self._total in (None, self.offset):
+                return answer
+            told = f"the answer ended after {self.offset} of {self._total} bytes"
+            if self.offset > self._total:
+                self._start_over()
+            return Broken(told, True)
         if answer.status in (206, 416):
             self._start_over()
             return Broken("the server does not have the rest of the file that was asked for", True)

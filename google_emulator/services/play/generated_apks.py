@@ -22,7 +22,14 @@ from google_emulator.services.play.model import App, StoreArtifact
 from google_emulator.services.play.paths import APPLICATIONS
 from google_emulator.services.play.store import PlayStore
 from google_emulator.specimens import Build, make_apk
-from google_emulator.specimens.signature_writer import RELEASE, certificate
+from google_emulator.specimens.signature_writer import (
+    RELEASE,
+    V3,
+    V3_1,
+    certificate,
+    scheme_value,
+    with_signing_block,
+)
 
 EVERY_APP = "*"
 _LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
@@ -37,6 +44,7 @@ class Generation:
     seconds: float = field(default=0.0, metadata={"meaning": "how long after the first look nothing is found"})
     never: bool = field(default=False, metadata={"meaning": "nothing is ever generated"})
     signer: str = field(default=RELEASE, metadata={"meaning": "common name of the certificate that signs"})
+    rotated: str = field(default="", metadata={"meaning": "common name of a newer certificate that signs in v3.1 too"})
     certificate: str = field(default="", metadata={"meaning": "the digest that is reported, instead of the signer's"})
     keys: int = field(default=1, metadata={"meaning": "how many signing keys are listed; the first signs"})
     package: str = field(default="", metadata={"meaning": "the package in the APK, instead of the bundle's"})
@@ -131,7 +139,9 @@ def _universal_apk(package: str, code: int, generation: Generation) -> bytes:
     with tempfile.TemporaryDirectory(prefix="uploader-emulator-apk-") as folder:
         path, build = Path(folder) / "universal.apk", Build(signer=generation.signer)
         make_apk(path, generation.package or package, generation.code or code, "1.0", generation.size, build=build)
-        return path.read_bytes()
+        schemes = {V3: generation.signer, V3_1: generation.rotated} if generation.rotated else {}
+        pairs = [(one, scheme_value([certificate(name)], scheme=one)) for one, name in schemes.items()]
+        return with_signing_block(path.read_bytes(), *pairs) if pairs else path.read_bytes()
 
 
 def _media(request: Request, data: bytes, generation: Generation) -> Response:

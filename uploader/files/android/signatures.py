@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import BinaryIO, NamedTuple
 
 from uploader.files.android.pkcs7 import signer_certificates, subject_of
 from uploader.files.android.zip_reader import ZipReader
@@ -44,9 +45,22 @@ def signers(archive: ZipReader, *, apk: bool) -> tuple[SigningCertificate, ...]:
     """Every signer once: of an APK by its newest scheme, of a bundle by its JAR signature. Raises MalformedFile."""
     values = dict(_block_pairs(archive)) if apk else {}
     newest = next((values[scheme] for scheme in _SCHEMES if scheme in values), None)
+    return _certificates(lambda: _of_jar(archive) if newest is None else _of_block(newest))
+
+
+def signers_by_any_scheme(file: BinaryIO) -> tuple[SigningCertificate, ...]:
+    """The signers that the APK Signing Block names for any device: after a rotation, old devices go by the old key.
+
+    Raises MalformedFile.
+    """
+    archive = ZipReader(file, file.seek(0, 2), lambda _: False)
+    values = [value for _, value in _block_pairs(archive)]
+    return tuple(one for value in values for one in _certificates(partial(_of_block, value)))
+
+
+def _certificates(read: Callable[[], list[bytes]]) -> tuple[SigningCertificate, ...]:
     try:
-        found = _of_jar(archive) if newest is None else _of_block(newest)
-        return tuple(dict.fromkeys(map(_certificate, found)))
+        return tuple(dict.fromkeys(map(_certificate, read())))
     except (struct.error, ValueError, IndexError, KeyError):
         return ()
 

@@ -172,7 +172,7 @@ def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str,
         root = image_host(url)
         if not root:
             raise ProtocolError(
-                f"Google Play names a {kind} of {language} on a host that is not one of its image hosts.",
+                f"Google Play names an image ({language}, {kind}) on a host that is not one of its image hosts.",
                 cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
                 cure="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
             )

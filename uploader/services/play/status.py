@@ -77,10 +77,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk)
     where = f"in edit {job.existing_edit}" if job.existing_edit else "in an edit that is deleted at once"
     lines = (f"look at the releases of {job.package}", *([f"read the tracks {where}"] if _reads_edit(job) else []))
-    if job.goal:
-        lines += (f"wait until the newest release is {job.goal.state}",)
     if apk:
         lines += (f"fetch the universal APK of the newest release: {apk.destination.name}",)
+    if job.goal:
+        lines += (f"wait until the newest release is {job.goal.state}",)
     return Prepared(lines, (edit_api.SCOPE,), lambda: flow(job), (_WARNING,) if may_open else (), job.package)
 
 

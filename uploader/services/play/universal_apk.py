@@ -6,6 +6,7 @@ signed with the certificate that Google Play reports for it, before it gets its 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -68,6 +69,7 @@ def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems)
             what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK of a bundle only."
             problems.add("universal-apk", what, "together with bundles (.aab)")
         problems.collect(goal.of(str(manifest.version_code)).check)
+        problems.collect(partial(_check_kept, goal.of(str(manifest.version_code)), artifacts))
     if inputs.target == "play" and not (inputs.files and inputs.commit):
         what = "no bundle is committed, so Google Play makes no APK of it."
         problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
@@ -75,6 +77,12 @@ def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems)
         problems.collect(destination.check)
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
+
+
+def _check_kept(destination: Destination, artifacts: tuple[Artifact, ...]) -> None:
+    path = os.path.realpath(destination.workspace.root / destination.path)
+    if any(path == os.path.realpath(artifact.location) for artifact in artifacts):
+        destination.refuse("is one of `files`, which the APK would replace; name another place.")
 
 
 def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
@@ -164,17 +172,18 @@ def _fetched(package: str, code: str, found: _Generated, destination: Destinatio
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
     """Raises IntegrityError for anything but the APK that was asked for."""
-    from uploader.files.android import manifest  # four parsers that a look at the status does without
+    from uploader.files.android import manifest, signatures  # parsers that a look at the status does without
 
     try:
         found = manifest.read(file, "it")
     except InputError as error:
         raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
-    signers = ", ".join(signer.sha256 for signer in found.signers) or "nobody"
     if (found.kind, found.package, found.version_code) != ("apk", package, code):
         raise _mismatch(code, f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.")
-    if certificate not in [signer.sha256 for signer in found.signers]:
-        raise _mismatch(code, f"it is signed by {signers}, but Google Play reports the certificate {certificate}.")
+    signers = dict.fromkeys(one.sha256 for one in (*found.signers, *signatures.signers_by_any_scheme(file)))
+    if certificate not in signers:
+        signed = f"it is signed by {', '.join(signers) or 'nobody'}"
+        raise _mismatch(code, f"{signed}, but Google Play reports the certificate {certificate}.")
     return ""
 
 
