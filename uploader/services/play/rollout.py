@@ -42,9 +42,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
     if not inputs.commit:
-        problems.add("commit", "a rollout that is not committed is none.", "`dry-run: true` to see what would be done")
+        problems.add("commit", "what is not committed has no effect.", "`dry-run: true` to see what would be done")
     if len(inputs.tracks) != 1:
-        problems.add("tracks", f"{len(inputs.tracks)} are given; a rollout is that of one track.", "`production`")
+        given = len(inputs.tracks) or "none"
+        problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
     problems.raise_if_any()
     job = _job(inputs)
     scopes = (edit_api.SCOPE, *((reporting_api.SCOPE,) if inputs.halt_above else ()))
