@@ -201,12 +201,16 @@ def test_the_migration_page_names_only_inputs_that_exist() -> None:
 
 @pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "docs/MIGRATION.md"])
 def test_every_link_to_a_file_leads_somewhere(document: str) -> None:
-    """A link in the documents names a file of the repository, a heading of the same page, or the web."""
+    """A link in the documents names a file of the repository, a heading of a page, or the web."""
     path = ROOT / document
-    text = path.read_text(encoding="utf-8")
-    headings = {
-        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-        for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    }
-    for link in re.findall(r"\]\(([^)]+)\)", text):
-        assert link.startswith("https://") or link.removeprefix("#") in headings or (path.parent / link).is_file(), link
+    for link in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+        name, _, heading = link.partition("#")
+        page = path.parent / name if name else path
+        assert link.startswith("https://") or page.is_file(), link
+        assert link.startswith("https://") or not heading or heading in headings(page), link
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}

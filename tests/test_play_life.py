@@ -152,6 +152,14 @@ def test_a_draft_without_artifacts_is_one_release(job: Job) -> None:
     assert "beta has no version: draft, a draft" in ended.log
 
 
+def test_an_app_without_any_release_has_a_status(job: Job) -> None:
+    """Nothing is on its tracks, and the first version code is free."""
+    ended = job.run({**STATUS, "package-name": "com.example.other"})
+    assert (ended.code, ended.outputs["next-version-code"], ended.outputs["status"]) == (0, "1", "{}"), ended.log
+    assert "com.example.other: no releases." in ended.log
+    assert "Upload" not in ended.log
+
+
 @pytest.mark.parametrize("call", ["play.tracks.list", "play.bundles.list", "play.apks.list"])
 def test_a_status_that_fails_deletes_its_edit(job: Job, call: str) -> None:
     """Whatever is refused inside it, nothing is left open."""
@@ -187,6 +195,7 @@ def test_a_release_waits_for_its_review(job: Job) -> None:
     ended = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
     assert ended.code == 0, ended.log
     assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
+    assert "Wait until the release is published" in ended.log
     assert "The review is not through (production: in review); looking again in 2 s." in ended.log
     assert "Review: production: published." in ended.log
 

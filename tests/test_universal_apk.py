@@ -14,6 +14,7 @@ import pytest
 from google_emulator import Emulator, specimens
 from google_emulator.specimens.signature_writer import RELEASE, certificate
 from tests.support.job import Job
+from uploader.files.android.preflight import fingerprint
 
 APP = "com.example.app"
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "universal-apk": "dist/app.apk"}
@@ -69,7 +70,7 @@ def test_the_signed_apk_comes_back_after_the_commit(job: Job) -> None:
     assert ended.outputs["universal-apk"] == "dist/app.apk"
     assert ended.outputs["universal-apk-sha256"] == hashlib.sha256(apk.read_bytes()).hexdigest()
     assert CERTIFICATE in ended.summary
-    assert CERTIFICATE in ended.log
+    assert fingerprint(CERTIFICATE) in ended.log
     assert left(job) == ["app.aab", "dist/app.apk"]
 
 

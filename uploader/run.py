@@ -60,7 +60,8 @@ class Run:
             from uploader import engine_setup  # the engine, loaded while the token is on its way
 
             self._engine = engine_setup.engine(plan, parts, self._reporter)
-            with self._reporter.group("Upload"):
+            sends = plan.files or not self._inputs.target.startswith("play")
+            with self._reporter.group("Upload" if sends else "Run"):
                 self._outcome = self._engine.run(plan.prepared.flow())
         if self._outcome.trouble:
             raise self._outcome.trouble

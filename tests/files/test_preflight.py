@@ -321,7 +321,7 @@ def test_the_plan_lists_what_the_build_asks_for(tmp_path: Path) -> None:
         archive.writestr("AndroidManifest.xml", axml)
         archive.writestr("lib/x86/liba.so", b"")
     build, asked, required = preflight.facts(read(tmp_path / "a.apk"))
-    assert build == "API level 24 or higher, made for 36, native code for x86"
+    assert build == "minimum API level 24, target 36, native code for x86"
     assert asked.startswith("permissions: P0, P1, P2, ")
     assert asked.endswith("P29 and 10 others")
     assert required == "requires: hardware.camera"

@@ -365,7 +365,7 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
         "open an edit for com.example.app",
         "upload com.example.app-7.aab, 2.0 KiB, version 7.0 (7), unless Google Play has it already",
         f"in com.example.app-7.aab: signed with certificate {SIGNER}",
-        "in com.example.app-7.aab: API level 24 or higher, made for 36",
+        "in com.example.app-7.aab: minimum API level 24, target 36",
         "upload mapping mapping.txt for version 7",
         "upload native symbols symbols.zip for version 7",
         "synchronise 1 image and the texts of 1 language",

@@ -106,6 +106,7 @@ class Inputs:
         ALL, (), parse.items, "Paths and globs relative to the workspace; `-` is a stream."
     )
     dry_run: bool = _default(ALL, "false", parse.boolean, "Do everything except the final, irreversible step.")
+    job_summary: bool = _default(ALL, "true", parse.boolean, "Write the job summary.")
     upload_protocol: UploadProtocol = _default(
         TRANSFER, "auto", parse.choice(UploadProtocol), "`auto`, `resumable`, `multipart`, `simple`."
     )
@@ -138,18 +139,16 @@ class Inputs:
         secret=True,
     )
     api_endpoint: str = _text(TRANSFER, parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
-    job_summary: bool = _default(TRANSFER, "true", parse.boolean, "Write the job summary.")
 
     shard: tuple[int, int] | None = _optional(FILES, None, parse.shard, "Only this part of the files, such as `2/5`.")
     allow_outside_workspace: bool = _default(
         FILES, "false", parse.boolean, "Accept files that are really outside the workspace, such as behind a link."
     )
-    provenance: bool = _default(
-        FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
-    )
-
     allow_symlinks: bool = _default(
         FILES, "false", parse.boolean, "Follow links beyond the folder that their input names."
+    )
+    provenance: bool = _default(
+        FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
     )
 
     package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")

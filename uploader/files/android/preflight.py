@@ -60,7 +60,7 @@ def facts(manifest: Manifest) -> Iterator[str]:
     """What the file says of itself beside its version and its signer, as people read it before the run."""
     least, target = (level if level is not None else "unknown" for level in (manifest.min_sdk, manifest.target_sdk))
     native = f", native code for {', '.join(manifest.native.abis)}" if manifest.native.abis else ""
-    yield f"API level {least} or higher, made for {target}{native}"
+    yield f"minimum API level {least}, target {target}{native}"
     for what, names in (("permissions", manifest.permissions), ("requires", manifest.features)):
         if names:
             yield f"{what}: {_shortened([_plain(name) for name in names], _LISTED)}"

@@ -137,6 +137,8 @@ class ReleaseJob:
         yield "validate the edit and delete it: nothing is published" if self.dry_run else end
         if self.universal_apk and not self.dry_run:
             yield f"fetch the universal APK once it is generated: {self.universal_apk.destination.name}"
+        if self.review and not self.dry_run:
+            yield f"wait until the release is {self.review.state}"
 
     def _release(self, track: str) -> str:
         options = self.options

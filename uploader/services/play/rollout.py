@@ -42,9 +42,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
     if not inputs.commit:
-        problems.add("commit", "a rollout that is not committed is none.", "`dry-run: true` to see what would be done")
+        problems.add("commit", "what is not committed has no effect.", "`dry-run: true` to see what would be done")
     if len(inputs.tracks) != 1:
-        problems.add("tracks", f"{len(inputs.tracks)} are given; a rollout is that of one track.", "`production`")
+        given = len(inputs.tracks) or "none"
+        problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
     problems.raise_if_any()
     job = _job(inputs)
     scopes = (edit_api.SCOPE, *((reporting_api.SCOPE,) if inputs.halt_above else ()))
@@ -182,8 +183,9 @@ class Rollout:
             yield Publish({"plan": plan_output(self._changes(look, after), "play-rollout")})
         elif decision.kind in ("stepped", "completed"):
             yield Publish({"committed": "true"})  # by an earlier edit of this job
-        why = f"{capitalised(decision.why.rstrip('.'))}."
-        yield Note(why, "warning" if decision.kind == "held" else "info")
+        if not decision.trouble:  # which the error tells
+            why = f"{capitalised(decision.why.rstrip('.'))}."
+            yield Note(why, "warning" if decision.kind == "held" else "info")
         return (yield from self._told(look, decision, after))
 
     def _show(self, look: Look, after: Releases) -> Steps[None]:
@@ -195,7 +197,8 @@ class Rollout:
         state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in live))
         yield Publish({**status.outputs([state]), **_values(live, look), "decision": decision.kind})
         measured = gate_report.section(look.judgement.judged)
-        headline = f"{self._job.package} on {self._track}, {decision.kind}: {decision.why.rstrip('.')}."
+        kind = "" if decision.kind == "nothing" else f", {decision.kind}"
+        headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
         tables = (*sections(self._changes(look, after), column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
 
@@ -249,6 +252,6 @@ def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
         cause="It fares worse than `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
         cure="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
-        "Console: this program never does.",
+        "Console, or with `target: play` and `status: inProgress`: `play-rollout` never does.",
         code="rollout-halted",
     )

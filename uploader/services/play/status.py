@@ -214,7 +214,7 @@ def _read(edit: edit_api.Edit) -> Steps[EditContent]:
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)
         codes += [code for one in artifacts if isinstance(code := one.get("versionCode"), int)]
-    return EditContent(found, max([0, *codes]))
+    return EditContent(found, max((0, *codes)))
 
 
 def _track(track: str, found: tuple[Listed, ...], content: EditContent | None) -> TrackStatus:

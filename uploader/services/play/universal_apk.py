@@ -23,6 +23,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.play_limits import MAX_BYTES
+from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
@@ -164,9 +165,8 @@ def _fetched(package: str, code: str, found: _Generated, destination: Destinatio
     what = f"the universal APK of version {code}"
     check = partial(_check, package, int(code), found.certificate)
     file: Downloaded = yield Download(ROOT, f"{found.path}?alt=media", destination, MAX_BYTES["apk"], what, check)
-    yield Note(
-        f"{destination.name}: {what}, {format_size(file.size)}, signed with the certificate {found.certificate}."
-    )
+    signer = fingerprint(found.certificate)
+    yield Note(f"{destination.name}: {what}, {format_size(file.size)}, signed with certificate {signer}.")
     return file
 
 
