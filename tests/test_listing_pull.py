@@ -91,6 +91,19 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
     assert "already" in ended.log
 
 
+def test_notes_that_were_pulled_change_nothing_when_they_are_pushed(job: Job) -> None:
+    """As little as texts of the listing: a line break at their end, as other tools leave it, is no difference."""
+    notes = [{"language": "en-US", "text": "Faster.\r\nSmaller.\n"}]
+    release = {"versionCodes": ["42"], "status": "completed", "releaseNotes": notes}
+    job.emulator.console.add_release(APP, "internal", release)
+    assert job.run({**PULL, "tracks": "internal"}).code == 0
+    push = {**PUSH, "whats-new-directory": "metadata", "tracks": "internal", "version-codes-to-retain": "42"}
+    ended = job.run(push)
+    assert ended.code == 0, ended.log
+    assert requests(job, "play.tracks.update") == 0
+    assert job.emulator.play.app(APP).live.tracks["internal"][0]["releaseNotes"] == notes
+
+
 def test_a_second_pull_writes_and_fetches_nothing(job: Job) -> None:
     """What is there already is recognised by its digest."""
     job.run(PULL)

@@ -247,6 +247,16 @@ def test_a_version_that_is_not_there_is_not_generated(job: Job) -> None:
     assert ended.code == 75, ended.log
 
 
+@pytest.mark.parametrize("tracks", ["internal", ""])
+def test_an_app_without_a_release_has_none_to_fetch(tracks: str, job: Job) -> None:
+    """A status of such an app is told as any other; that there is nothing to fetch is a refusal."""
+    assert job.run({**STATUS, "tracks": tracks, "universal-apk": ""}).outputs["next-version-code"] == "1"
+    ended = job.run({**STATUS, "tracks": tracks})
+    assert ended.code == 4, ended.log
+    assert ended.outputs["failure"] == "no-release-on-track"
+    assert "no release of which" in ended.log
+
+
 def test_another_refusal_is_told_in_googles_words(job: Job) -> None:
     """A 403 is about the account."""
     job.emulator.add_fault(

@@ -161,6 +161,12 @@ def test_the_newest_scheme_names_the_signer_of_today(tmp_path: Path) -> None:
     assert digests(path) == [sha256(new)]
 
 
+def test_of_two_values_of_one_scheme_the_first_counts(tmp_path: Path) -> None:
+    """Android looks no further: another one behind it has signed nothing."""
+    pairs = [(V2, scheme_value([certificate(name)])) for name in ("One", "Two")]
+    assert digests(with_signing_block(tmp_path / "a.apk", *pairs)) == [sha256(certificate("One"))]
+
+
 def test_several_signers_are_all_named(tmp_path: Path) -> None:
     """An APK may have as many as ten; the same one twice is one."""
     chains = [[certificate(name)] for name in ("One", "Two", "One")]

@@ -43,7 +43,7 @@ class SigningCertificate(NamedTuple):
 
 def signers(archive: ZipReader, *, apk: bool) -> tuple[SigningCertificate, ...]:
     """Every signer once: of an APK by its newest scheme, of a bundle by its JAR signature. Raises MalformedFile."""
-    values = dict(_block_pairs(archive)) if apk else {}
+    values = _by_scheme(archive) if apk else {}
     newest = next((values[scheme] for scheme in _SCHEMES if scheme in values), None)
     return _certificates(lambda: _of_jar(archive) if newest is None else _of_block(newest))
 
@@ -54,7 +54,7 @@ def signers_by_any_scheme(file: BinaryIO) -> tuple[SigningCertificate, ...]:
     Raises MalformedFile.
     """
     archive = ZipReader(file, file.seek(0, 2), lambda _: False)
-    values = [value for _, value in _block_pairs(archive)]
+    values = _by_scheme(archive).values()
     return tuple(one for value in values for one in _certificates(partial(_of_block, value)))
 
 
@@ -89,6 +89,11 @@ def _certificate(der: bytes) -> SigningCertificate:
     named = ", ".join(f"{key}={value}" for key, value in subject)[:_LONGEST_SUBJECT]
     debug = f"the debug certificate of Android's build tools ({named})" if _DEBUG_NAME in subject else ""
     return SigningCertificate(digest, _PUBLIC_KEYS.get(digest, debug))
+
+
+def _by_scheme(archive: ZipReader) -> dict[int, bytes]:
+    """The signatures by scheme: of two with one id Android reads the first."""
+    return dict(reversed(list(_block_pairs(archive))))
 
 
 def _block_pairs(archive: ZipReader) -> Iterator[tuple[int, bytes]]:

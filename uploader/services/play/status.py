@@ -155,6 +155,7 @@ def _newest_codes(newest_first: tuple[TrackStatus, ...]) -> tuple[str, ...]:
         "There is no release of which a universal APK could be fetched.",
         cause="The tracks that were looked at are empty.",
         cure="Name the track of the release with `tracks`.",
+        code="no-release-on-track",
     )
 
 

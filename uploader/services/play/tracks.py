@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from uploader.errors import ProtocolError, ReleaseRefused
+from uploader.files.android.localized_folder import normalised
 from uploader.services.play.edit_api import entries
 
 Release: TypeAlias = Mapping[str, Any]
@@ -255,5 +256,5 @@ def _plain(field: str, value: Any) -> Any:
     if field == "versionCodes" and isinstance(value, list):
         return {str(code) for code in value}
     if field == "releaseNotes" and isinstance(value, list):
-        return set(notes_of({field: value}))
+        return {(language, normalised(text)) for language, text in notes_of({field: value})}
     return _DEFAULTS.get(field) if value is None else value
