@@ -324,6 +324,15 @@ def test_the_apk_never_replaces_what_is_uploaded(job: Job) -> None:
     assert job.emulator.state()["requests"] == {}
 
 
+@pytest.mark.parametrize("name", ["uploader-results.json", "uploader.env", "dist/uploader-provenance.json"])
+def test_the_apk_takes_no_name_of_a_file_that_the_run_writes(job: Job, name: str) -> None:
+    """The run's own file would replace it at the end, while the output still called it the APK."""
+    ended = job.run({**PLAY, "universal-apk": name})
+    assert ended.code == 2, ended.log
+    assert "files of its own" in ended.log
+    assert job.emulator.state()["requests"] == {}
+
+
 def test_a_placeholder_that_nothing_stands_for_is_a_mistake(job: Job) -> None:
     """It would be the name of the file, letter for letter."""
     ended = job.run({**PLAY, "universal-apk": "dist/{name}.apk"})

@@ -168,6 +168,7 @@ class Rollout:
         self._halting = ""
         yield from edit.forget()
         yield Publish({"committed": "true"})
+        yield Note(f"Committed edit {edit.id}.")
         if by_hand:
             yield Note(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
             decision = decision._replace(why=f"{decision.why.rstrip('.')}; the change {BY_HAND}")

@@ -37,6 +37,7 @@ from uploader.services.uri_template import expand
 from uploader.text import format_size
 
 PLACE = "{version-code}"
+_OWN_FILE = re.compile(r"uploader-(results|provenance|predicate)\.json|uploader-checksums\.txt|uploader\.env")
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
 
@@ -75,6 +76,7 @@ def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems)
         problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
     if not manifests:
         problems.collect(destination.check)
+        problems.collect(partial(_check_kept, destination, ()))
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
 
@@ -83,6 +85,8 @@ def _check_kept(destination: Destination, artifacts: tuple[Artifact, ...]) -> No
     path = os.path.realpath(destination.workspace.root / destination.path)
     if any(path == os.path.realpath(artifact.location) for artifact in artifacts):
         destination.refuse("is one of `files`, which the APK would replace; name another place.")
+    if _OWN_FILE.fullmatch(path.rpartition("/")[2]):
+        destination.refuse("is a name that the run gives to files of its own; name another place.")
 
 
 def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
