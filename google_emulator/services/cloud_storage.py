@@ -41,6 +41,7 @@ class CloudStorage:
                 scopes=SCOPES,
                 algorithms=("md5", "crc32c"),
                 created=200,
+                type_field="contentType",
             )
         ]
 
