@@ -6,7 +6,6 @@ Reference: cloud.google.com/storage/docs/json_api/v1/objects, buckets.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
 from urllib.parse import quote
 
 from google_emulator.http.errors import ApiError
@@ -35,10 +34,11 @@ class BucketContents:
     def __init__(self, objects: dict[str, dict[str, Json]], blobs: dict[str, Blob]) -> None:
         self._objects = objects
         self._blobs = blobs
+        self._created: set[str] = set()
 
     def routes(self) -> list[Route]:
         """The calls that this API serves beside uploads."""
-        rewrite = _OBJECT + "/rewriteTo/b/{destinationBucket}/o/{destination}"
+        target = "/b/{destinationBucket}/o/{destination}"
         return [
             Route("storage.objects.get", "GET", _OBJECT, self._get, READ),
             Route("storage.objects.get", "GET", "/download" + _OBJECT, self._get, READ),
@@ -46,7 +46,8 @@ class BucketContents:
             Route("storage.objects.delete", "DELETE", _OBJECT, self._delete, WRITE),
             Route("storage.objects.patch", "PATCH", _OBJECT, self._change, WRITE),
             Route("storage.objects.update", "PUT", _OBJECT, self._change, WRITE),
-            Route("storage.objects.rewrite", "POST", rewrite, self._rewrite, WRITE),
+            Route("storage.objects.rewrite", "POST", f"{_OBJECT}/rewriteTo{target}", self._rewrite, WRITE),
+            Route("storage.objects.copy", "POST", f"{_OBJECT}/copyTo{target}", self._copy, WRITE),
             Route("storage.buckets.get", "GET", _BUCKET, self._get_bucket, READ),
             Route("storage.buckets.list", "GET", _BUCKETS, self._list_buckets, READ),
             Route("storage.buckets.insert", "POST", _BUCKETS, self._insert_bucket, WRITE),
@@ -106,6 +107,14 @@ class BucketContents:
 
     def _rewrite(self, request: Request) -> Response:
         """A copy, in one step whatever its size."""
+        made = self._copied(request)
+        size = {"totalBytesRewritten": made["size"], "objectSize": made["size"], "done": True}
+        return _shown(request, {"kind": "storage#rewriteResponse", **size, "resource": made})
+
+    def _copy(self, request: Request) -> Response:
+        return _shown(request, self._copied(request))
+
+    def _copied(self, request: Request) -> dict[str, Json]:
         key, found = self._found(request)
         bucket, name = request.params["destinationBucket"], request.params["destination"]
         target, changed = f"b/{bucket}/o/{name}", request.json()
@@ -113,17 +122,20 @@ class BucketContents:
         generation = str(max(int(one["generation"]) for one in self._objects.values()) + 1)
         made = {**found, **fields, "metageneration": "1", **names_of(request.server_url, bucket, name, generation)}
         self._objects[target], self._blobs[target] = made, self._blobs[key]
-        size = {"totalBytesRewritten": found["size"], "objectSize": found["size"], "done": True}
-        return json_response({"kind": "storage#rewriteResponse", **size, "resource": made})
+        return made
 
     def _get_bucket(self, request: Request) -> Response:
         return _shown(request, _bucket(request.params["bucket"]))
 
     def _list_buckets(self, request: Request) -> Response:
-        return _shown(request, {"kind": "storage#buckets", "items": list(map(_bucket, _buckets(self._objects)))})
+        """Those that were created or have an object."""
+        names = sorted({*self._created, *(key.split("/")[1] for key in self._objects)})
+        return _shown(request, {"kind": "storage#buckets", "items": list(map(_bucket, names))})
 
     def _insert_bucket(self, request: Request) -> Response:
-        return json_response(_bucket(str(request.json().get("name", ""))))
+        bucket = _bucket(str(request.json().get("name") or ""))
+        self._created.add(bucket["name"])
+        return _shown(request, bucket)
 
 
 def names_of(server_url: str, bucket: str, name: str, generation: str) -> dict[str, Json]:
@@ -158,10 +170,6 @@ def _media_headers(found: dict[str, Json]) -> Headers:
 
 def _without_nulls(values: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _buckets(keys: Iterable[str]) -> list[str]:
-    return sorted({key.split("/")[1] for key in keys})
 
 
 def _bucket(name: str) -> dict[str, Json]:
