@@ -7,6 +7,7 @@ Google's front ends do, so that a client that reads it can stop and one that doe
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import socketserver
 import struct
@@ -29,6 +30,7 @@ from google_emulator.traffic import Traffic
 
 LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
 _FILLER = b"x" * BLOCK
+_LINE_BREAK = re.compile("[\r\n\0]+")  # in what a client has stored, and gets back in a header
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -150,13 +152,14 @@ class Connection(socketserver.StreamRequestHandler):
                 body.drain()
             except (ApiError, Disconnected):
                 early = True  # where a next request would begin can't be known
-        self._send(response, close=early or not keep_open, with_body=request.method != "HEAD")
-        if early:
+        goes_on = keep_open and not early
+        self._send(response, close=not goes_on, with_body=request.method != "HEAD")
+        if not goes_on:
             self._linger()
-        return keep_open and not early
+        return goes_on
 
     def _linger(self) -> None:
-        """Reads what a client goes on sending behind a response, until it stops."""
+        """Reads what a client goes on sending behind a response, until it stops: closed before, it might be lost."""
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(LINGER)
@@ -220,7 +223,7 @@ class Connection(socketserver.StreamRequestHandler):
 
 def _head(response: Response, *, close: bool) -> bytes:
     lines = [f"HTTP/1.1 {response.status} {reason_phrase(response.status)}"]
-    lines += [f"{name}: {value}" for name, value in response.headers]
+    lines += [f"{name}: {_LINE_BREAK.sub(' ', value)}" for name, value in response.headers]
     if response.status != 204 and not response.header("Content-Length"):
         lines.append(f"Content-Length: {len(response.body) + response.filler}")
     if close:

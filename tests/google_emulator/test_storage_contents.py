@@ -90,6 +90,13 @@ def test_an_object_is_downloaded(client: EmulatorClient, asked: str, status: int
             assert reply.header("Content-Type") == "text/plain"
 
 
+def test_metadata_makes_no_headers(client: EmulatorClient) -> None:
+    """A content type with a line break in it comes back as one header."""
+    client.request("PATCH", put(client, "a")["selfLink"], json={"contentType": "x/y\r\nInjected: z\r\n\r\n"})
+    reply = client.request("GET", f"{OBJECTS}/a?alt=media")
+    assert (reply.header("Content-Type").strip(), reply.header("Injected"), reply.body) == ("x/y Injected: z", "", DATA)
+
+
 def test_an_object_stored_as_gzip_is_decompressed_for_whom_it_must(client: EmulatorClient) -> None:
     """Who takes gzip gets what was stored, everybody else what it was made of."""
     packed = gzip.compress(DATA)
