@@ -38,6 +38,14 @@ spec:
     image:
       description: The image of the uploader. A released component names it by digest.
       default: {IMAGE}
+    rules:
+      description: When the job runs, as GitLab's `rules` say it. Unless given, for tags.
+      type: array
+      default:
+        - if: $CI_COMMIT_TAG
+    resource-group:
+      description: Jobs of one group wait for each other. Google closes an edit when the same account opens another one.
+      default: release
 """
 JOB = """\
 ---
@@ -46,6 +54,8 @@ $[[ inputs.job-name ]]:
   image:
     name: $[[ inputs.image ]]
     entrypoint: [""]
+  rules: $[[ inputs.rules ]]
+  resource_group: $[[ inputs.resource-group ]]
   id_tokens:
     UPLOADER_ID_TOKEN:
       aud: https://iam.googleapis.com/$[[ inputs.workload-identity-provider ]]

@@ -64,7 +64,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
-    """Users of v1 and of v1.2.3 get the published image by digest, on GitHub and GitLab; else the owner alone differs."""
+    """Users of v1 and of v1.2.3 get the published image by digest, on GitHub and GitLab; nothing else but the owner."""
     assert release(checkout, "v1.2.3").returncode == 0
     for tag in ("v1", "v1.2.3"):
         changes = git(checkout, "diff", "--unified=0", "main", tag, "--", "action.yml", "templates").splitlines()
