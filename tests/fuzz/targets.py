@@ -50,7 +50,7 @@ from uploader.protocol.session import (
     Stored,
 )
 from uploader.redaction import Redactor
-from uploader.services import method_parameters, uri_template
+from uploader.services import map_inputs, uri_template
 from uploader.services.mail import message_file, mime
 
 SIZE = 600_000  # bytes of the file that the answers are about
@@ -232,7 +232,7 @@ def environment(data: bytes) -> None:
 def fields(data: bytes) -> None:
     """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole messages."""
     text = data.decode("utf-8", "replace")
-    for read in (method_parameters.read_params, method_parameters.read_metadata):
+    for read in (map_inputs.read_params, map_inputs.read_metadata):
         with suppress(InputError):
             assert isinstance(read(text), dict)
     for field in inputs.fields():
@@ -313,8 +313,8 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "services/mail/mail_inputs.py": ("workspace_files",),
     "services/mail/message_file.py": ("fields", "workspace_files"),
     "services/mail/mime.py": ("fields", "workspace_files", "mail"),
+    "services/map_inputs.py": ("fields",),
     "services/media_types.py": ("media_kinds",),
-    "services/method_parameters.py": ("fields",),
     "services/play/lifecycle.py": ("vitals_answers",),
     "services/play/release_edit.py": ("edit_records",),
     "services/play/reporting_api.py": ("vitals_answers",),

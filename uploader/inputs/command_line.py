@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from uploader.input_problems import Problems
-from uploader.inputs.input_table import Show, fields
+from uploader.inputs.input_fields import fields
+from uploader.inputs.input_table import Show
 from uploader.inputs.invalid_value import quoted
 
 USAGE = """\

@@ -50,7 +50,6 @@ PLAY = Group("Google Play", ("play",))
 PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
 PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull"))
 PLAY_LISTING = PLAY._replace(targets=("play", "play-listing-pull"))
-PLAY_READING = PLAY._replace(targets=("play", "play-status", "play-listing-pull"))
 PLAY_OR_STATUS = PLAY._replace(targets=("play", "play-status"))
 PLAY_COMMIT = PLAY._replace(targets=("play", "play-rollout"))
 ROLLOUT = PLAY._replace(targets=("play-rollout",))
@@ -58,6 +57,8 @@ GMAIL = Group("Gmail (`files` are the attachments)", ("gmail",))
 GAMES = Group("Play Games, OTA, any upload method", ("play-games",))
 OTA = GAMES._replace(targets=("ota",))
 ANY_METHOD = GAMES._replace(targets=(METHOD,))
+METADATA = GAMES._replace(targets=("gmail", "play-games", METHOD))
+METHOD_FILES = FILES._replace(targets=(METHOD,))
 
 
 def _default(group: Group, default: str, parser: Callable[[str], T], meaning: str) -> T:
@@ -150,6 +151,7 @@ class Inputs:
     provenance: bool = _default(
         FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
     )
+    media_type: str = _text(METHOD_FILES, parse.media_type, "The files' media type, such as `text/html`.")
 
     package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
     tracks: tuple[str, ...] = _optional(
@@ -248,10 +250,10 @@ class Inputs:
     image_type: ImageType = _optional(
         GAMES, "", parse.choice(ImageType), "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`."
     )
-    deployment: str = _text(OTA, parse.line, "OTA: the deployment's id.")
+    deployment: str = _text(OTA, parse.path_part, "OTA: the deployment's id.")
     package_title: str = _text(OTA, parse.line, "OTA: the package's title.")
     params: str = _text(ANY_METHOD, parse.text, "Any method: a YAML or JSON map of path and query parameters.")
-    metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
+    metadata: str = _text(METADATA, parse.text, "JSON that goes along: with a file, a mail, a Play Games image.")
 
     platform: Platform = Platform()
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -270,30 +272,3 @@ class Inputs:
         """What must be masked before anything else is said; a login names the secrets of `credentials` itself."""
         platform = self.platform
         return tuple(secret for secret in (self.state_key, platform.id_token, platform.oidc_request_token) if secret)
-
-
-class Field(NamedTuple):
-    """One row of the table: the contract's name, the attribute, its group, its default in writing, how it is read."""
-
-    name: str
-    attribute: str
-    group: Group
-    default: str
-    parse: Callable[[str], object]
-    help: str
-    secret: bool
-
-    @property
-    def variables(self) -> tuple[str, str, str]:
-        """The names under which the value may come, first found wins; only GitHub's runner passes a hyphen on."""
-        plain = self.attribute.upper()
-        return f"INPUT_{self.name.upper()}", f"INPUT_{plain}", f"UPLOADER_{plain}"
-
-
-def fields() -> tuple[Field, ...]:
-    """Every input of the contract, as the help and the README lay them out."""
-    return tuple(
-        Field(name=field.name.replace("_", "-"), attribute=field.name, **{"secret": False, **field.metadata})
-        for field in dataclasses.fields(Inputs)
-        if field.metadata
-    )

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from uploader.errors import Problem
 from uploader.input_problems import Problems
 from uploader.inputs.ci_platform import Kind
-from uploader.inputs.input_table import fields
+from uploader.inputs.input_fields import fields
 
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"
@@ -74,6 +74,7 @@ _NAMES_BY_ANSWER = (
     ("`mail-html`", "html_body"),
     ("`files`", "attachments", "path", "filename"),
     ('`metadata`, as `{"parents": ["ID"]}`', "folderId"),
+    ("`media-type`", "mimeType", "contentType"),
     ("`params`, as `bucket: NAME`", "bucket"),
     ("`params`, as `bucket: NAME` and `name: PATH`", "destination"),
     (KEY, "credentials_json"),
