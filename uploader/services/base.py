@@ -209,6 +209,13 @@ class Reused(NamedTuple):
     result: FileResult
 
 
+class Identified(NamedTuple):
+    """The id of what an upload made, where its own answer does not tell it. The answer is None."""
+
+    result: FileResult
+    id: str
+
+
 class Section(NamedTuple):
     """A table for the job summary that only the service can know, such as a track before and after."""
 
@@ -255,6 +262,7 @@ Step: TypeAlias = (
     | Pause
     | Digest
     | Reused
+    | Identified
     | Show
     | Discarded
 )
