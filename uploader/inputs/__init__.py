@@ -5,9 +5,8 @@
 
 from uploader.inputs.ci_platform import JobRun, Platform
 from uploader.inputs.command_line import usage
-from uploader.inputs.input_fields import Field, fields
 from uploader.inputs.input_names import renamed
-from uploader.inputs.input_table import TARGETS, Inputs
+from uploader.inputs.input_table import TARGETS, Field, Inputs, fields
 from uploader.inputs.reader import read
 
 __all__ = ["TARGETS", "Field", "Inputs", "JobRun", "Platform", "fields", "read", "renamed", "usage"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uploader.input_problems import Problems
-from uploader.inputs.input_fields import fields
+from uploader.inputs.input_table import fields
 from uploader.inputs.invalid_value import quoted
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from uploader.errors import Problem
 from uploader.input_problems import Problems
 from uploader.inputs import command_line, env_file, parse
 from uploader.inputs.ci_platform import DOTENV, ID_TOKEN, Platform, detect
-from uploader.inputs.input_fields import Field, fields
-from uploader.inputs.input_table import METHOD, TARGETS, Inputs
+from uploader.inputs.input_table import METHOD, TARGETS, Field, Inputs, fields
 from uploader.inputs.invalid_value import EXPANDED, REFERENCE, InvalidValue, NotExpanded, quoted, require_public
 
 ENV_FILE = "UPLOADER_ENV_FILE"

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from uploader.errors import Problem
 from uploader.input_problems import Problems
 from uploader.inputs.ci_platform import Kind
-from uploader.inputs.input_fields import fields
+from uploader.inputs.input_table import fields
 
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
 KEY = "`credentials`, which takes JSON, its base64 and a path alike"
