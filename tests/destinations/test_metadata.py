@@ -102,6 +102,21 @@ def test_a_method_of_gmail_needs_no_file(job: Job, target: str, given: Mapping[s
     assert ended.outputs["id"]
 
 
+def test_a_killed_run_leaves_a_note(begin: Begin) -> None:
+    """There is no session that could be asked, so the next run tells of the doubt, and only the one after it sends."""
+    job = begin({"on": "gmail.users.messages.send", "do": "slow-answer", "seconds": 30})
+    given = {**FOR_USER, "metadata": json.dumps({"raw": RAW})}
+    running = job.start(given).when(lambda state: bool(state["messages"]))
+    running.child.kill()
+    running.end()
+    doubtful = job.run(given)
+    assert doubtful.code == 4
+    assert "It is not known whether the message in metadata still has to be sent" in doubtful.log
+    assert len(job.emulator.state()["messages"]) == 1
+    assert job.run(given).code == 0
+    assert len(job.emulator.state()["messages"]) == 2
+
+
 def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:
     """The answer is lost behind the effect: exit code 4, and nothing is repeated."""
     job = begin({"on": "gmail.users.messages.send", "do": "answer-lost"})
@@ -139,6 +154,7 @@ def test_wrong_metadata_is_told_before_anything_is_sent(job: Job, given: Mapping
     [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
     assert "metadata" in error
     assert why in error
+    assert "mail-" not in error
     assert job.emulator.state()["requests"] == {}
 
 

@@ -36,6 +36,7 @@ _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
 _LOOK = "Check the sent mail of the mailbox before you run again."
+_HELD = "the message in metadata"
 _SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
@@ -89,21 +90,33 @@ def prepare(
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     has_mail = mail_inputs.given(inputs, files)
     resource = problems.collect(partial(_resource, inputs, action, mail=has_mail)) or {}
-    if not has_mail and (action.method == "drafts.send" or message_metadata.holds_message(resource)):
+    identity = mime.MessageIdentity(now(), token())
+    if not has_mail and (inputs.metadata or action.method == "drafts.send"):
         problems.raise_if_any()
-        held = message_metadata.holds_message(resource)
-        line = f"{action.plan} the message in metadata" if held else f"Send the draft {inputs.draft_id}"
-        return _prepared(inputs, action, partial(_send_metadata, inputs, action, resource), line)
+        if alone := _without_upload(inputs, action, resource, identity):
+            return alone
     to_send = inputs.gmail_action in {"send", "draft-send"}
     mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=to_send, limit=action.limit))
     if mail is None:
         raise InputError(*problems)
-    identity = mime.MessageIdentity(now(), token())
     upload = _upload(inputs, action, mail.name, mail.data(identity), resource)
     batch_upload.check(upload, inputs, problems)
     problems.raise_if_any()
     flow = partial(_send, inputs, action, mail, identity, upload)
     return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
+
+
+def _without_upload(
+    inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], identity: mime.MessageIdentity
+) -> Prepared | None:
+    """What needs no upload: a message that is in the metadata itself, a draft as it is."""
+    if message_metadata.holds_message(resource):
+        flow = partial(_send_held, inputs, action, resource, identity)
+        return _prepared(inputs, action, flow, f"{action.plan} {_HELD}")
+    if action.method == "drafts.send":
+        flow = partial(_send_metadata, inputs, action, resource)
+        return _prepared(inputs, action, flow, f"Send the draft {inputs.draft_id}")
+    return None
 
 
 def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
@@ -168,7 +181,7 @@ def _send(
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
         if not in_session:
             yield Remember(key, None)
-            raise _doubt(mail.name, earlier)
+            raise _doubt(mail.name, earlier, "`upload-protocol: resumable` can ask the server.")
         identity, upload = earlier, upload._replace(artifact=_artifact(mail.name, mail.data(earlier)))
     yield Remember(key, str(identity))
     try:
@@ -183,13 +196,33 @@ def _send(
     return outcome
 
 
-def _doubt(name: str, earlier: mime.MessageIdentity) -> AnswerLost:
+def _doubt(name: str, earlier: mime.MessageIdentity, remedy: str = "") -> AnswerLost:
     """A run that ended without a word left its stamp, and no session that could be asked."""
     return AnswerLost(
         f"It is not known whether {name} still has to be sent: a run began it at {earlier.date:%Y-%m-%d %H:%M} UTC.",
         cause="That run was killed before it could report, or `state-dir` was restored to an older state.",
-        cure=f"{_LOOK} The next run sends it. `upload-protocol: resumable` can ask the server.",
+        cure=f"{_LOOK} The next run sends it. {remedy}".rstrip(),
     )
+
+
+def _send_held(
+    inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], identity: mime.MessageIdentity
+) -> Flow:
+    """Sends a message that is in the metadata itself, and leaves a note meanwhile: there is no session to ask."""
+    key = f"mail {action.method} {inputs.user_id} {json.dumps(resource, sort_keys=True)}"
+    kept: str | None = yield Recall(key)
+    earlier = mime.MessageIdentity.parse(kept or "")
+    if earlier:
+        yield Remember(key, None)
+        raise _doubt(_HELD, earlier)
+    yield Remember(key, str(identity))
+    try:
+        outcome = yield from _send_metadata(inputs, action, resource)
+    except UploaderError:
+        yield Remember(key, None)
+        raise
+    yield Remember(key, None)
+    return outcome
 
 
 def _send_metadata(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any]) -> Flow:
