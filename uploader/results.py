@@ -89,10 +89,6 @@ class RunRecord:
                 return
         self.results.append(result)
 
-    def identify(self, result: FileResult, named: str) -> None:
-        """The id of what a file became, which the service told elsewhere than in its answer to the upload."""
-        self.results[self.results.index(result)] = replace(result, id=named)
-
     def discard(self, why: str, files: Collection[str], outputs: Sequence[str]) -> None:
         """What was uploaded is gone: `why` is the error of its results, and no id is left; outputs that told of it are
         taken back.

@@ -105,7 +105,7 @@ def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, answer: dict[
     made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN)
     calls = iter([{}, answer])
     outcome, steps = run(made, {}, answer=lambda step: next(calls) if isinstance(step, Call) else None)
-    assert [step.id for step in steps if isinstance(step, Identified)] == [found] * bool(found)
+    assert [step.result.id for step in steps if isinstance(step, Identified)] == [found] * bool(found)
     assert [step.level for step in steps if isinstance(step, Note)] == ["warning"] * (not found)
     assert (f"the package {found} " in outcome.headline) == bool(found)
 

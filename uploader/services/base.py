@@ -210,10 +210,9 @@ class Reused(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """The id of what an upload made, where its own answer does not tell it. The answer is None."""
+    """The last upload's result again, with the id that its own answer did not tell. The answer is None."""
 
     result: FileResult
-    id: str
 
 
 class Section(NamedTuple):

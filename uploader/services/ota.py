@@ -6,6 +6,7 @@ it. Sources: developers.google.com/android/over-the-air/v1/how-tos/create-packag
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -66,7 +67,7 @@ def _flow(inputs: Inputs, upload: Upload) -> Flow:
     if doubt:
         yield Note(f"The package's id is not known. {doubt}", "warning")
         return Outcome(f"{upload.artifact.name} is a package of {inputs.deployment}.")
-    yield Identified(result, new[0])
+    yield Identified(replace(result, id=new[0]))
     return Outcome(f"{upload.artifact.name} is the package {new[0]} of {inputs.deployment}.")
 
 

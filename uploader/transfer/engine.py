@@ -106,7 +106,7 @@ class Engine:
             case Reused():
                 self.record.add(step.result)
             case Identified():
-                self.record.identify(step.result, step.id)
+                self.record.results[-1] = step.result
             case Publish():
                 self.record.publish(step.outputs, step.ids)
             case Discarded():
