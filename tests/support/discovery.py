@@ -148,7 +148,7 @@ def discovery(name: str) -> Discovery:
 
 
 def refused_by_google(requests: Iterable[LoggedRequest]) -> list[str]:
-    """What Google's documents refuse of requests to Play and Gmail, each with its method and path; other APIs are passed over."""
+    """What Google's documents refuse of requests to Play and Gmail, with method and path; others are passed over."""
     found = []
     for request in requests:
         for document in map(discovery, DOCUMENTS):
