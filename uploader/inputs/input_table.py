@@ -113,8 +113,8 @@ class Inputs:
     chunk_size: int | None = _default(
         TRANSFER, "auto", parse.size, "Bytes of one request, such as `8MiB`; `auto` = the whole file."
     )
-    concurrency: int = _default(
-        TRANSFER, "4", parse.integer(1, 64), "How many files to upload at once, where the service allows it."
+    concurrency: int | None = _default(
+        TRANSFER, "auto", parse.files_at_once, "Files in flight at once, 1 to 64; `auto` = 4 and more while it pays."
     )
     max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100), "Retries without progress before giving up.")
     retry_deadline: float = _default(

@@ -97,10 +97,12 @@ class Upload(NamedTuple):
 class Batch(NamedTuple):
     """Uploads that are independent of one another; the answer is a tuple of `FileResult` in the same order.
 
-    All are tried: a failure stands in its result's `error`, and the flow decides what it means.
+    All are tried: a failure stands in its result's `error`, and the flow decides what it means. `most` is how many the
+    service takes at once, where that is known and nobody gave a number.
     """
 
     uploads: tuple[Upload, ...]
+    most: int | None = None
 
 
 class Note(NamedTuple):
