@@ -6,7 +6,6 @@ import atexit
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -15,9 +14,6 @@ from typing import NoReturn
 from uploader import __version__, inputs
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
-from uploader.outputs import make_reporter
-from uploader.redaction import credentials_in
-from uploader.run import Run
 from uploader.signals import cancel_on_signals, ignore_signals
 
 GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
@@ -54,6 +50,10 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
         with suppress(OSError):
             sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
         return 0
+    from uploader.outputs import make_reporter  # `--help` and `--version` show a text and report nothing
+    from uploader.redaction import credentials_in
+    from uploader.run import Run
+
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
@@ -67,6 +67,8 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
         this_run.failed(_fault(error))
         if given.platform.debug:  # where it is asked for, redacted
+            import traceback  # 2 ms that only a fault is worth
+
             reporter.info("".join(traceback.format_exception(error)))
     return this_run.finish()
 

@@ -78,7 +78,7 @@ def _text(group: Group, parser: Callable[[str], str], *, secret: bool = False) -
     return _optional(group, "", parser, secret=secret)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
