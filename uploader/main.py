@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import NoReturn
 
-from uploader import __version__, inputs
+from uploader import inputs
 from uploader.cancellation import Cancellation
-from uploader.errors import UploaderError
+from uploader.errors import InputError, UploaderError
 from uploader.signals import cancel_on_signals, ignore_signals
 
 GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
@@ -47,10 +47,12 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     """
     given, problems = inputs.read(environ, argv)
     if given.show:
+        from uploader.inputs import help_text  # what is said of each input, which no run needs
+
         with suppress(OSError):
-            sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
-        return 0
-    from uploader.outputs import make_reporter  # `--help` and `--version` show a text and report nothing
+            (sys.stderr if given.show == "usage" else sys.stdout).write(help_text.text(given.show))
+        return InputError.exit_code if given.show == "usage" else 0
+    from uploader.outputs import make_reporter  # a help text is not reported
     from uploader.redaction import credentials_in
     from uploader.run import Run
 
