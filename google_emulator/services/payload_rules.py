@@ -1,7 +1,7 @@
 """JSON as a message of Google's: what its parser takes for what, and what it refuses, in its words.
 
-Numbers may be written as texts and texts of fields either way (`versionCodes`, `version_codes`), 2.0 is a whole number,
-a single value stands for a list of one, and null is as good as nothing. Reference: protobuf.dev/programming-guides/json.
+Numbers may be written as texts, the names of fields as `versionCodes` or `version_codes`; 2.0 is a whole number, a
+single value stands for a list of one, and null for nothing. Reference: protobuf.dev/programming-guides/json.
 """
 
 from __future__ import annotations

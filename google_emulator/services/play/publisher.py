@@ -19,6 +19,7 @@ from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.listings import ListingsApi
 from google_emulator.services.play.release_summaries import ReleaseSummariesApi
 from google_emulator.services.play.store import PlayStore
+from google_emulator.services.play.track_audience import TrackAudienceApi
 from google_emulator.services.play.tracks import TracksApi
 
 
@@ -31,6 +32,7 @@ class AndroidPublisher:
         self._generated_apks = GeneratedApksApi(store, config, lifecycle.now)
         self._artifacts = ArtifactsApi(store, config)
         self._tracks = TracksApi(store, config)
+        self._audience = TrackAudienceApi(store, config)
         self._expansion_files = ExpansionFilesApi(store)
         self._deobfuscation_files = DeobfuscationFilesApi(store)
         self._listings = ListingsApi(store)
@@ -45,6 +47,7 @@ class AndroidPublisher:
             *self._generated_apks.routes(),
             *self._artifacts.routes(),
             *self._tracks.routes(),
+            *self._audience.routes(),
             *self._expansion_files.routes(),
             *self._listings.routes(),
             *self._images.routes(),

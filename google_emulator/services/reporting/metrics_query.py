@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 
 from google_emulator.http.errors import ApiError, invalid_argument
 from google_emulator.http.response import Json
-from google_emulator.services.reporting.aip_filter import Predicate, parse_filter
 from google_emulator.services.payload_rules import (
     EnumRule,
     ListRule,
@@ -18,6 +17,7 @@ from google_emulator.services.payload_rules import (
     read_message,
     text,
 )
+from google_emulator.services.reporting.aip_filter import Predicate, parse_filter
 from google_emulator.services.reporting.civil_time import PERIODS, AggregationPeriod
 from google_emulator.services.reporting.metric_sets import COHORTS, DIMENSIONS, OS_BETA_DIMENSIONS, MetricSet
 
