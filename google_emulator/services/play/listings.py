@@ -43,8 +43,7 @@ class ListingsApi:
 
     def _list(self, request: Request) -> Response:
         found = list(self._listings(request).values())
-        listing: dict[str, Json] = {"kind": "androidpublisher#listingsListResponse"}
-        return json_response({**listing, "listings": found} if found else listing)
+        return json_response({"kind": "androidpublisher#listingsListResponse", "listings": found})
 
     def _get(self, request: Request) -> Response:
         listing = self._listings(request).get(language_of(request))

@@ -48,7 +48,7 @@ class AppContent:
 class App:
     """One app: its live state, how often that was changed, and the version codes that can't be used again.
 
-    `reviews` are those of its releases by track.
+    `reviews` are those of its releases by track, `products` what is sold in it, by kind and id.
     """
 
     package: str
@@ -56,6 +56,7 @@ class App:
     used: set[int]
     revision: int = 0
     reviews: dict[str, list[Review]] = field(default_factory=dict)
+    products: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from google_emulator.services.play.images import ImagesApi
 from google_emulator.services.play.internal_sharing import InternalSharingApi
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.listings import ListingsApi
+from google_emulator.services.play.products import KINDS, ProductsApi
 from google_emulator.services.play.release_summaries import ReleaseSummariesApi
 from google_emulator.services.play.store import PlayStore
 from google_emulator.services.play.track_audience import TrackAudienceApi
@@ -38,6 +39,7 @@ class AndroidPublisher:
         self._listings = ListingsApi(store)
         self._images = ImagesApi(store)
         self._internal_sharing = InternalSharingApi(store)
+        self._products = [ProductsApi(store, kind) for kind in KINDS]
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
@@ -51,6 +53,7 @@ class AndroidPublisher:
             *self._expansion_files.routes(),
             *self._listings.routes(),
             *self._images.routes(),
+            *(route for products in self._products for route in products.routes()),
         ]
 
     def uploads(self) -> list[UploadMethod]:

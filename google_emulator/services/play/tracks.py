@@ -79,7 +79,7 @@ class TracksApi:
     def _replace(self, request: Request, *, keep_absent: bool) -> Response:
         edit, name = self._find(request)
         wanted = read_track(request.json())
-        if wanted.get("track", name) != name:
+        if wanted.get("track", name if keep_absent else "") != name:
             raise ApiError(400, "Track names in request path and request body must match.")
         if "releases" in wanted or not keep_absent:
             releases = checked_releases(edit.content, name, wanted.get("releases", []), self._store.today())
