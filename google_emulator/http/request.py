@@ -90,7 +90,8 @@ def json_object(text: bytes) -> dict[str, Json]:
         return {}
     try:
         value = json.loads(text)
-    except ValueError:
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text that could be given back
+    except (ValueError, RecursionError):
         raise ApiError(400, "Invalid JSON payload received. Unexpected token.", "parseError") from None
     if not isinstance(value, dict):
         raise ApiError(400, "Invalid JSON payload received. An object is expected.", "parseError")

@@ -80,6 +80,18 @@ def test_a_patch_may_come_as_a_post(client: EmulatorClient) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b"7", b"\xff", b'{"title": "\\ud800"}', b'{"title": ' + b"[" * 100_000, b'{"title": 1e999}'],
+    ids=["cut", "list", "number", "bytes", "half a pair", "deep", "endless"],
+)
+def test_nonsense_is_answered(client: EmulatorClient, body: bytes) -> None:
+    """400, and the connection goes on."""
+    path = f"{client.edit()}/listings/en-US"
+    assert client.request("PUT", path, body, JSON).status == 400
+    assert client.request("PUT", path, json={"title": "T"}).status == 200
+
+
+@pytest.mark.parametrize(
     ("sent", "kept"),
     [
         ({"versionCodes": [7]}, {}),
