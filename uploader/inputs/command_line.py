@@ -12,6 +12,7 @@ from uploader.inputs.invalid_value import quoted
 
 USAGE = """\
 usage: uploader [--help] [--version] [--env-file PATH]
+       uploader migrate FILE    another tool's workflow, lane or build file as the step for this program
 
 Uploads release artifacts to Google, resumably, and never twice. What to do is read from the environment; the input
 `package-name` is the variable UPLOADER_PACKAGE_NAME, or `package-name` under `with:` in a GitHub workflow. An env file

@@ -1,0 +1,94 @@
+"""Says what an upload of another tool is here: this project's inputs, and what could not become one.
+
+The table of inputs/other_tools.py answers for each setting; `special_settings` has those that are more than a name. A
+key is never taken over, only an expression or a path that leads to it, and what no input accepts is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from uploader.inputs import fields
+from uploader.inputs.invalid_value import InvalidValue
+from uploader.inputs.other_tools import TOOLS
+from uploader.migration.found_upload import FoundUpload, Given, Leftover, below
+from uploader.redaction import Redactor, credentials_in, holds_credential
+
+LONGEST_SHOWN = 80  # characters of a setting in a remark
+PATHS = {"files", "mapping-file", "debug-symbols", "whats-new-directory", "images-directory"}
+_REFERENCE = re.compile(r"\$\{\{[^{}]*\}\}")
+_FIELDS = {field.name: field for field in fields()}
+
+
+@dataclass(slots=True)
+class Conversion:
+    """The step that is being made of one upload: its inputs by name, and what is left to the reader.
+
+    `exists` tells whether a path is there.
+    """
+
+    upload: FoundUpload
+    exists: Callable[[str], bool]
+    inputs: dict[str, str] = field(default_factory=lambda: {"target": "play"})
+    leftovers: list[Leftover] = field(default_factory=list)
+
+    @property
+    def given(self) -> dict[str, Given]:
+        """The settings by name; where one is given twice, the first."""
+        return {each.name: each for each in reversed(self.upload.given)}
+
+    def text(self, name: str) -> str:
+        """The value of a setting, or nothing."""
+        return self.given[name].value if name in self.given else ""
+
+    def true(self, *names: str) -> bool:
+        """Whether each of some settings is switched on."""
+        return all(self.text(name).lower() == "true" for name in names)
+
+    def carry(self, name: str, given: Given, value: str | None = None) -> None:
+        """Takes a setting over as an input; a value that the input would refuse is left to the reader."""
+        value = (given.value if value is None else value).strip()
+        if name in PATHS and value:
+            folder = self.upload.folder
+            value = "\n".join(below(folder, path.strip()) for path in re.split(r"[\n,]", value) if path.strip())
+        reason = refusal(name, value)
+        if given.code:
+            self.leave(given, f"{'taken as ' + value if value and not reason else 'only its own language can tell'}")
+        if reason:
+            self.leave(given, reason)
+        elif value:
+            self.inputs.setdefault(name, value)
+
+    def leave(self, given: Given, why: str) -> None:
+        """Names a setting that is not taken over."""
+        row = TOOLS[self.upload.tool].find(given.name)
+        secret = row is not None and "credentials" in row.inputs
+        what = given.name if secret else given.code or f"{given.name}: {given.value}"
+        self.leftovers.append(Leftover(given.line, what, why))
+
+    def add(self, why: str, what: str = "") -> None:
+        """Names what the other tool did by itself."""
+        self.leftovers.append(Leftover(self.upload.line, what or self.upload.title, why))
+
+
+def refusal(name: str, value: str) -> str:
+    """Why an input would not take a value; empty where it would, or where nobody can tell before the run."""
+    if holds_credential(value) or any(credentials_in(value)):
+        return "it holds a key: revoke it, and put the new one into a secret"
+    if Redactor().clean(value) != value:
+        return "it has characters that can't be seen"
+    if _REFERENCE.search(value) or not value:
+        return ""
+    try:
+        _FIELDS[name].parse(value)
+    except InvalidValue as invalid:
+        return f"it {invalid.reason}"
+    return ""
+
+
+def shown(leftover: Leftover) -> str:
+    """What stands there, on one line and short."""
+    text = " ".join(leftover.what.split())
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"

@@ -1,0 +1,108 @@
+"""Writes what was converted: the step of a GitHub workflow, or a job of GitLab's, and below it what is left to do.
+
+Everything goes through PyYAML's emitter or into a comment of one line, after redaction: no text of the file can begin
+a line of its own, colour a terminal, or show a key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uploader import __version__
+from uploader.migration.conversion import Conversion, refusal, shown
+from uploader.migration.found_upload import Given, Leftover
+from uploader.redaction import Redactor
+
+ACTION = "OWNER/google-release-uploader@v1"
+IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
+_REFERENCE = re.compile(r"\$\{\{ (?:env|secrets)\.(\w+) \}\}", re.ASCII)
+
+
+def written(conversions: Sequence[Conversion], others: Sequence[Leftover], path: str, *, gitlab: bool) -> str:
+    """The YAML of every upload of a file."""
+    clean = Redactor().one_line
+    where = "jobs of .gitlab-ci.yml" if gitlab else "steps of a job, in the place of the old ones"
+    parts = [f"# From {clean(path)}: {where}.\n"]
+    jobs: set[str] = set()
+    for conversion in conversions:
+        upload = conversion.upload
+        parts.append(f"\n# Line {upload.line}: {clean(upload.title)}\n")
+        parts.append(_yaml(_job(conversion, jobs) if gitlab else [_step(conversion)]))
+        parts.append(_comments("Left to you:", (*upload.leftovers, *conversion.leftovers)))
+    return "".join((*parts, "\n" if others else "", _comments("Found beside them:", others)))
+
+
+def _comments(heading: str, leftovers: Sequence[Leftover]) -> str:
+    """A line for what stands in the file and one for what to do, each once, in the file's order."""
+    clean = Redactor().one_line
+    lines = [
+        f"#   line {left.line}: {clean(shown(left))}\n#     {clean(left.why)}\n" for left in sorted(set(leftovers))
+    ]
+    return f"# {heading}\n{''.join(lines)}" if lines else ""
+
+
+def _step(conversion: Conversion) -> dict[str, Any]:
+    step = _kept(conversion, conversion.upload.frame)
+    with_login = {"uses": ACTION, "with": conversion.inputs}
+    return {"name": "Upload to Google", **step, **with_login}
+
+
+def _job(conversion: Conversion, taken: set[str]) -> dict[str, Any]:
+    """A job by a name that none of the others has."""
+    frame = dict(_kept(conversion, conversion.upload.frame))
+    name = first = frame.pop("job", "release")
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{first} {number}"
+    taken.add(name)
+    variables = {
+        f"UPLOADER_{key.upper().replace('-', '_')}": _REFERENCE.sub(r"$\1", value)
+        for key, value in conversion.inputs.items()
+    }
+    return {
+        name: {
+            **frame,
+            "image": {"name": IMAGE, "entrypoint": [""]},
+            "variables": variables,
+            "script": ["uploader"],
+            "retry": {"max": 2, "exit_codes": [75]},
+            "artifacts": {"reports": {"dotenv": "uploader.env"}},
+        }
+    }
+
+
+def _kept(conversion: Conversion, frame: Sequence[Given]) -> Mapping[str, Any]:
+    """The settings around the upload that stay, with GitHub's and GitLab's booleans and numbers as such."""
+    kept: dict[str, Any] = {}
+    for given in frame:
+        if refusal("release-name" if given.name == "name" else "metadata", given.value) or not given.value:
+            conversion.leave(given, "it can't be taken over as it is")
+        elif given.value in {"true", "false"}:
+            kept[given.name] = given.value == "true"
+        else:
+            kept[given.name] = int(given.value) if re.fullmatch(r"[0-9]{1,6}", given.value) else given.value
+    return kept
+
+
+def _yaml(value: object) -> str:
+    import yaml  # 20 ms that only a result is worth
+
+    class Dumper(yaml.SafeDumper):
+        """Texts of several lines as blocks, items of lists indented."""
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002  # PyYAML's own signature
+            super().increase_indent(flow, indentless=not self.indents)
+
+        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # PyYAML's own signature
+            return True
+
+    def text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+    Dumper.add_representer(str, text)
+    options: Mapping[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 1 << 20}
+    dumped: str = yaml.dump(value, Dumper=Dumper, default_flow_style=False, **options)
+    return dumped
