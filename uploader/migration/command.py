@@ -28,6 +28,10 @@ google-github-actions/upload-cloud-storage, fastlane's upload_to_play_store (sup
 `google-play bundles publish`. Nothing is carried out, sent or written, and no key is copied. Run it in the
 repository's root, since paths are seen from there.
 """
+LOOKED_FOR = (
+    "Looked for: steps that use upload-google-play, its forks or upload-cloud-storage; upload_to_play_store and supply "
+    "in lanes and commands; a `play` block or its tasks; `google-play bundles publish`."
+)
 LARGEST = 1 << 18  # bytes
 MOST = 100  # uploads of one file
 
@@ -41,7 +45,9 @@ def migrate(argv: Sequence[str]) -> int:
     try:
         return _print(migrated(_content(Path(argv[0])), _place(Path(argv[0])), _exists), 0)
     except InputError as error:
-        return _print(f"{Redactor().clean(str(error))}\n", 2)
+        return _print("".join(f"{Redactor().clean(str(problem))}\n" for problem in error.problems), 2)
+    except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
+        return _print(f"The program itself failed ({type(error).__name__}). Please report it with the file.\n", 1)
 
 
 def migrated(text: str, path: str, exists: Callable[[str], bool]) -> str:
@@ -56,8 +62,7 @@ def migrated(text: str, path: str, exists: Callable[[str], bool]) -> str:
     others = [left for upload in uploads if not upload.title for left in upload.leftovers]
     if not conversions:
         hints = "".join(f" Line {left.line}, {left.what}: {left.why}." for left in others[:MOST])
-        looked = "upload-google-play and its forks, supply, a `play` block, google-play bundles publish"
-        raise InputError(Problem("FILE", f"{quoted(path)} holds no upload that is known.{hints}", f"{looked}."))
+        raise InputError(Problem("FILE", f"{quoted(path)} holds no upload that is known.{hints} {LOOKED_FOR}"))
     for conversion in conversions:
         convert(conversion)
         complete(conversion)
@@ -78,7 +83,7 @@ def _uploads(text: str, path: str) -> tuple[bool, tuple[FoundUpload, ...]]:
         return False, tuple(gradle_file.uploads(text, path))
     if "fastfile" in name.lower() or name.endswith(".rb"):
         return False, tuple(fastfile.uploads(text, path))
-    return False, tuple(command_lines.uploads(text, 1))
+    return False, tuple(command_lines.uploads([(1, text)]))
 
 
 def _place(path: Path) -> str:

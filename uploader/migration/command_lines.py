@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from uploader.migration.fastfile import ACTIONS, SHARING
 from uploader.migration.found_upload import FoundUpload, Given, Leftover, below, expanded
@@ -29,37 +29,43 @@ _TASK = re.compile(
 )
 
 
-def uploads(script: str, first: int, folder: str = "", env: Mapping[str, str] | None = None) -> Iterator[FoundUpload]:
-    """Every upload of a script whose first line has the number `first`; `env` is what is known of its variables."""
+def uploads(
+    script: Iterable[tuple[int, str]], folder: str = "", env: Mapping[str, str] | None = None
+) -> Iterator[FoundUpload]:
+    """Every upload of a script, given as texts with the numbers of their first lines; `env` are its variables."""
     expressions: list[str] = []
 
     def hide(found: re.Match[str]) -> str:
         expressions.append(found[0])
         return f"\ue000{len(expressions) - 1}\ue001"
 
-    for line, text in _lines(_EXPRESSION.sub(hide, script), first):
-        for command in _commands(text):
-            words = [_shown(word, expressions, env or {}) for word in command]
-            if words[:1] == ["cd"] and len(words) == 2:
-                folder = below(folder, words[1])
-            yield from _upload(words, line, folder)
+    for first, text in script:
+        for line, words in _commands(_EXPRESSION.sub(hide, text), first):
+            command = [_shown(word, expressions, env or {}) for word in words]
+            if command[:1] in (["cd"], ["pushd"]) and len(command) == 2:
+                folder = below(folder, command[1])
+            yield from _upload(command, line, folder)
+
+
+def _commands(script: str, first: int) -> Iterator[tuple[int, list[str]]]:
+    """The words of each command, with the number of the line where it begins."""
+    for line, text in _lines(script, first):
+        yield from ((line, words) for words in _words(text))
 
 
 def _lines(script: str, first: int) -> Iterator[tuple[int, str]]:
     """The lines with their numbers; one that ends with a backslash goes on."""
-    pending, start = "", first
+    pending: list[str] = []
     for number, line in enumerate(script.split("\n"), first):
-        start = start if pending else number
-        if line.endswith("\\"):
-            pending += line[:-1] + " "
-            continue
-        yield start, pending + line
-        pending = ""
+        pending.append(line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            yield number - len(pending) + 1, " ".join(pending)
+            pending = []
     if pending:
-        yield start, pending
+        yield first, " ".join(pending)
 
 
-def _commands(line: str) -> list[list[str]]:
+def _words(line: str) -> list[list[str]]:
     """The words of each command of a line; none of a line whose quotes stay open."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split = True

@@ -73,14 +73,18 @@ class Conversion:
         self.leftovers.append(Leftover(self.upload.line, what or self.upload.title, why))
 
 
+def unfit(text: str) -> str:
+    """Why a text may not be repeated at all; empty where it may."""
+    if holds_credential(text) or any(credentials_in(text)):
+        return "it holds a key: revoke it, and put the new one into a secret"
+    return "" if Redactor().clean(text) == text else "it has characters that can't be seen"
+
+
 def refusal(name: str, value: str) -> str:
     """Why an input would not take a value; empty where it would, or where nobody can tell before the run."""
-    if holds_credential(value) or any(credentials_in(value)):
-        return "it holds a key: revoke it, and put the new one into a secret"
-    if Redactor().clean(value) != value:
-        return "it has characters that can't be seen"
-    if _REFERENCE.search(value) or not value:
-        return ""
+    reason = unfit(value)
+    if reason or not value or _REFERENCE.search(value):
+        return reason
     try:
         _FIELDS[name].parse(value)
     except InvalidValue as invalid:

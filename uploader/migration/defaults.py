@@ -93,9 +93,7 @@ def _gradle(conversion: Conversion) -> None:
 def _storage(conversion: Conversion) -> None:
     conversion.inputs["target"] = "storage.objects.insert"
     if "credentials" not in conversion.inputs:
-        conversion.add(
-            "the login of google-github-actions/auth goes on to be found; or name it here: keyless", "the login"
-        )
+        conversion.add("what google-github-actions/auth leaves is found; or name the keyless login", "no key is given")
 
 
 def _nothing(_: Conversion) -> None:

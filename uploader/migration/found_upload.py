@@ -39,7 +39,8 @@ class FoundUpload(NamedTuple):
     """One upload: the tool, what it is called there, its settings.
 
     `folder` is what its paths are relative to, seen from the repository's root; `frame` what belongs to the step or the
-    job around it and stays.
+    job around it and stays: texts, numbers, booleans, lists and maps of them. Without a title there is nothing to
+    convert, and only the leftovers count.
     """
 
     tool: ToolId
@@ -47,7 +48,7 @@ class FoundUpload(NamedTuple):
     title: str
     given: tuple[Given, ...] = ()
     folder: str = ""
-    frame: tuple[Given, ...] = ()
+    frame: tuple[tuple[str, object], ...] = ()
     leftovers: tuple[Leftover, ...] = ()
 
 

@@ -7,12 +7,12 @@ a line of its own, colour a terminal, or show a key.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from uploader import __version__
-from uploader.migration.conversion import Conversion, refusal, shown
-from uploader.migration.found_upload import Given, Leftover
+from uploader.migration.conversion import Conversion, shown, unfit
+from uploader.migration.found_upload import Leftover
 from uploader.redaction import Redactor
 
 ACTION = "OWNER/google-release-uploader@v1"
@@ -30,13 +30,16 @@ def written(conversions: Sequence[Conversion], others: Sequence[Leftover], path:
         upload = conversion.upload
         parts.append(f"\n# Line {upload.line}: {clean(upload.title)}\n")
         parts.append(_yaml(_job(conversion, jobs) if gitlab else [_step(conversion)]))
-        parts.append(_comments("Left to you:", (*upload.leftovers, *conversion.leftovers)))
-    return "".join((*parts, "\n" if others else "", _comments("Found beside them:", others)))
+        parts.append(_comments("Left to you:", (*upload.leftovers, *conversion.leftovers), gitlab=gitlab))
+    return "".join((*parts, "\n" if others else "", _comments("Found beside them:", others, gitlab=gitlab)))
 
 
-def _comments(heading: str, leftovers: Sequence[Leftover]) -> str:
+def _comments(heading: str, leftovers: Sequence[Leftover], *, gitlab: bool) -> str:
     """A line for what stands in the file and one for what to do, each once, in the file's order."""
-    clean = Redactor().one_line
+
+    def clean(text: str) -> str:
+        return Redactor().one_line(_REFERENCE.sub(r"$\1", text) if gitlab else text)
+
     lines = [
         f"#   line {left.line}: {clean(shown(left))}\n#     {clean(left.why)}\n" for left in sorted(set(leftovers))
     ]
@@ -44,14 +47,14 @@ def _comments(heading: str, leftovers: Sequence[Leftover]) -> str:
 
 
 def _step(conversion: Conversion) -> dict[str, Any]:
-    step = _kept(conversion, conversion.upload.frame)
+    step = _kept(conversion)
     with_login = {"uses": ACTION, "with": conversion.inputs}
     return {"name": "Upload to Google", **step, **with_login}
 
 
 def _job(conversion: Conversion, taken: set[str]) -> dict[str, Any]:
     """A job by a name that none of the others has."""
-    frame = dict(_kept(conversion, conversion.upload.frame))
+    frame = _kept(conversion)
     name = first = frame.pop("job", "release")
     number = 1
     while name in taken:
@@ -74,17 +77,29 @@ def _job(conversion: Conversion, taken: set[str]) -> dict[str, Any]:
     }
 
 
-def _kept(conversion: Conversion, frame: Sequence[Given]) -> Mapping[str, Any]:
-    """The settings around the upload that stay, with GitHub's and GitLab's booleans and numbers as such."""
+def _kept(conversion: Conversion) -> dict[str, Any]:
+    """The settings around the upload that stay."""
     kept: dict[str, Any] = {}
-    for given in frame:
-        if refusal("release-name" if given.name == "name" else "metadata", given.value) or not given.value:
-            conversion.leave(given, "it can't be taken over as it is")
-        elif given.value in {"true", "false"}:
-            kept[given.name] = given.value == "true"
+    for name, value in conversion.upload.frame:
+        reasons = {unfit(text) for text in _texts(value)} - {""}
+        if reasons:
+            conversion.add(f"not taken over: {min(reasons)}", name)
         else:
-            kept[given.name] = int(given.value) if re.fullmatch(r"[0-9]{1,6}", given.value) else given.value
+            kept[name] = value
     return kept
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, the names of its members among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield name
+            yield from _texts(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
 
 
 def _yaml(value: object) -> str:
