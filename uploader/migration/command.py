@@ -11,7 +11,7 @@ from pathlib import Path
 from uploader.errors import InputError, Problem
 from uploader.inputs.invalid_value import quoted
 from uploader.migration import command_lines, fastfile, gradle_file, workflow_file
-from uploader.migration.conversion import Conversion
+from uploader.migration.conversion import Conversion, shown
 from uploader.migration.defaults import complete
 from uploader.migration.found_upload import FoundUpload
 from uploader.migration.special_settings import convert
@@ -61,7 +61,7 @@ def migrated(text: str, path: str, exists: Callable[[str], bool]) -> str:
     conversions = [Conversion(upload, exists) for upload in uploads if upload.title][:MOST]
     others = [left for upload in uploads if not upload.title for left in upload.leftovers]
     if not conversions:
-        hints = "".join(f" Line {left.line}, {left.what}: {left.why}." for left in others[:MOST])
+        hints = "".join(f" Line {left.line}, {shown(left.what)}: {left.why}." for left in others[:MOST])
         raise InputError(Problem("FILE", f"{quoted(path)} holds no upload that is known.{hints} {LOOKED_FOR}"))
     for conversion in conversions:
         convert(conversion)

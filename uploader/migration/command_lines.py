@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from uploader.inputs.other_tools import TOOLS
 from uploader.migration.fastfile import ACTIONS, SHARING
 from uploader.migration.found_upload import FoundUpload, Given, Leftover, below, expanded
 
@@ -142,7 +143,8 @@ def _gradle(words: Sequence[str], line: int, folder: str) -> Iterator[FoundUploa
         if not task:
             continue
         module = (task["module"] or "app").strip(":").replace(":", "/")
-        given = tuple(each._replace(name=_camel(each.name)) for each in _options(words, line))
+        options = (each._replace(name=_camel(each.name)) for each in _options(words, line))
+        given = tuple(each for each in options if TOOLS["gradle"].find(each.name))
         kind = "apk" if "Apk" in task["what"] else "bundle"
         variant = task["variant"] or "Release"
         outputs = f"{module}/build/outputs/{kind}/{variant[:1].lower()}{variant[1:]}/*.{kind.replace('bundle', 'aab')}"

@@ -24,7 +24,7 @@ _FIELDS = {field.name: field for field in fields()}
 
 @dataclass(slots=True)
 class Conversion:
-    """The step that is being made of one upload: its inputs by name, and what is left to the reader.
+    """The step that is being made of one upload: its inputs by name, their lines, what is left to the reader.
 
     `exists` tells whether a path is there.
     """
@@ -32,6 +32,7 @@ class Conversion:
     upload: FoundUpload
     exists: Callable[[str], bool]
     inputs: dict[str, str] = field(default_factory=lambda: {"target": "play"})
+    lines: dict[str, int] = field(default_factory=dict)
     leftovers: list[Leftover] = field(default_factory=list)
 
     @property
@@ -60,22 +61,35 @@ class Conversion:
             self.leave(given, reason)
         elif value:
             self.inputs.setdefault(name, value)
+            self.lines.setdefault(name, given.line)
 
     def leave(self, given: Given, why: str) -> None:
         """Names a setting that is not taken over."""
         row = TOOLS[self.upload.tool].find(given.name)
-        secret = row is not None and "credentials" in row.inputs
-        what = given.name if secret else given.code or f"{given.name}: {given.value}"
+        text = given.code or f"{given.name}: {given.value}"
+        secret = (row is not None and "credentials" in row.inputs) or holds_key(text)
+        what = given.name if secret else text
         self.leftovers.append(Leftover(given.line, what, why))
+
+    def drop(self, name: str, why: str) -> None:
+        """Takes an input back, and names it."""
+        value = self.inputs.pop(name)
+        self.leftovers.append(Leftover(self.lines.get(name, self.upload.line), f"{name}: {value}", why))
 
     def add(self, why: str, what: str = "") -> None:
         """Names what the other tool did by itself."""
         self.leftovers.append(Leftover(self.upload.line, what or self.upload.title, why))
 
 
+def holds_key(text: str) -> bool:
+    """Whether a credential stands in a text, as it is or as a word of base64."""
+    words = re.split(r"[\s\"',]+", text)
+    return holds_credential(text) or any(credentials_in(text)) or any(map(holds_credential, words))
+
+
 def unfit(text: str) -> str:
     """Why a text may not be repeated at all; empty where it may."""
-    if holds_credential(text) or any(credentials_in(text)):
+    if holds_key(text):
         return "it holds a key: revoke it, and put the new one into a secret"
     return "" if Redactor().clean(text) == text else "it has characters that can't be seen"
 
@@ -92,7 +106,7 @@ def refusal(name: str, value: str) -> str:
     return ""
 
 
-def shown(leftover: Leftover) -> str:
-    """What stands there, on one line and short."""
-    text = " ".join(leftover.what.split())
+def shown(what: str) -> str:
+    """What stands in the file, on one line and short, without a key."""
+    text = "a key" if holds_key(what) else " ".join(what.split())
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from uploader.inputs import fields
@@ -9,7 +10,7 @@ from uploader.inputs.input_table import METHOD, TARGETS
 from uploader.inputs.other_tools import ToolId
 from uploader.migration.conversion import Conversion
 from uploader.migration.fastfile import SHARING
-from uploader.migration.found_upload import Given, below
+from uploader.migration.found_upload import below
 
 _BUNDLE = "build/outputs/bundle/release/*.aab"
 _GROUPS = {field.name: field.group.targets for field in fields()}
@@ -21,9 +22,11 @@ def complete(conversion: Conversion) -> None:
     if "credentials" not in conversion.inputs and conversion.upload.tool in _SECRETS:
         name, where = _SECRETS[conversion.upload.tool]
         conversion.inputs["credentials"] = f"${{{{ secrets.{name} }}}}"
-        conversion.add(f"it is read {where} there: put it into a secret, `{name}` for example", "no key is given")
+        why = f"a secret, or masked variable, of this or another name has to hold the key, which is {where} there"
+        conversion.add(why, f"credentials: {conversion.inputs['credentials']}")
     _settle_status(conversion)
     _drop_unread(conversion)
+    _name_variables(conversion)
     conversion.inputs = {name: conversion.inputs[name] for name in _GROUPS if name in conversion.inputs}
 
 
@@ -75,16 +78,14 @@ def _gradle(conversion: Conversion) -> None:
         apk = conversion.text("defaultToAppBundles").lower() == "false"
         outputs = "build/outputs/apk/release/*.apk" if apk else _BUNDLE
         _default(conversion, "files", below(folder or "app", outputs), "build it in a step before")
-    if "tracks" not in conversion.inputs:
+    if "Private" in conversion.upload.title:
+        conversion.inputs["target"] = "play-internal-sharing"
+    elif "tracks" not in conversion.inputs:
         _track(conversion, "internal")
     if conversion.inputs.get("status") in {"inProgress", "halted"} and "user-fraction" not in conversion.inputs:
         _default(conversion, "user-fraction", "0.1")
-    if conversion.inputs.get("status", "completed") == "completed" and conversion.inputs.pop("user-fraction", ""):
-        conversion.leave(
-            conversion.given["userFraction"], "it counts there only with `releaseStatus` inProgress or halted"
-        )
-    if "Private" in conversion.upload.title:
-        conversion.inputs["target"] = "play-internal-sharing"
+    if conversion.inputs.get("status", "completed") == "completed" and "user-fraction" in conversion.inputs:
+        conversion.drop("user-fraction", "it counts there only with `releaseStatus` inProgress or halted")
     notes = below("" if task else folder, "src/main/play")
     if conversion.exists(f"{notes}/release-notes"):
         conversion.inputs.setdefault("whats-new-directory", notes)
@@ -116,26 +117,34 @@ def _default(conversion: Conversion, name: str, value: str, why: str = "") -> No
 def _settle_status(conversion: Conversion) -> None:
     """A share of users and a status that goes without one."""
     status = conversion.inputs.get("status")
-    if "user-fraction" in conversion.inputs and status in {"completed", "draft"}:
-        dropped = "status" if status == "completed" else "user-fraction"
-        given = Given(dropped, conversion.inputs.pop(dropped), conversion.upload.line)
-        conversion.leave(
-            given, "a draft has no share of users" if status == "draft" else "`user-fraction` is inProgress"
-        )
+    if "user-fraction" in conversion.inputs and status == "completed":
+        conversion.drop("status", "with `user-fraction` it is inProgress")
+    elif "user-fraction" in conversion.inputs and status == "draft":
+        conversion.drop("user-fraction", "a draft has no share of users")
 
 
 def _drop_unread(conversion: Conversion) -> None:
     target = conversion.inputs["target"]
     reader = target if target in TARGETS else METHOD
     for name in [name for name in conversion.inputs if _GROUPS[name] and reader not in _GROUPS[name]]:
-        conversion.add(f"`target: {target}` does not read it", f"{name}: {conversion.inputs.pop(name)}")
+        conversion.drop(name, f"`target: {target}` does not read it")
+
+
+def _name_variables(conversion: Conversion) -> None:
+    """Names the variables that only a script or a machine had; what a workflow wrote itself is as good as before."""
+    if conversion.upload.tool in {"play-action", "storage"}:
+        return
+    for name, value in conversion.inputs.items():
+        missing = ", ".join(dict.fromkeys(re.findall(r"\$\{\{ env\.(\w+) \}\}", value, re.ASCII)))
+        if missing:
+            conversion.add(f"the variable {missing} has to be set where the job runs", f"{name}: {value}")
 
 
 _SECRETS: Mapping[ToolId, tuple[str, str]] = {
-    "play-action": ("PLAY_SERVICE_ACCOUNT", "from a file or a secret"),
-    "fastlane": ("SUPPLY_JSON_KEY_DATA", "from the Appfile or the environment"),
-    "gradle": ("ANDROID_PUBLISHER_CREDENTIALS", "from the environment or the `play` block"),
-    "codemagic": ("GOOGLE_PLAY_SERVICE_ACCOUNT_CREDENTIALS", "from the environment"),
+    "play-action": ("PLAY_SERVICE_ACCOUNT", "in a file or a secret"),
+    "fastlane": ("SUPPLY_JSON_KEY_DATA", "in the Appfile or the environment"),
+    "gradle": ("ANDROID_PUBLISHER_CREDENTIALS", "in the environment or a file"),
+    "codemagic": ("GOOGLE_PLAY_SERVICE_ACCOUNT_CREDENTIALS", "in the environment"),
 }
 _DEFAULTS: Mapping[ToolId, Callable[[Conversion], None]] = {
     "play-action": _play_action,

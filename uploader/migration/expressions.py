@@ -12,7 +12,7 @@ from uploader.migration.lexer import Lexeme, split
 
 Lexemes: TypeAlias = Sequence[Lexeme]
 FALLBACKS = ("||", "?:", "orElse", "getOrElse")
-_RUBY_VARIABLE = re.compile(r"#\{ ?ENV(?:\[|\.fetch\()[\"'](\w+)[\"'][\])] ?\}")
+_VARIABLE = re.compile(r"#\{ ?ENV(?:\[|\.fetch\()[\"'](\w+)[\"'][\])] ?\}|\$\{System\.getenv\(\"(\w+)\"\)\}")
 _ROOT = re.compile(r"\$(?:\{(?:rootProject\.projectDir|rootProject\.rootDir|rootDir)\}|rootDir\b)")
 _MODULE = re.compile(r"\$(?:\{projectDir\}|projectDir\b)")
 _READING = {"ENV", "fetch", "System", "getenv", "providers", "environmentVariable", "get", "orNull"}
@@ -41,14 +41,14 @@ class Scope(NamedTuple):
             return lexeme.text
         if lexeme.kind == "open":
             return self._interpolated(lexeme.text)
-        if re.fullmatch(r"true|false|[0-9][0-9.]*", lexeme.text):
-            return lexeme.text
+        if lexeme.text in {"true", "false"} or lexeme.text[0] in "0123456789":
+            return lexeme.text.rstrip("dDfFlL").replace("_", "")
         assigned = self.names.get(lexeme.text)
         return self._replace(names={}).value(assigned) if assigned else None
 
     def _interpolated(self, text: str) -> str | None:
         """A string with code in it, where that is a variable of the environment or one of Gradle's folders."""
-        text = _RUBY_VARIABLE.sub(lambda found: variable(found[1]), text)
+        text = _VARIABLE.sub(lambda found: variable(found[1] or found[2]), text)
         for pattern, folder in ((_ROOT, self.root), (_MODULE, self.module)):
             text = pattern.sub(lambda _, folder=folder or ".": folder, text)  # type: ignore[misc]  # mypy can't infer a lambda with a default
         known = "#{" not in text and "$" not in text.replace("${{ env.", "")
@@ -74,8 +74,8 @@ class Scope(NamedTuple):
 def fallback(given: Lexemes) -> str:
     """The text behind `||`, `?:`, `orElse`: what holds when nothing else is given."""
     at = max((index for index, lexeme in enumerate(given) if lexeme.text in FALLBACKS), default=len(given))
-    strings = [lexeme for lexeme in given[at:] if lexeme.kind == "string"]
-    return strings[0].text if len(strings) == 1 else ""
+    found = [each.text for each in given[at:] if each.kind == "string" or re.fullmatch(r"[0-9][0-9.]*", each.text)]
+    return found[0] if len(found) == 1 else ""
 
 
 def _variable(given: Lexemes) -> str | None:

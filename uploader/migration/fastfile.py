@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from uploader.migration.expressions import Lexemes, Scope, fallback
 from uploader.migration.found_upload import FoundUpload, Given, Leftover
-from uploader.migration.lexer import closing, lexemes, split, statement_end
+from uploader.migration.lexer import LONGEST_VALUE, closing, lexemes, split, statement_end
 
 SHARING = "upload_to_play_store_internal_app_sharing"
 ACTIONS = ("upload_to_play_store", "supply", SHARING)
@@ -26,7 +26,7 @@ def uploads(text: str, path: str) -> Iterator[FoundUpload]:
         if word.text in {"lane", "private_lane"} and len(after) == 2:
             lane = after[1]
         elif word.kind == "word" and after[:1] == ["="]:
-            names[word.text] = found[index + 1 : statement_end(found, index + 1)]
+            names[word.text] = found[index + 1 : statement_end(found, index + 1, LONGEST_VALUE)]
         elif word.kind == "word" and word.text in ACTIONS and before not in {".", ":", "def", "[", "{", "&"}:
             arguments, index = _arguments(found, index)
             given, leftovers = _given(arguments, text, Scope("", "", names))

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from uploader.inputs.other_tools import TOOLS
 from uploader.migration.expressions import Lexemes, Scope, fallback
 from uploader.migration.found_upload import FoundUpload, Given
-from uploader.migration.lexer import closing, lexemes, statement_end
+from uploader.migration.lexer import LONGEST_VALUE, closing, lexemes, statement_end
 
 _NAMES = {name for row in TOOLS["gradle"].rows for name in row.names}
 _CONDITIONS = ("if", "else", "when", "let")
+DEEPEST = 20  # brackets in each other; nothing that is looked for lies deeper
 _LOOK_BACK = 40  # lexemes of a line that say what a bracket on it is
 
 
@@ -25,10 +26,10 @@ def uploads(text: str, path: str) -> Iterator[FoundUpload]:
         word, following = found[index], found[index + 1].text if index + 1 < len(found) else ""
         index += 1
         if word.kind == "word" and following == "=":
-            names[word.text] = found[index + 1 : statement_end(found, index + 1)]
+            names[word.text] = found[index + 1 : statement_end(found, index + 1, LONGEST_VALUE)]
         elif word.kind == "word" and word.text == "play" and following == "{" and _alone(found, index - 1):
             end = closing(found, index)
-            given = tuple(_settings(found[index + 1 : end], text, Scope(module, posixpath.dirname(module), names)))
+            given = tuple(_settings(found[index + 1 : end], text, Scope("", ".." if module else "", names)))
             yield FoundUpload("gradle", word.line, "the `play` block", given, module)
             index = end
 
@@ -42,7 +43,7 @@ def _settings(block: Lexemes, text: str, scope: Scope) -> Iterator[Given]:
     """Every setting of a block, and of those inside it."""
     inside: list[str] = []  # what each bracket is that is open
     index = 0
-    while index < len(block):
+    while index < len(block) and len(inside) < DEEPEST:
         word = block[index]
         line = _line_before(block, index)
         name = f"retain.{word.text}" if "retain" in inside else word.text

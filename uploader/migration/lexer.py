@@ -13,22 +13,23 @@ from typing import Literal, NamedTuple
 
 Language = Literal["ruby", "gradle"]
 
-_COMMON = r"(?P<newline>\n)|(?P<blank>[ \t\r\f]+)|(?P<word>[A-Za-z_]\w*[?!]?|[0-9][0-9.]*)"
-_STRINGS = "|".join(
-    rf"{quote}(?P<{name}>(?:[^{quote}\\\n]|\\[\s\S])*)(?:{quote}|(?=\n)|\Z)"
-    for quote, name in (('"', "double"), ("'", "single"))
-)
+_COMMON = r"(?P<newline>\n)|(?P<blank>[ \t\r\f]+)|(?P<word>[A-Za-z_]\w*[?!]?|[0-9][0-9._]*[dDfFlL]?)"
+_SINGLE = r"'(?P<single>(?:[^'\\\n]|\\[\s\S])*)(?:'|(?=\n)|\\?\Z)"
+# Code in a string may hold quotes. What follows the repeated part always matches, so that nothing is tried twice.
+_DOUBLE = r"\"(?P<double>(?:%s\{[^}\n]{0,200}\}|[^\"\\\n]|\\[\s\S])*)(?:\"|(?=\n)|\\?\Z)"
 _PATTERNS = {
     "ruby": re.compile(
-        rf"(?P<comment>#[^\n]*)|{_COMMON}|{_STRINGS}|<<[~-]['\"]?(?P<heredoc>\w+)['\"]?|(?P<sign>=>|\|\||==|\S)"
+        rf"(?P<comment>#[^\n]*)|{_COMMON}|{_SINGLE}|{_DOUBLE % '#'}|<<[~-]['\"]?(?P<heredoc>\w+)['\"]?"
+        r"|(?P<sign>=>|\|\||==|\S)"
     ),
     "gradle": re.compile(
-        rf"(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|{_COMMON}|(?P<triple>\"\"\"(?s:.*?)(?:\"\"\"|\Z))|{_STRINGS}"
-        r"|(?P<sign>\?:|\|\||==|\S)"
+        r"(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|(?P<triple>\"\"\"(?s:.*?)(?:\"\"\"|\Z))"
+        rf"|{_COMMON}|{_SINGLE}|{_DOUBLE % '[$]'}|(?P<sign>\?:|\|\||==|\S)"
     ),
 }
 _BARE_LINE = re.compile(r"^[ \t]*(\w+)[ \t]*$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\([\s\S])")
+LONGEST_VALUE = 40  # lexemes of what is assigned to a name
 OPENING, CLOSING = "([{", ")]}"
 
 

@@ -24,7 +24,7 @@ def convert(conversion: Conversion) -> None:
         if special:
             special(conversion, given)
         elif row is None:
-            conversion.leave(given, "it is not known here")
+            conversion.leave(given, "no input of this program is like it")
         elif row.here == NO_INPUT:
             conversion.leave(given, f"not needed: {row.reply or row.remark}")
         else:
@@ -53,7 +53,7 @@ def _credentials(conversion: Conversion, given: Given) -> None:
         if _ENVIRONMENT.search(value):
             conversion.leave(given, f"the key itself has to be in `{conversion.inputs['credentials']}`")
     elif not plain and len(value) < 200 and _PATH.fullmatch(value):
-        in_folder = given.name in {"json_key", "--credentials"}
+        in_folder = given.name in {"json_key", "--credentials", "serviceAccountCredentials"}
         path = below(conversion.upload.folder, value) if in_folder else value
         conversion.inputs.setdefault("credentials", path)
         conversion.leave(given, "the file must be there when the step runs; a secret, or the keyless login, needs none")
@@ -109,6 +109,11 @@ def _listing(conversion: Conversion, given: Given) -> None:
         conversion.carry("images-directory", given)
     if not conversion.true("skip_upload_changelogs"):
         conversion.carry("whats-new-directory", given)
+
+
+def _replaced(conversion: Conversion, given: Given) -> None:
+    row = TOOLS[conversion.upload.tool].find(given.name)
+    conversion.leave(given, f"{row.here}: {row.remark}" if row else "")
 
 
 def _conflict(conversion: Conversion, given: Given) -> None:
@@ -188,6 +193,7 @@ _SPECIAL: Mapping[str, _Special] = {
     **dict.fromkeys(("--release-notes", "-n"), _notes_json),
     **dict.fromkeys(("defaultToAppBundles", "artifacts", "glob", "predefinedAcl"), _settled),
     "mapping_paths": _mappings,
+    "timeout": _replaced,
     "version_code": _version_code,
     "metadata_path": _listing,
     "track_promote_to": lambda conversion, given: conversion.carry("tracks", given),

@@ -17,6 +17,7 @@ from uploader.redaction import Redactor
 
 ACTION = "OWNER/google-release-uploader@v1"
 IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
+MOST_LEFT = 200  # settings of one upload that are named
 _REFERENCE = re.compile(r"\$\{\{ (?:env|secrets)\.(\w+) \}\}", re.ASCII)
 
 
@@ -28,7 +29,7 @@ def written(conversions: Sequence[Conversion], others: Sequence[Leftover], path:
     jobs: set[str] = set()
     for conversion in conversions:
         upload = conversion.upload
-        parts.append(f"\n# Line {upload.line}: {clean(upload.title)}\n")
+        parts.append(f"\n# Line {upload.line}: {clean(shown(upload.title))}\n")
         parts.append(_yaml(_job(conversion, jobs) if gitlab else [_step(conversion)]))
         parts.append(_comments("Left to you:", (*upload.leftovers, *conversion.leftovers), gitlab=gitlab))
     return "".join((*parts, "\n" if others else "", _comments("Found beside them:", others, gitlab=gitlab)))
@@ -40,16 +41,16 @@ def _comments(heading: str, leftovers: Sequence[Leftover], *, gitlab: bool) -> s
     def clean(text: str) -> str:
         return Redactor().one_line(_REFERENCE.sub(r"$\1", text) if gitlab else text)
 
+    ordered = sorted(set(leftovers))
     lines = [
-        f"#   line {left.line}: {clean(shown(left))}\n#     {clean(left.why)}\n" for left in sorted(set(leftovers))
+        f"#   line {left.line}: {clean(shown(left.what))}\n#     {clean(left.why)}\n" for left in ordered[:MOST_LEFT]
     ]
-    return f"# {heading}\n{''.join(lines)}" if lines else ""
+    more = f"#   and {len(ordered) - MOST_LEFT} more\n" if len(ordered) > MOST_LEFT else ""
+    return f"# {heading}\n{''.join(lines)}{more}" if lines else ""
 
 
 def _step(conversion: Conversion) -> dict[str, Any]:
-    step = _kept(conversion)
-    with_login = {"uses": ACTION, "with": conversion.inputs}
-    return {"name": "Upload to Google", **step, **with_login}
+    return {"name": "Upload to Google", **_kept(conversion), "uses": ACTION, "with": conversion.inputs}
 
 
 def _job(conversion: Conversion, taken: set[str]) -> dict[str, Any]:
