@@ -15,11 +15,16 @@ import yaml
 
 from google_emulator import specimens
 from google_emulator.auth.keys import process_key
+from scripts import make_migration_page
 from tests.migration.sources import GITLAB, SOURCES, WORKFLOW, Source, workflow
 from tests.support.job import ENTRYPOINT, Job
 from uploader import inputs
 from uploader.errors import InputError
+from uploader.inputs.other_tools import TOOLS, ToolId
 from uploader.migration import command
+from uploader.migration.conversion import Conversion
+from uploader.migration.found_upload import FoundUpload, Given
+from uploader.migration.special_settings import convert
 
 CHECKER = Path(sys.executable).with_name("check-jsonschema")
 STAND_INS = {"tracks": "internal", "in-app-update-priority": "1"}
@@ -120,6 +125,41 @@ def test_a_printed_step_releases(job: Job) -> None:
     assert (ended.code, ended.outputs["committed"]) == (0, "true")
     (release,) = job.emulator.state()["tracks"]["com.example.app"]["production"]
     assert (release["status"], release["userFraction"]) == ("inProgress", 0.5)
+
+
+def test_an_output_that_is_read_elsewhere_is_named() -> None:
+    """Another step reads the link to internal app sharing: it has another name now."""
+    share = SOURCES["internal app sharing"]
+    text = share.text + "      - run: echo ${{ steps.a.outputs.internalSharingDownloadUrl }}\n"
+    assert left(migrated(share._replace(text=text)))[-1] == "12: internalSharingDownloadUrl"
+
+
+# The page
+
+
+def test_the_page_is_made_from_the_table() -> None:
+    """docs/MIGRATION.md says what the program answers; `python -m scripts.make_migration_page` writes it."""
+    page = make_migration_page.PAGE.read_text(encoding="utf-8")
+    assert make_migration_page.renewed(page) == page
+
+
+def test_the_example_of_the_page_is_what_the_command_prints() -> None:
+    """The step after is made of the step before."""
+    page = make_migration_page.PAGE.read_text(encoding="utf-8")
+    before, after = re.findall(r"```yaml\n# (?:before|after)\n(.*?)```", page, re.DOTALL)
+    assert as_written(migrated(Source(WORKFLOW, before, [], []))) == as_written(after)
+    assert after in migrated(Source(WORKFLOW, before, [], []))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_row_of_the_table_can_be_converted(tool: ToolId) -> None:
+    """Whatever a row's value is, it becomes an input that exists or is named with its line."""
+    for row in TOOLS[tool].rows:
+        for name in row.names:
+            for value in ("true", "1", "a/b.json", "", "${{ env.X }}"):
+                conversion = Conversion(FoundUpload(tool, 1, "a", (Given(name, value, 7),)), lambda _: False)
+                convert(conversion)
+                assert set(conversion.inputs) <= {field.name for field in inputs.fields()}
 
 
 # The command

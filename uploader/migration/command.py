@@ -13,7 +13,7 @@ from uploader.inputs.invalid_value import quoted
 from uploader.migration import command_lines, fastfile, gradle_file, workflow_file
 from uploader.migration.conversion import Conversion, shown
 from uploader.migration.defaults import complete
-from uploader.migration.found_upload import FoundUpload
+from uploader.migration.found_upload import FoundUpload, Leftover
 from uploader.migration.special_settings import convert
 from uploader.migration.step import written
 from uploader.redaction import Redactor
@@ -32,6 +32,7 @@ LOOKED_FOR = (
     "Looked for: steps that use upload-google-play, its forks or upload-cloud-storage; upload_to_play_store and supply "
     "in lanes and commands; a `play` block or its tasks; `google-play bundles publish`."
 )
+OUTPUT = "internalSharingDownloadUrl"
 LARGEST = 1 << 18  # bytes
 MOST = 100  # uploads of one file
 
@@ -59,7 +60,7 @@ def migrated(text: str, path: str, exists: Callable[[str], bool]) -> str:
     if not gitlab and not path.endswith((".yml", ".yaml")):
         gitlab = exists(".gitlab-ci.yml") and not exists(".github")
     conversions = [Conversion(upload, exists) for upload in uploads if upload.title][:MOST]
-    others = [left for upload in uploads if not upload.title for left in upload.leftovers]
+    others = [left for upload in uploads if not upload.title for left in upload.leftovers] + _outputs(text)
     if not conversions:
         hints = "".join(f" Line {left.line}, {shown(left.what)}: {left.why}." for left in others[:MOST])
         raise InputError(Problem("FILE", f"{quoted(path)} holds no upload that is known.{hints} {LOOKED_FOR}"))
@@ -67,6 +68,12 @@ def migrated(text: str, path: str, exists: Callable[[str], bool]) -> str:
         convert(conversion)
         complete(conversion)
     return written(conversions, others, path, gitlab=gitlab)
+
+
+def _outputs(text: str) -> list[Leftover]:
+    """Where an output of the old step is read."""
+    why = "this output is `download-url` here, all of them `download-urls`"
+    return [Leftover(number, OUTPUT, why) for number, line in enumerate(text.split("\n"), 1) if OUTPUT in line]
 
 
 def _exists(path: str) -> bool:

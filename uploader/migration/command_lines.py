@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from uploader.inputs.other_tools import TOOLS
+from uploader.migration.conversion import EXPRESSION
 from uploader.migration.fastfile import ACTIONS, SHARING
 from uploader.migration.found_upload import FoundUpload, Given, Leftover, below, expanded
 
 LONGEST_TASK = 200  # characters of its name
-_EXPRESSION = re.compile(r"\$\{\{[^{}]*\}\}")
 _STAND_IN = re.compile("\ue000(\\d+)\ue001", re.ASCII)
 _BEFORE = ("bundle", "exec", "sudo", "npx", "time", "command", "env", "rbenv", "then", "do", "-", "@")
 _SHORT = {"p": "package_name", "C": "version_code", "e": "release_status", "a": "track", "r": "rollout"} | {
@@ -41,7 +41,7 @@ def uploads(
         return f"\ue000{len(expressions) - 1}\ue001"
 
     for first, text in script:
-        for line, words in _commands(_EXPRESSION.sub(hide, text), first):
+        for line, words in _commands(EXPRESSION.sub(hide, text), first):
             command = [_shown(word, expressions, env or {}) for word in words]
             if command[:1] in (["cd"], ["pushd"]) and len(command) == 2:
                 folder = below(folder, command[1])

@@ -18,7 +18,7 @@ from uploader.redaction import Redactor, credentials_in, holds_credential
 
 LONGEST_SHOWN = 80  # characters of a setting in a remark
 PATHS = {"files", "mapping-file", "debug-symbols", "whats-new-directory", "images-directory"}
-_REFERENCE = re.compile(r"\$\{\{[^{}]*\}\}")
+EXPRESSION = re.compile(r"\$\{\{(?:[^}]|\}(?!\}))*\}\}")
 _FIELDS = {field.name: field for field in fields()}
 
 
@@ -97,7 +97,7 @@ def unfit(text: str) -> str:
 def refusal(name: str, value: str) -> str:
     """Why an input would not take a value; empty where it would, or where nobody can tell before the run."""
     reason = unfit(value)
-    if reason or not value or _REFERENCE.search(value):
+    if reason or not value or EXPRESSION.search(value):
         return reason
     try:
         _FIELDS[name].parse(value)

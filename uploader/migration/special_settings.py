@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from uploader.inputs.other_tools import TOOLS
 from uploader.inputs.play_tools import HELD_BACK, NO_INPUT
-from uploader.migration.conversion import Conversion
+from uploader.migration.conversion import EXPRESSION, Conversion, unfit
 from uploader.migration.found_upload import Given, below, variable
 
 _PATH = re.compile(r"[\w./~ -]+\.json|[\w.-]+/[\w./ -]+", re.ASCII)
@@ -48,7 +48,7 @@ def _credentials(conversion: Conversion, given: Given) -> None:
     if value.startswith("@env:"):
         value = variable(value.removeprefix("@env:"))
     plain = given.name in {"serviceAccountJsonPlainText", "json_key_data", "service_account_json", "credentials"}
-    if re.fullmatch(r"\$\{\{[^{}]*\}\}", value):
+    if EXPRESSION.fullmatch(value) and not unfit(value):
         conversion.inputs.setdefault("credentials", _ENVIRONMENT.sub(r"${{ secrets.\1 }}", value))
         if _ENVIRONMENT.search(value):
             conversion.leave(given, f"the key itself has to be in `{conversion.inputs['credentials']}`")
