@@ -26,6 +26,7 @@ from uploader.migration.conversion import Conversion
 from uploader.migration.found_upload import FoundUpload, Given
 from uploader.migration.special_settings import convert
 
+SILENT = {"defaultToAppBundles", "glob", "predefinedAcl", "--draft", "-d"}  # their effect is seen in another input
 CHECKER = Path(sys.executable).with_name("check-jsonschema")
 STAND_INS = {"tracks": "internal", "in-app-update-priority": "1"}
 KEY = json.dumps({"type": "service_account", "private_key": process_key().private_pem()})
@@ -160,6 +161,9 @@ def test_every_row_of_the_table_can_be_converted(tool: ToolId) -> None:
                 conversion = Conversion(FoundUpload(tool, 1, "a", (Given(name, value, 7),)), lambda _: False)
                 convert(conversion)
                 assert set(conversion.inputs) <= {field.name for field in inputs.fields()}
+                assert conversion.inputs.get("credentials", "") in {"", "a/b.json", "${{ secrets.X }}"}
+                assert conversion.inputs["target"] in {"play", "play-internal-sharing"}
+                assert conversion.leftovers or conversion.inputs != {"target": "play"} or name in SILENT or not value
 
 
 # The command
@@ -317,6 +321,9 @@ HOSTILE = {
     "Fastfile": "supply(" * 37_000,
     "assign.Fastfile": "a=" * 130_000,
     "lines.Fastfile": "supply a,\n" * 26_000,
+    "settings.Fastfile": "supply(" + "track: 'a', version_code: 1, " * 8000 + ")",
+    "lists.Fastfile": "supply(aab: " + "[" * 900 + "])",
+    "files.gradle": "play {\n artifactDir = " + "file(" * 900,
     "heredoc.Fastfile": "".join(f"x <<~A{number}\n" for number in range(20_000)),
     "interpolated.Fastfile": '"' + "#{" * 130_000,
     "strings.Fastfile": '"\\' * 130_000,

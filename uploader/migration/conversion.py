@@ -34,11 +34,10 @@ class Conversion:
     inputs: dict[str, str] = field(default_factory=lambda: {"target": "play"})
     lines: dict[str, int] = field(default_factory=dict)
     leftovers: list[Leftover] = field(default_factory=list)
+    given: dict[str, Given] = field(init=False)  # by name; where one is given twice, the first
 
-    @property
-    def given(self) -> dict[str, Given]:
-        """The settings by name; where one is given twice, the first."""
-        return {each.name: each for each in reversed(self.upload.given)}
+    def __post_init__(self) -> None:
+        self.given = {each.name: each for each in reversed(self.upload.given)}
 
     def text(self, name: str) -> str:
         """The value of a setting, or nothing."""

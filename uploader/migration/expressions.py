@@ -11,6 +11,7 @@ from uploader.migration.found_upload import variable
 from uploader.migration.lexer import Lexeme, split
 
 Lexemes: TypeAlias = Sequence[Lexeme]
+DEEPEST_VALUE = 5  # of lists and calls in each other
 FALLBACKS = ("||", "?:", "orElse", "getOrElse")
 _VARIABLE = re.compile(r"#\{ ?ENV(?:\[|\.fetch\()[\"'](\w+)[\"'][\])] ?\}|\$\{System\.getenv\(\"(\w+)\"\)\}")
 _ROOT = re.compile(r"\$(?:\{(?:rootProject\.projectDir|rootProject\.rootDir|rootDir)\}|rootDir\b)")
@@ -24,9 +25,12 @@ class Scope(NamedTuple):
     module: str
     root: str
     names: Mapping[str, Lexemes]
+    depth: int = 0
 
     def value(self, given: Lexemes) -> str | None:
         """The text of a value, an item of a list on each line; None where only the language itself can tell."""
+        if self.depth > DEEPEST_VALUE:
+            return None
         words = [lexeme.text for lexeme in given]
         if len(given) == 1:
             return self._single(given[0])
@@ -35,6 +39,10 @@ class Scope(NamedTuple):
         if not words or any(sign in words for sign in (*FALLBACKS, "+", "?")):
             return None
         return _variable(given) or self._path(given) or _constant(given)
+
+    @property
+    def _inner(self) -> Scope:
+        return self._replace(depth=self.depth + 1)
 
     def _single(self, lexeme: Lexeme) -> str | None:
         if lexeme.kind == "string":
@@ -55,7 +63,7 @@ class Scope(NamedTuple):
         return posixpath.normpath(text) if known and "/" in text else text if known else None
 
     def _list(self, given: Lexemes) -> str | None:
-        items = [self.value(item) for item in split(given)]
+        items = [self._inner.value(item) for item in split(given)]
         return None if None in items else "\n".join(item for item in items if item)
 
     def _path(self, given: Lexemes) -> str | None:
@@ -64,7 +72,7 @@ class Scope(NamedTuple):
         at = next((at for at, word in enumerate(words[:-2]) if word in {"file", "File"} and words[at + 1] == "("), -1)
         if at < 0 or words[-1] != ")":
             return None
-        inner = self.value(given[at + 2 : -1])
+        inner = self._inner.value(given[at + 2 : -1])
         base = self.root if "rootProject" in words[:at] or "rootDir" in words[:at] else self.module
         if inner is None or inner.startswith(("/", "$")) or given[at + 2].kind == "open":
             return inner

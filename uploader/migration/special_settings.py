@@ -11,6 +11,7 @@ from uploader.inputs.play_tools import HELD_BACK, NO_INPUT
 from uploader.migration.conversion import EXPRESSION, Conversion, unfit
 from uploader.migration.found_upload import Given, below, variable
 
+_KEY_FILES = ("serviceAccountJson", "json_key", "serviceAccountCredentials", "--credentials")
 _PATH = re.compile(r"[\w./~ -]+\.json|[\w.-]+/[\w./ -]+", re.ASCII)
 _STATUS = {"COMPLETED": "completed", "IN_PROGRESS": "inProgress", "HALTED": "halted", "DRAFT": "draft"}
 _ENVIRONMENT = re.compile(r"\$\{\{ env\.(\w+) \}\}", re.ASCII)
@@ -27,6 +28,10 @@ def convert(conversion: Conversion) -> None:
             conversion.leave(given, "no input of this program is like it")
         elif row.here == NO_INPUT:
             conversion.leave(given, f"not needed: {row.reply or row.remark}")
+        elif "credentials" in row.inputs:
+            _credentials(conversion, given)
+        elif ":" in row.here:
+            conversion.leave(given, f"write {row.here}")
         else:
             conversion.carry(row.inputs[0], given)
 
@@ -47,15 +52,12 @@ def _credentials(conversion: Conversion, given: Given) -> None:
     value = given.value.removeprefix("@file:").strip()
     if value.startswith("@env:"):
         value = variable(value.removeprefix("@env:"))
-    plain = given.name in {"serviceAccountJsonPlainText", "json_key_data", "service_account_json", "credentials"}
     if EXPRESSION.fullmatch(value) and not unfit(value):
         conversion.inputs.setdefault("credentials", _ENVIRONMENT.sub(r"${{ secrets.\1 }}", value))
         if _ENVIRONMENT.search(value):
             conversion.leave(given, f"the key itself has to be in `{conversion.inputs['credentials']}`")
-    elif not plain and len(value) < 200 and _PATH.fullmatch(value):
-        in_folder = given.name in {"json_key", "--credentials", "serviceAccountCredentials"}
-        path = below(conversion.upload.folder, value) if in_folder else value
-        conversion.inputs.setdefault("credentials", path)
+    elif given.name in _KEY_FILES and len(value) < 200 and _PATH.fullmatch(value):
+        conversion.inputs.setdefault("credentials", below(conversion.upload.folder, value))
         conversion.leave(given, "the file must be there when the step runs; a secret, or the keyless login, needs none")
     else:
         conversion.leave(given, "no key is taken over: put it into a secret, and name that in `credentials`")
@@ -99,7 +101,7 @@ def _version_code(conversion: Conversion, given: Given) -> None:
 
 
 def _skipped(conversion: Conversion, given: Given) -> None:
-    if given.value.lower() == "true":
+    if given.value.lower() != "false":
         row = TOOLS["fastlane"].find(given.name)
         conversion.leave(given, f"not needed: {row.reply or row.remark if row else ''}")
 
@@ -177,9 +179,7 @@ def _settled(_: Conversion, __: Given) -> None:
 _Special = Callable[[Conversion, Given], None]
 _SPECIAL: Mapping[str, _Special] = {
     **dict.fromkeys(("track", "--track", "-t"), _track),
-    **dict.fromkeys(("serviceAccountJson", "serviceAccountJsonPlainText", "service_account_json"), _credentials),
-    **dict.fromkeys(("json_key", "json_key_data", "serviceAccountCredentials", "--credentials"), _credentials),
-    **dict.fromkeys(("credentials", "ANDROID_PUBLISHER_CREDENTIALS", "key", "issuer"), _credentials),
+    **dict.fromkeys(("key", "issuer", "impersonateServiceAccount", "timeout"), _replaced),
     **dict.fromkeys(("userFraction", "rollout", "--rollout-fraction", "-f"), _fraction),
     **dict.fromkeys(("releaseStatus", "release_status", "status", "track_promote_release_status"), _status),
     **dict.fromkeys(("--draft", "-d"), _draft),
@@ -193,7 +193,6 @@ _SPECIAL: Mapping[str, _Special] = {
     **dict.fromkeys(("--release-notes", "-n"), _notes_json),
     **dict.fromkeys(("defaultToAppBundles", "artifacts", "glob", "predefinedAcl"), _settled),
     "mapping_paths": _mappings,
-    "timeout": _replaced,
     "version_code": _version_code,
     "metadata_path": _listing,
     "track_promote_to": lambda conversion, given: conversion.carry("tracks", given),
