@@ -36,6 +36,7 @@ from uploader.inputs import Inputs, Platform, env_file, reader
 from uploader.inputs.ci_platform import JobRun
 from uploader.inputs.parse_rollout import Limit
 from uploader.migration import command
+from uploader.migration.step import ACTION
 from uploader.redaction import Redactor
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
@@ -305,7 +306,7 @@ def foreign_files(data: bytes) -> None:
         printed = command.migrated(text, name, lambda _: False)
         found = yaml.load(printed, Loader=yaml.BaseLoader)  # noqa: S506 - BaseLoader builds nothing but str, list and dict
         steps = found if isinstance(found, list) else found.values()
-        assert all(step.get("uses", "").startswith("OWNER/") or step["script"] == ["uploader"] for step in steps)
+        assert all(step.get("uses", "") == ACTION or step["script"] == ["uploader"] for step in steps)
         assert Redactor().clean(printed, len(printed)) == printed
         assert "PRIVATE KEY" not in printed
 
