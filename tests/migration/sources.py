@@ -652,6 +652,53 @@ end
         ["target: play | credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }} | files: app.aab | tracks: beta"],
         ["2: credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }}", "2: sync_image_upload: true"],
     ),
+    "a share of users that only Ruby can tell": Source(
+        FASTFILE,
+        """\
+lane :production do
+  supply(
+    track: "beta",
+    track_promote_to: "production",
+    rollout: (percentage / 100).to_s
+  )
+end
+""",
+        [
+            (
+                "target: play | credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }} | tracks: production | "
+                "status: draft | promote-from: beta"
+            )
+        ],
+        [
+            "2: credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }}",
+            "2: status: draft",
+            "5: rollout: (percentage / 100).to_s",
+        ],
+    ),
+    "APKs by a flavour that only Ruby can tell": Source(
+        FASTFILE,
+        """\
+lane :deploy do |options|
+  supply(
+    track: "alpha",
+    apk_paths: [ "out/#{options[:flavor]}.apk" ],
+    skip_upload_aab: true
+  )
+end
+""",
+        [
+            (
+                "target: play | credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }} | "
+                "files: app/build/outputs/apk/release/*.apk | tracks: alpha"
+            )
+        ],
+        [
+            "2: credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }}",
+            "2: no files given",
+            '4: apk_paths: [ "out/#{options[:flavor]}.apk" ]',
+            "5: skip_upload_aab: true",
+        ],
+    ),
     "internal app sharing from a lane": Source(
         FASTFILE,
         """\
@@ -736,7 +783,7 @@ end
         [
             (
                 "target: play | credentials: ${{ secrets.SUPPLY_JSON_KEY_DATA }} | files: out/app.aab | "
-                "tracks: production | release-name: ${{ env.VERSION }} beta | in-app-update-priority: 3 | "
+                "tracks: internal | release-name: ${{ env.VERSION }} beta | in-app-update-priority: 3 | "
                 "mapping-file: out/mapping.txt | debug-symbols: out/native.zip | "
                 "expansion-file-main: references:7 | version-codes-to-retain: 12 , 34"
             )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uploader.inputs.other_tools import TOOLS
 from uploader.migration.conversion import EXPRESSION
 from uploader.migration.fastfile import ACTIONS, SHARING
-from uploader.migration.found_upload import FoundUpload, Given, Leftover, below, expanded
+from uploader.migration.found_upload import FoundUpload, Given, below, expanded, lane
 
 LONGEST_TASK = 200  # characters of its name
 _STAND_IN = re.compile("\ue000(\\d+)\ue001", re.ASCII)
@@ -116,10 +116,9 @@ def _fastlane(words: Sequence[str], line: int, folder: str) -> Iterator[FoundUpl
         title = SHARING if SHARING in names else f"fastlane {names[0]}"
         yield FoundUpload("fastlane", line, title, renamed, folder)
         return
-    lane = " ".join(word for word in words if re.fullmatch(r"[a-z]\w*", word))
-    if lane:
-        why = f"it runs a lane: `uploader migrate {below(folder, 'fastlane/Fastfile')}`"
-        yield FoundUpload("fastlane", line, "", leftovers=(Leftover(line, f"fastlane {lane}", why),))
+    names = [word for word in words if re.fullmatch(r"[a-z]\w*", word)]
+    if names:
+        yield lane(folder, line, f"fastlane {' '.join(names)}")
 
 
 def _supply_name(name: str) -> str:

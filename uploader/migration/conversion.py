@@ -34,6 +34,7 @@ class Conversion:
     inputs: dict[str, str] = field(default_factory=lambda: {"target": "play"})
     lines: dict[str, int] = field(default_factory=dict)
     leftovers: list[Leftover] = field(default_factory=list)
+    missed: set[str] = field(default_factory=set)  # inputs that were given a value which nobody can tell, or takes
     given: dict[str, Given] = field(init=False)  # by name; where one is given twice, the first
 
     def __post_init__(self) -> None:
@@ -54,6 +55,8 @@ class Conversion:
             folder = self.upload.folder
             value = "\n".join(below(folder, path.strip()) for path in re.split(r"[\n,]", value) if path.strip())
         reason = refusal(name, value)
+        if reason or (given.code and not value):
+            self.missed.add(name)
         if given.code:
             self.leave(given, f"{'taken as ' + value if value and not reason else 'only its own language can tell'}")
         if reason:

@@ -12,12 +12,14 @@ from uploader.migration.conversion import Conversion
 from uploader.migration.fastfile import SHARING
 from uploader.migration.found_upload import below
 
+_APK = "build/outputs/apk/release/*.apk"
 _BUNDLE = "build/outputs/bundle/release/*.aab"
 _GROUPS = {field.name: field.group.targets for field in fields()}
 
 
 def complete(conversion: Conversion) -> None:
     """Adds what the tool would have chosen by itself, and takes back what does not go together here."""
+    _release_less(conversion)
     _DEFAULTS[conversion.upload.tool](conversion)
     if "credentials" not in conversion.inputs and conversion.upload.tool in _SECRETS:
         name, where = _SECRETS[conversion.upload.tool]
@@ -28,6 +30,17 @@ def complete(conversion: Conversion) -> None:
     _drop_unread(conversion)
     _name_variables(conversion)
     conversion.inputs = {name: conversion.inputs[name] for name in _GROUPS if name in conversion.inputs}
+
+
+def _release_less(conversion: Conversion) -> None:
+    """A track, a share or a status that could not be told must not become a release to everybody."""
+    missed = conversion.missed - conversion.inputs.keys()
+    if "tracks" in missed:
+        _default(conversion, "tracks", "internal", "until you write the track that could not be told")
+    if missed & {"status", "user-fraction"} and conversion.inputs["target"] == "play":
+        conversion.inputs.pop("user-fraction", None)
+        conversion.inputs["status"] = "draft"
+        conversion.add("until you write the status or `user-fraction` that could not be told", "status: draft")
 
 
 def _play_action(conversion: Conversion) -> None:
@@ -49,7 +62,9 @@ def _fastlane(conversion: Conversion) -> None:
         if conversion.inputs.pop("files", ""):
             conversion.add("an upload and a promotion are two steps: put one with `files` before this one")
     elif "files" not in conversion.inputs and not conversion.true("skip_upload_aab", "skip_upload_apk"):
-        _default(conversion, "files", below(folder, f"app/{_BUNDLE}"), "what the lane built before is uploaded")
+        apk = {"apk", "apk_paths"} & conversion.given.keys() or conversion.true("skip_upload_aab")
+        built = below(folder, f"app/{_APK if apk else _BUNDLE}")
+        _default(conversion, "files", built, "what the lane built before is uploaded")
     if not promotes:
         _fastlane_texts(conversion)
     releases = "files" in conversion.inputs or {"version_code", "release_status", "rollout"} & conversion.given.keys()
@@ -76,8 +91,8 @@ def _gradle(conversion: Conversion) -> None:
         _default(conversion, "files", below(folder, conversion.text("artifacts")), "build it in a step before")
     elif "promote-from" not in conversion.inputs and not conversion.upload.title.startswith("the task promote"):
         apk = conversion.text("defaultToAppBundles").lower() == "false"
-        outputs = "build/outputs/apk/release/*.apk" if apk else _BUNDLE
-        _default(conversion, "files", below(folder or "app", outputs), "build it in a step before")
+        outputs = below(folder or "app", _APK if apk else _BUNDLE)
+        _default(conversion, "files", outputs, "build it in a step before")
     if "Private" in conversion.upload.title:
         conversion.inputs["target"] = "play-internal-sharing"
     elif "tracks" not in conversion.inputs:

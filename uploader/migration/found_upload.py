@@ -67,3 +67,10 @@ def below(folder: str, path: str) -> str:
     if not folder or path.startswith(("/", "$", "~")):
         return path
     return posixpath.normpath(posixpath.join(folder, path))
+
+
+def lane(folder: str, line: int, what: str) -> FoundUpload:
+    """A call of a lane, which is to be migrated where it is written."""
+    inside = posixpath.basename(folder) in {"fastlane", ".fastlane"}
+    why = f"it runs a lane: `uploader migrate {below(folder, 'Fastfile' if inside else 'fastlane/Fastfile')}`"
+    return FoundUpload("fastlane", line, "", leftovers=(Leftover(line, what, why),))

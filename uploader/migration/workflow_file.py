@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from uploader.inputs.other_tools import ToolId
 from uploader.migration import command_lines
-from uploader.migration.found_upload import FoundUpload, Given, Leftover, below, expanded
+from uploader.migration.found_upload import FoundUpload, Given, Leftover, expanded, lane
 from uploader.migration.yaml_nodes import Entry, Members, documents, items, line, members, plain, settings, text, texts
 
 if TYPE_CHECKING:
@@ -85,17 +85,12 @@ def _step(found: Members, env: Mapping[str, str], folder: str) -> Iterator[Found
         if tool:
             yield _placed(FoundUpload(tool, line(key), text(value), given), env, around)
         elif repository == _FASTLANE_ACTION:
-            yield _lane(given, line(key), text(value))
+            values = {each.name: each.value for each in given}
+            what = f"{text(value)}, lane: {values.get('lane', '')}"
+            yield lane(values.get("subdirectory", ""), line(key), what)
     else:
         for upload in command_lines.uploads(texts(found["run"][1]), folder, env):
             yield _placed(upload, env, around)
-
-
-def _lane(given: tuple[Given, ...], number: int, uses: str) -> FoundUpload:
-    values = {each.name: each.value for each in given}
-    file = below(values.get("subdirectory", ""), "fastlane/Fastfile")
-    left = Leftover(number, f"{uses}, lane: {values.get('lane', '')}", f"it runs a lane: `uploader migrate {file}`")
-    return FoundUpload("fastlane", number, "", leftovers=(left,))
 
 
 def _gitlab(top: Members) -> Iterator[FoundUpload]:
