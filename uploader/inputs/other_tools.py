@@ -35,6 +35,7 @@ _STORAGE = (
     row("glob", "`files`", "`dir/*.zip`", "`files`, with a pattern such as `dir/*.zip`"),
     row("predefinedAcl", "`params`", "`predefinedAcl: NAME`", "`params`, as `predefinedAcl: NAME`"),
     row("attachments, filename", "`files`", "other actions"),
+    row("mimeType, contentType", "`media-type`", "other actions"),
     row("folderId", "`metadata`", '`{"parents": ["ID"]}`, for Google Drive', '`metadata`, as `{"parents": ["ID"]}`'),
 )
 
