@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
-from uploader.inputs.unknown_inputs import ANSWERS
+from uploader.inputs.other_tools import ANSWERS
 from uploader.redaction import Redactor
 
 KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
