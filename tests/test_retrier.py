@@ -113,7 +113,7 @@ def test_the_cause_is_told_when_no_wait_is_left() -> None:
     with pytest.raises(TemporaryError) as caught:
         Operation(max_retries=0).retrier.wait("busy", cause="Another job holds the lock.")
     assert caught.value.cause == "Another job holds the lock."
-    assert caught.value.what == "Not retried (`max-retries` is 0); last error: busy."
+    assert caught.value.what == "Gave up without a retry (`max-retries` is 0); last error: busy."
 
 
 def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:
@@ -191,7 +191,7 @@ def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], answers: tuple
     assert bench.naps == [1.0]
     assert (stack[0], stack[-1]) == ("wait", "run")
     assert len(stack) <= 12, stack
-    assert len(transport.calls) <= 15, transport.calls
+    assert len(transport.calls) <= 15, "\n".join(transport.calls)
 
 
 # --- looks at something that takes hours ------------------------------------------------------------------------------

@@ -52,7 +52,6 @@ class Engine:
         self._journal = journal
         self._reporter = reporter
         self._workers = Workers(concurrency(settings.concurrency), client.policy.clock.monotonic, reporter)
-        client.on_throttled = self._workers.throttled
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
@@ -189,6 +188,7 @@ class Engine:
                 raise result.failure
             return None if result.error else result.bytes
 
+        self._client.on_throttled = self._workers.throttled
         self._workers.run(len(jobs), send, most)
         return tuple(self.record.results[first : first + len(jobs)])
 

@@ -40,7 +40,7 @@ def upload(
 
 def _transfer(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> FileResult:
     try:
-        _verify(_sent(transfer, settings, journal), transfer)
+        _verify(_send(transfer, settings, journal), transfer)
     except UploaderError as error:
         if isinstance(error, IntegrityError):
             journal.drop(transfer.job)  # a finished session would only tell the next run of the same damage
@@ -66,27 +66,27 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
     return one_request if small or not endpoint.resumable else "resumable"
 
 
-def _sent(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
-    """The resource that the upload ended with, or that a try stored whose answer was lost."""
-    try:
-        return _send(transfer, settings, journal)
-    except Refused as refused:
-        from uploader.transfer import precondition  # few uploads have any
-
-        answer = precondition.look_up(transfer, refused)
-        resource = answer.json() or {}
-        stated = digests.claims(resource, answer.headers)
-        how = _difference(transfer, answer) if stated else "the service states no digest of what the object holds"
-        precondition.require_own(transfer, refused, answer, how)
-        return answer
-
-
 def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
+    """The resource that the upload ended with, or that a try stored whose answer was lost."""
     endpoint, media = transfer.job.endpoint, transfer.media
     protocol = protocol_for(endpoint, media.size, settings.protocol, has_metadata=media.metadata is not None)
-    if protocol == "resumable" or media.size is None:
-        return Resumable(transfer, journal, settings.chunk_size).run()
-    return single.upload(transfer, media.size, multipart=protocol == "multipart")
+    try:
+        if protocol == "resumable" or media.size is None:
+            return Resumable(transfer, journal, settings.chunk_size).run()
+        return single.upload(transfer, media.size, multipart=protocol == "multipart")
+    except Refused as refused:
+        return _stored_before(transfer, refused)
+
+
+def _stored_before(transfer: FileTransfer, refused: Refused) -> Response:
+    """The resource that a lost try stored, if that is why the next was refused; else the refusal is raised."""
+    from uploader.transfer import precondition  # few uploads have any
+
+    answer = precondition.look_up(transfer, refused)
+    stated = digests.claims(answer.json() or {}, answer.headers)
+    how = _difference(transfer, answer) if stated else "the service states no digest of what the object holds"
+    precondition.require_own(transfer, refused, answer, how)
+    return answer
 
 
 def _verify(answer: Response, transfer: FileTransfer) -> None:
