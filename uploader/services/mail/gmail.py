@@ -93,6 +93,7 @@ def prepare(
         if alone := _without_upload(inputs, action, resource):
             return alone
     identity = mime.MessageIdentity(now(), token())
+    _check_shard(inputs, files, problems)
     to_send = inputs.gmail_action in {"send", "draft-send"}
     mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=to_send, limit=action.limit))
     if mail is None:
@@ -102,6 +103,13 @@ def prepare(
     problems.raise_if_any()
     flow = partial(_send, inputs, action, mail, identity, upload)
     return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
+
+
+def _check_shard(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
+    """Jobs that split the attachments of one mail would each send it, with a part of them."""
+    if files and inputs.shard and inputs.shard[1] > 1:
+        what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
+        problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
 
 
 def _without_upload(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any]) -> Prepared | None:
