@@ -7,7 +7,7 @@ from scripts.drawing import source_of
 
 
 def test_the_demo_ends_well_and_looks_like_its_pictures() -> None:
-    """Every act of `make demo` passes, and nothing in a picture has been said otherwise since it was drawn."""
+    """Every run of `make demo` passes, and the pictures show what it prints today."""
     lines, summary = make_pictures.record()
     assert "  yes  every fault fired" in [line for _, line in lines]
     shown = "\n".join(line for _, line in make_pictures.without_summaries(lines))
