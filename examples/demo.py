@@ -1,4 +1,4 @@
-"""A release without any account: three uploads to the embedded emulator with injected faults, then a check of the result.
+"""A release without any account: three uploads to the embedded emulator with injected faults, and then a check.
 
     make demo
 
