@@ -43,8 +43,8 @@ def terminal(lines: Sequence[tuple[float, str]], source: str) -> str:
         source,
         '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>',
         f'<clipPath id="screen"><rect y="12" width="100%" height="{height - 20}"/></clipPath>',
-        f'<g clip-path="url(#screen)" font-family="{MONO}" font-size="13" style="white-space:pre" '
-        'xml:space="preserve"><g>',  # the attribute for the older renderers
+        "<style>text{white-space:pre}</style>",  # Chromium's way to keep blanks; others have the attribute below
+        f'<g clip-path="url(#screen)" font-family="{MONO}" font-size="13" xml:space="preserve"><g>',
         f'<animateTransform attributeName="transform" type="translate" calcMode="discrete" dur="{whole:.2f}s" '
         f'repeatCount="indefinite" keyTimes="{keys}" values="{places}"/>',
         *texts,
