@@ -81,7 +81,9 @@ def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     assert "version-code=42" in ended.stdout
 
 
-@pytest.mark.parametrize(("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")])
+@pytest.mark.parametrize(
+    ("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")]
+)
 def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> None:
     """The job, and the component that a full URL includes, in a pipeline for a tag and in none for a branch."""
     gitlab.tool()

@@ -64,7 +64,8 @@ class Project:
     def start(self, configuration: Mapping[str, object], **variables: str) -> Pipeline:
         """Commits `.gitlab-ci.yml` and runs its pipeline; `variables` are those of the project."""
         self.commit(configuration)
-        return self.run(tool(), *(f"--variable={name}={value}" for name, value in {"GITLAB_CI": "true", **variables}.items()))
+        options = [f"--variable={name}={value}" for name, value in {"GITLAB_CI": "true", **variables}.items()]
+        return self.run(tool(), *options)
 
     def run(self, *command: str) -> Pipeline:
         """Runs gitlab-ci-local with this executor."""
