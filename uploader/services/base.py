@@ -33,7 +33,8 @@ class Endpoint(NamedTuple):
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
     a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
     arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first;
-    where it is `id_promised`, an answer without one is no success.
+    where it is `id_promised`, an answer without one is no success. `states` is the digest that the service is known to
+    state of what it stored, which is therefore computed on the way; empty where that is not known.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Endpoint(NamedTuple):
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False
+    states: str = ""
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""

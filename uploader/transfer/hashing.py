@@ -1,21 +1,75 @@
-"""Hashes what is sent, on a second thread where that pays."""
+"""Hashes what is sent, on a second thread where that pays: sha256 always, and what the service will state of it."""
 
 from __future__ import annotations
 
 import hashlib
 import queue
 import threading
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Protocol
 
 from uploader.http.messages import Block
 
 MAX_BEHIND = 5  # blocks that may wait for their digest, or be in the middle of it; fewer make the threads take turns
 
 
+class RunningDigest(Protocol):
+    """A digest in the making, as of hashlib."""
+
+    def update(self, block: Block, /) -> None:
+        """Takes the next bytes."""
+
+    def hexdigest(self) -> str:
+        """What they come to so far, in lower-case hex."""
+
+
+class _Crc32c:
+    """CRC32C (RFC 3720, appendix B.4) by google-crc32c."""
+
+    def __init__(self) -> None:
+        self._extend, _ = _google_crc32c()
+        self._value = 0
+
+    def update(self, block: Block) -> None:
+        self._value = self._extend(self._value, bytes(block))  # it takes no view
+
+    def hexdigest(self) -> str:
+        return f"{self._value:08x}"
+
+
+def new(algorithm: str) -> RunningDigest:
+    """A digest of no bytes yet."""
+    return _Crc32c() if algorithm == "crc32c" else hashlib.new(algorithm, usedforsecurity=False)
+
+
+def while_sending(states: str, *, readable_again: bool) -> tuple[str, ...]:
+    """The digests to compute of bytes on their way to a service that is known to state the digest `states`, if any.
+
+    Whatever else is stated is computed afterwards, unless the bytes can't be read again.
+    """
+    if states == "crc32c" and not _google_crc32c()[1]:
+        states = "md5"  # which Cloud Storage states as well
+    unknown = () if readable_again else ("sha1", "md5")
+    return tuple(dict.fromkeys(("sha256", states) if states else ("sha256", *unknown)))
+
+
+@cache
+def _google_crc32c() -> tuple[Callable[[int, bytes], int], bool]:
+    """The function that adds bytes to a CRC32C, and whether it is fast: in Python it takes minutes for a gigabyte."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is slow, which is known here
+        import google_crc32c  # 2 ms that only Cloud Storage is worth
+
+    return google_crc32c.extend, google_crc32c.implementation == "c"
+
+
 class Hasher:
     """Hashes on a second core while the first one sends: hashlib releases the interpreter's lock."""
 
     def __init__(self, algorithms: tuple[str, ...], *, overlap: bool) -> None:
-        self._hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
+        self._hashes = {name: new(name) for name in algorithms}
         self._blocks: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
         self._free = threading.Semaphore(MAX_BEHIND)
         self._thread: threading.Thread | None = None

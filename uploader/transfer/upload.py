@@ -13,6 +13,7 @@ from uploader.transfer import single
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.file_transfer import FileTransfer
+from uploader.transfer.hashing import while_sending
 from uploader.transfer.resumable import Resumable
 from uploader.transfer.stream_source import StreamSource
 
@@ -23,12 +24,14 @@ def upload(
     job: Upload, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter
 ) -> FileResult:
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
-    progress = reporter.progress(job.artifact.name, job.artifact.size)
+    progress, states = reporter.progress(job.artifact.name, job.artifact.size), job.endpoint.states
     try:
         if job.artifact.size is None:
-            source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, settings.stall_timeout)
+            algorithms = while_sending(states, readable_again=False)
+            limit = settings.stall_timeout
+            source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, limit, algorithms)
         else:
-            source = FileSource(job.artifact)
+            source = FileSource(job.artifact, while_sending(states, readable_again=True))
     except UploaderError as error:
         progress.done(False)
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
@@ -75,7 +78,7 @@ def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) 
 
 
 def _verify(answer: Response, transfer: FileTransfer) -> None:
-    """Compares every digest that the service states with what was sent. Raises `IntegrityError` with both."""
+    """Compares what the service states of the bytes with what was sent. Raises `IntegrityError` with both."""
     counts, source = transfer.counts, transfer.source
     counts.stored = counts.size
     counts.resource = answer.json() or {}
@@ -84,9 +87,11 @@ def _verify(answer: Response, transfer: FileTransfer) -> None:
     stated = digests.stated_size(counts.resource)
     if stated is not None and stated != counts.size:
         raise _damaged(transfer, f"the service reports {stated} bytes, {counts.size} were sent")
-    for claim in digests.claims(counts.resource, answer.headers):
+    for claim in digests.decisive(digests.claims(counts.resource, answer.headers), sent):
         actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
-        if actual != claim.value:
+        if not actual:
+            transfer.warning(f"the service states only {claim.algorithm}, which was not computed of a stream.")
+        elif actual != claim.value:
             raise _damaged(transfer, f"the service reports {claim.field} {claim.value}, but what was sent has {actual}")
 
 
