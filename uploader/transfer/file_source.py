@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from uploader.files.artifacts import Artifact, changed, difference
 from uploader.http.messages import Block, Span
-from uploader.transfer.hashing import MAX_BEHIND, Hasher, new
+from uploader.transfer.hashing import MAX_HELD, Hasher, new
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
-_BUFFERS = MAX_BEHIND + 2  # one is sent, one is read; fresh memory each time would cost as much again
+_BUFFERS = MAX_HELD + 1  # the one is read next; fresh memory each time would cost as much again
 _SAMPLE = 512 * 1024  # bytes
 _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
 
