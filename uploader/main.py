@@ -12,9 +12,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import NoReturn
 
-from uploader import __version__, inputs
+from uploader import inputs
 from uploader.cancellation import Cancellation
-from uploader.errors import UploaderError
+from uploader.errors import InputError, UploaderError
 from uploader.outputs import make_reporter
 from uploader.redaction import credentials_in
 from uploader.run import Run
@@ -51,9 +51,11 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     """
     given, problems = inputs.read(environ, argv)
     if given.show:
+        from uploader.inputs import help_text  # what is said of each input, which no run needs
+
         with suppress(OSError):
-            sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
-        return 0
+            (sys.stderr if given.show == "usage" else sys.stdout).write(help_text.text(given.show))
+        return InputError.exit_code if given.show == "usage" else 0
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
@@ -101,7 +103,14 @@ def _flush() -> None:
 
 
 def _missing(error: ModuleNotFoundError) -> UploaderError:
-    """A checkout that is run without its dependencies."""
+    """A module of Python's own that this system does not have, or a checkout that is run without its dependencies."""
+    if str(error.name).partition(".")[0] in sys.stdlib_module_names:
+        return UploaderError(
+            f"This Python has no module {error.name}.",
+            cause=f"The program runs on Linux and macOS; this is {sys.platform}.",
+            cure="Run the upload in a Linux job, or on Windows in WSL.",
+            code="missing-dependency",
+        )
     return UploaderError(
         f"The Python module {error.name} is missing.",
         cause="The program was started with a Python that does not have its dependencies.",
