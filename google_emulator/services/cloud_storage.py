@@ -38,6 +38,7 @@ class CloudStorage:
                 "storage.objects.insert",
                 "/upload/storage/v1/b/{bucket}/o",
                 self._insert,
+                _check_announced_type,
                 scopes=SCOPES,
                 algorithms=("md5", "crc32c"),
                 created=200,
@@ -55,6 +56,8 @@ class CloudStorage:
         name = request.query.get("name") or media.metadata.get("name")
         if not name:
             raise ApiError(400, "Required object name.", "required")
+        if request.header("Content-Type").lower().startswith("multipart/"):
+            _check_type(media.content_type, media.metadata)
         key = f"b/{request.params['bucket']}/o/{name}"
         self._check_generation(request, key)
         _check_md5(media)
@@ -87,6 +90,27 @@ class CloudStorage:
             "timeCreated": timestamp(now),
             "updated": timestamp(now),
         }
+
+
+def _check_announced_type(request: Request, metadata: dict[str, Json]) -> None:
+    """The type that the start of a session announces, if it does."""
+    _check_type(request.header("X-Upload-Content-Type"), metadata)
+
+
+def _check_type(uploaded: str, metadata: dict[str, Json]) -> None:
+    """Refuses media of another type than the metadata says, as Google has since 2016; the words are Google's."""
+    stated = metadata.get("contentType")
+    if uploaded and stated and uploaded != stated:
+        raise ApiError(
+            400,
+            f"Content-Type specified in the upload ({uploaded}) does not match Content-Type specified in metadata "
+            f"({stated}). If it was a simple upload (uploadType=media), the Content-Type was specified as a bare "
+            "header. If it was a multipart upload (uploadType=multipart), then the Content-Type was specified in the "
+            "second part of the multipart. If it was a resumable upload (uploadType=resumable), then the Content-Type "
+            "was specified with the X-Upload-Content-Type header with the start of the resumable session. For more "
+            "information, see https://cloud.google.com/storage/docs/json_api/v1/how-tos/upload.",
+            "invalid",
+        )
 
 
 def _check_md5(media: Media) -> None:
