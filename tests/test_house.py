@@ -35,6 +35,7 @@ STREET = (
     "services",
     "credentials",
     "files",
+    "migration",
     "inputs",
     "retrier",
     "protocol",
@@ -51,7 +52,7 @@ STREET = (
 )
 NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")
 WAITING = ("time.sleep", "threading.Thread", "threading.Timer", "concurrent.futures", "multiprocessing", "asyncio")
-HEAVY = ("requests", "google.auth", "cryptography", "yaml", "tqdm", "dotenv", "google_emulator")
+HEAVY = ("requests", "google.auth", "google_crc32c", "cryptography", "yaml", "tqdm", "dotenv", "google_emulator")
 # Who opens files: the door to those of the run, and what is no file of the run (credentials, state, outputs, itself).
 OPENERS = {
     "uploader/files/workspace.py",
@@ -60,6 +61,7 @@ OPENERS = {
     "uploader/inputs/env_file.py",
     "uploader/inputs/ci_platform.py",  # the id of this start of the machine
     "uploader/main.py",
+    "uploader/migration/command.py",  # the file that is named
     "uploader/outputs/output_files.py",
     "uploader/services/method_catalogue.py",
     "uploader/state/sealed_store.py",

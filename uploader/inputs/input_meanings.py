@@ -30,7 +30,8 @@ MEANINGS: Mapping[str, str] = {
     "instead of adding another. A mail is always resumable.",
     "chunk-size": "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole "
     "file goes in one request; after an interruption it is sent in chunks of growing size.",
-    "concurrency": "How many files to upload at once, 1 to 64, where the service allows it.",
+    "concurrency": "How many files to upload at once, 1 to 64, if the service allows it. `auto` starts with 4 and "
+    "goes up to 32 while that is faster.",
     "max-retries": "How many retries without progress before giving up, 0 to 100.",
     "retry-deadline": "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. If the "
     "next wait would pass it, the run ends at once.",

@@ -1,8 +1,8 @@
 """What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the answers.
 
-A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or one of the
-small steps below, receives the answer, and returns when it is done. The engine in `transfer` carries the steps out and
-throws what went wrong into the generator, which may clean up (yield more steps) and raises again.
+A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or another
+step, receives the answer, and returns when done. The engine in `transfer` carries the steps out and throws what went
+wrong into the generator, which may clean up (yield more steps) and raises again.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ class Endpoint(NamedTuple):
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
     a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
-    arrived. `lookup` is the path (with its query) of what a repeatable request makes, where a precondition refuses the
-    repeat of a request that was obeyed (412): it shows whether that is so. `id_fields` are the dotted paths under which
-    an answer may hold the resource's identifier, the best first; where it is `id_promised`, an answer without one is no
-    success.
+    arrived. `lookup` is the path (with its query) that shows what a repeatable request made, where a precondition then
+    refuses its repeat (412). `id_fields` are the dotted paths under which an answer may hold the identifier, the best
+    first; where it is `id_promised`, an answer without one is no success. `states` is the digest that answers state.
     """
 
     id: str
@@ -58,6 +57,7 @@ class Endpoint(NamedTuple):
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False
+    states: str = ""
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""
@@ -98,12 +98,10 @@ class Upload(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Uploads that are independent of one another; the answer is a tuple of `FileResult` in the same order.
-
-    All are tried: a failure stands in its result's `error`, and the flow decides what it means.
-    """
+    """Independent uploads, all tried; the answer is a tuple of `FileResult` in their order, failures in the `error`."""
 
     uploads: tuple[Upload, ...]
+    most: int | None = None  # at once with `concurrency: auto`, where the service has a limit
 
 
 class Note(NamedTuple):
