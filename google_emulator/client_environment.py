@@ -12,7 +12,9 @@ from google_emulator.certificates import TRUSTSTORE_PASSWORD, Certificates
 
 # Which variable is whose: OpenSSL (Ruby, Python's ssl) and Go; requests; Node; httplib2 (Google's Python client); curl.
 TRUST = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "HTTPLIB2_CA_CERTS", "CURL_CA_BUNDLE")
-LINES = (("HTTPS_PROXY",), TRUST, ("JAVA_TOOL_OPTIONS",), ("GOOGLE_APPLICATION_CREDENTIALS",))
+# Ruby's HTTP libraries ask for the proxy of http whatever the scheme. What runs on loopback itself is reached directly.
+PROXIES = ("HTTPS_PROXY", "HTTP_PROXY")
+LINES = ((*PROXIES, "NO_PROXY"), TRUST, ("JAVA_TOOL_OPTIONS",), ("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
 def write_environment(folder: Path, port: int, certificates: Certificates, key: Mapping[str, str]) -> dict[str, str]:
@@ -32,7 +34,8 @@ def write_environment(folder: Path, port: int, certificates: Certificates, key: 
         "javax.net.ssl.trustStorePassword": TRUSTSTORE_PASSWORD,
     }
     environment = {
-        "HTTPS_PROXY": f"http://127.0.0.1:{port}",
+        **dict.fromkeys(PROXIES, f"http://127.0.0.1:{port}"),
+        "NO_PROXY": "127.0.0.1,localhost",
         **dict.fromkeys(TRUST, str(folder / "ca.pem")),
         "JAVA_TOOL_OPTIONS": f"-XX:VMOptionsFile={folder / 'java.options'}",
         "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "key.json"),
