@@ -1,4 +1,4 @@
-"""Makes `uploader/services/catalogue.json` and the tables of docs/TARGETS.md from Google's discovery documents.
+"""Makes `uploader/services/catalogue.json` and the tables of docs/METHODS.md from Google's discovery documents.
 
 The documents are the static files inside the package google-api-python-client, a dependency of development. Run it
 without arguments to write both files, and look at the difference before it is committed.
@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
-TARGETS = ROOT / "docs" / "TARGETS.md"
+PAGE = ROOT / "docs" / "METHODS.md"
 MARKS = ("<!-- made by scripts/make_catalogue.py: begin -->", "<!-- made by scripts/make_catalogue.py: end -->")
 PACKAGE = "google-api-python-client"
 AUTH = "https://www.googleapis.com/auth/"
@@ -222,7 +222,7 @@ def row(target: str, method: dict[str, Any]) -> str:
 
 
 def tables(data: dict[str, Any]) -> str:
-    """The generated part of docs/TARGETS.md: one table for each API."""
+    """The generated part of docs/METHODS.md: one table for each API."""
     head = "| target | request | accepts | largest file | resumable | metadata | needs | may have | scope | id |"
     parts = [f"{len(data['methods'])} methods of {len(data['apis'])} discovery documents, from {data['source']}."]
     for api, facts in data["apis"].items():
@@ -243,7 +243,7 @@ def main() -> int:
     """Writes both files."""
     data = catalogue()
     CATALOGUE.write_text(as_json(data), encoding="utf-8")
-    TARGETS.write_text(with_tables(TARGETS.read_text(encoding="utf-8"), tables(data)), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables(data)), encoding="utf-8")
     return 0
 
 

@@ -1,15 +1,13 @@
-"""Makes templates/upload.yml, the GitLab CI/CD component, from the table of inputs and the action's descriptions."""
+"""Makes templates/upload.yml, the GitLab CI/CD component, from the table of inputs and its texts."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
-
+from scripts.make_actions import described, plain
 from uploader import __version__
 from uploader.inputs import Field, Inputs, fields
 
@@ -20,12 +18,11 @@ IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
 # GitLab has no job summary.
 LEFT_OUT = ("credentials", "state-key", "job-summary")
 DEFAULTS = {"state-dir": ".uploader-state"}
-DESCRIPTIONS = {  # where the action's say something that holds for GitHub alone
+DESCRIPTIONS = {  # where something else holds for GitLab alone
     "workload-identity-provider": "Keyless login: the resource name of the provider that trusts GitLab's OIDC token.",
     "state-dir": "The folder in which unfinished uploads are kept, sealed, and cached for the next run.",
     "shard": "Only this part of the files, such as 2/5. With `parallel:` each job takes its own part by itself.",
 }
-WIDTH = 110
 
 HEAD = f"""\
 # Made by scripts/make_component.py. A job that uploads; give it secrets as masked variables of the project:
@@ -41,6 +38,14 @@ spec:
     image:
       description: The image of the uploader. A released component names it by digest.
       default: {IMAGE}
+    rules:
+      description: When the job runs, as GitLab's `rules` say it. Unless given, for tags.
+      type: array
+      default:
+        - if: $CI_COMMIT_TAG
+    resource-group:
+      description: Jobs of one group wait for each other. Google closes an edit when the same account opens another one.
+      default: release
 """
 JOB = """\
 ---
@@ -49,6 +54,8 @@ $[[ inputs.job-name ]]:
   image:
     name: $[[ inputs.image ]]
     entrypoint: [""]
+  rules: $[[ inputs.rules ]]
+  resource_group: $[[ inputs.resource-group ]]
   id_tokens:
     UPLOADER_ID_TOKEN:
       aud: https://iam.googleapis.com/$[[ inputs.workload-identity-provider ]]
@@ -77,19 +84,18 @@ TAIL = """\
 
 def component() -> str:
     """The whole file."""
-    described = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
     included = [field for field in fields() if field.name not in LEFT_OUT]
-    inputs = (line for field in included for line in _declared(field, described[field.name]["description"]))
+    inputs = (line for field in included for line in _declared(field))
     variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in included)
     return "".join((HEAD, *inputs, JOB, *variables, TAIL))
 
 
-def _declared(field: Field, description: str) -> Iterator[str]:
+def _declared(field: Field) -> Iterator[str]:
     """One input of the component. GitLab requires what has no default, so an optional one has the empty text."""
     kind, options = _typed(get_type_hints(Inputs)[field.attribute], field.default)
-    description = DESCRIPTIONS.get(field.name, description)
+    description = DESCRIPTIONS.get(field.name) or described(field)
     yield f"    {field.name}:\n      description: >-\n"
-    yield textwrap.indent(textwrap.fill(" ".join(description.split()), WIDTH), " " * 8) + "\n"
+    yield plain(description, 8) + "\n"
     yield f"      type: {kind}\n"
     yield f"      options: {json.dumps(options)}\n" if options else ""
     if field.name != "target":

@@ -46,13 +46,20 @@ def commit(message: str, files: list[str]) -> str:
     """The hash of a new, signed commit on HEAD. It names no author: GitHub signs only what is the token's own."""
     head, tree = (subprocess.check_output(["git", "rev-parse", name], text=True).strip() for name in ("HEAD", "HEAD:"))
     changed = [
-        {"path": file, "mode": "100644", "type": "blob", "content": Path(file).read_bytes().decode()} for file in files
+        {"path": file, "mode": mode(file), "type": "blob", "content": Path(file).read_bytes().decode()}
+        for file in files
     ]
     new_tree = call("POST", "trees", {"base_tree": tree, "tree": changed})["sha"]
     made = call("POST", "commits", {"message": message, "tree": new_tree, "parents": [head]})
     if not made["verification"]["verified"]:
         sys.exit(f"GitHub did not sign the commit: {made['verification']['reason']}.")
     return str(made["sha"])
+
+
+def mode(file: str) -> str:
+    """The file's mode in the index, which the new commit keeps; a file that is new there is no program."""
+    staged = subprocess.check_output(["git", "ls-files", "--stage", "--", file], text=True)
+    return staged.partition(" ")[0] or "100644"
 
 
 def create(ref: str, sha: str) -> None:

@@ -1,4 +1,4 @@
-"""One set of names everywhere: the code's table, the action's metadata, the README's tables and its examples."""
+"""One set of names everywhere: the code's table, both actions' metadata, the reference, and every example."""
 
 from __future__ import annotations
 
@@ -11,12 +11,26 @@ from typing import Any
 import pytest
 import yaml
 
+from scripts import make_actions, make_reference
+from scripts.output_meanings import OUTPUTS
 from uploader import inputs
+from uploader.inputs.input_meanings import COMPUTED, MEANINGS, short
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/MIGRATION.md")
+DOCUMENTS = ("README.md", "docs/MIGRATION.md", "docs/RECIPES.md")
+PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+LONGEST_HELP = 120  # characters
 EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
-STAND_INS = {"matrix.part": "2", "secrets.": "key", "edit": "0123", "ref_name": "v1.0.0"}
+STAND_INS = {
+    "matrix.part": "2",
+    "secrets.": "key",
+    "edit": "0123",
+    "ref_name": "v1.0.0",
+    "matrix.": "beta",
+    "inputs.status": "inProgress",
+    "inputs.fraction": "0.5",
+    "SHA256": "ab" * 32,
+}
 
 
 def as_written(text: str) -> Any:
@@ -28,18 +42,6 @@ def action() -> dict[str, Any]:
     loaded = as_written((ROOT / "action.yml").read_text(encoding="utf-8"))
     assert isinstance(loaded, dict)
     return loaded
-
-
-def section(document: str, title: str) -> str:
-    """The part of a Markdown document below a heading of the second level."""
-    text = (ROOT / document).read_text(encoding="utf-8")
-    return re.split(r"^## ", text.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-
-
-def rows(text: str) -> list[list[str]]:
-    """The cells of all table rows whose first cell is one name in backticks."""
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    return [row for row in cells if re.fullmatch(r"`[\w.-]+`", row[0])]
 
 
 def examples(document: str) -> Iterator[Any]:
@@ -71,29 +73,29 @@ def filled(text: str) -> str:
 # Inputs
 
 
-def test_the_action_has_exactly_the_inputs_of_the_code_in_the_same_spelling() -> None:
-    """An input that one of them lacks could not be given, or would be ignored."""
-    assert sorted(action()["inputs"]) == sorted(field.name for field in inputs.fields())
-
-
-def test_the_readme_has_exactly_the_inputs_of_the_code() -> None:
-    """Each input has one row."""
-    assert sorted(row[0].strip("`") for row in rows(section("README.md", "Inputs"))) == sorted(
-        field.name for field in inputs.fields()
+def test_both_actions_and_the_reference_are_made_from_the_tables() -> None:
+    """What people read of an input or an output is what the code reads and writes: one source, nothing stale."""
+    written = make_actions.ACTION.read_text(encoding="utf-8")
+    assert written == make_actions.action(written), "run python -m scripts.make_actions"
+    assert make_actions.NATIVE.read_text(encoding="utf-8") == make_actions.native(), (
+        "run python -m scripts.make_actions"
     )
+    page = make_reference.PAGE.read_text(encoding="utf-8")
+    assert page == make_reference.renewed(page), "run python -m scripts.make_reference"
+
+
+def test_every_input_has_a_meaning_whose_first_sentence_fits_a_line_of_the_help() -> None:
+    """In the order of the table; a text for a computed default only where none can be written."""
+    assert list(MEANINGS) == [field.name for field in inputs.fields()]
+    assert [name for name in MEANINGS if len(short(name)) > LONGEST_HELP] == []
+    assert COMPUTED.keys() <= {field.name for field in inputs.fields() if not field.default}
 
 
 @pytest.mark.parametrize("field", inputs.fields(), ids=lambda field: field.name)
-def test_a_default_is_the_same_in_the_code_the_action_and_the_readme(field: inputs.Field) -> None:
-    """A default that can be written is written alike; a computed one is not in the action at all."""
-    declared = action()["inputs"][field.name]
-    assert declared.get("default", "") == field.default
-    (row,) = [row for row in rows(section("README.md", "Inputs")) if row[0] == f"`{field.name}`"]
+def test_a_default_means_in_writing_what_it_means_in_code(field: inputs.Field) -> None:
+    """A default that can be written is the value that counts when nothing is given."""
     if field.default:
-        assert row[2] == f"`{field.default}`"
         assert field.parse(field.default) == getattr(inputs.Inputs(), field.attribute)
-    else:
-        assert not re.fullmatch(r"`[^`]+`", row[2])
 
 
 def test_only_the_target_is_required() -> None:
@@ -111,11 +113,6 @@ def test_every_default_of_the_action_is_a_quoted_string() -> None:
 # Outputs
 
 
-def test_the_action_and_the_readme_have_the_same_outputs() -> None:
-    """And in the same order, since the table is read beside the file."""
-    assert list(action()["outputs"]) == [row[0].strip("`") for row in rows(section("README.md", "Outputs"))]
-
-
 def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
     """A declared output whose name the code does not hold could never have a value."""
     texts = {
@@ -125,7 +122,7 @@ def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant)
     }
-    assert set(action()["outputs"]) <= texts
+    assert OUTPUTS.keys() <= texts
 
 
 # The action
@@ -199,14 +196,14 @@ def test_the_migration_page_names_only_inputs_that_exist() -> None:
 # Links
 
 
-@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "docs/MIGRATION.md"])
+@pytest.mark.parametrize("document", PAGES)
 def test_every_link_to_a_file_leads_somewhere(document: str) -> None:
     """A link in the documents names a file of the repository, a heading of a page, or the web."""
     path = ROOT / document
     for link in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
         name, _, heading = link.partition("#")
         page = path.parent / name if name else path
-        assert link.startswith("https://") or page.is_file(), link
+        assert link.startswith("https://") or page.exists(), link
         assert link.startswith("https://") or not heading or heading in headings(page), link
 
 
@@ -214,3 +211,15 @@ def headings(page: Path) -> set[str]:
     """The anchors that GitHub gives the headings of a page."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_readme_is_short_and_leads_to_every_page() -> None:
+    """Two hundred lines that can be read in five minutes; whatever else there is can be found from them."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 200
+    assert [page for page in PAGES if page != "README.md" and f"]({page})" not in readme] == []
+
+
+def test_the_marketplace_takes_the_description() -> None:
+    """It refuses one of more than 125 characters."""
+    assert len(action()["description"]) <= 125

@@ -72,13 +72,21 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
     """The variables of jobs with the image, and the component's inputs, are this program's."""
     configuration = as_written(path)
     found = [job["variables"] for job in configuration.values() if isinstance(job, dict) and "variables" in job]
-    known = {field.name for field in inputs.fields()} - set(LEFT_OUT) | {"stage", "job-name", "image"}
+    known = {field.name for field in inputs.fields()} - set(LEFT_OUT) | {
+        "stage",
+        "job-name",
+        "image",
+        "rules",
+        "resource-group",
+    }
     for include in configuration.get("include", []):
         assert set(include["inputs"]) <= known
         found.append({f"UPLOADER_{name.upper().replace('-', '_')}": text for name, text in include["inputs"].items()})
     assert found
     for variables in found:
-        ours = {name: text for name, text in variables.items() if name != "UPLOADER_STAGE"}
+        ours = {
+            name: text for name, text in variables.items() if name not in ("UPLOADER_STAGE", "UPLOADER_RESOURCE_GROUP")
+        }
         read, problems = inputs.read({"GITLAB_CI": "true", **ours}, ())
         assert (problems, read.warnings) == ((), ())
 

@@ -174,6 +174,23 @@ def test_a_missing_module_is_named_with_the_remedy(
     assert "Traceback" not in ended.stderr
 
 
+def test_a_module_that_this_system_does_not_have_is_no_missing_package(tmp_path: Path) -> None:
+    """Where Python itself lacks a module, as on Windows, no advice to install something is given."""
+    (tmp_path / "a.txt").write_text("a")
+    hidden = "import runpy, sys; sys.modules['fcntl'] = None; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    ended = subprocess.run(
+        [sys.executable, "-c", hidden, str(ENTRYPOINT)],
+        env={"HOME": str(tmp_path), "UPLOADER_TARGET": "drive.files.create", "UPLOADER_FILES": "a.txt"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "This Python has no module fcntl." in ended.stderr
+    assert "pip install" not in ended.stderr
+
+
 def test_a_port_that_does_not_exist_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """The emulator's own mistakes have no traceback either."""
     assert emulator(["--port", "99999"]) == 2

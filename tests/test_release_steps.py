@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,10 +15,12 @@ from tests.support.github_git import github
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = "ghcr.io/owner/name@sha256:" + "0" * 64
 FILES = (
+    "README.md",
     "action.yml",
     "templates/upload.yml",
     "scripts/release-commit",
     "scripts/release-notes",
+    "scripts/stamp",
     "scripts/signed_commit.py",
 )
 
@@ -61,16 +64,44 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
-    """Users of v1 and of v1.2.3 get the published image by digest, on GitHub and on GitLab; nothing else differs."""
+    """Users of v1 and of v1.2.3 get the published image by digest, on GitHub and GitLab; nothing else but the owner."""
     assert release(checkout, "v1.2.3").returncode == 0
     for tag in ("v1", "v1.2.3"):
-        changes = git(checkout, "diff", "--unified=0", "main", tag).splitlines()
+        changes = git(checkout, "diff", "--unified=0", "main", tag, "--", "action.yml", "templates").splitlines()
         assert [line for line in changes if line.startswith("+") and not line.startswith("+++")] == [
             f"+  image: docker://{IMAGE}",
             f"+      default: {IMAGE}",
         ]
-        assert git(checkout, "diff", "--shortstat", "main", tag) == "2 files changed, 2 insertions(+), 2 deletions(-)"
+        assert git(checkout, "diff", "--name-only", "main", tag).split() == [
+            *("README.md", "action.yml", "templates/upload.yml"),
+        ]
         assert git(checkout, "log", "--format=%P", "-1", tag) == git(checkout, "rev-parse", "main")
+
+
+def test_no_user_meets_the_stand_in_for_the_owner(tmp_path: Path) -> None:
+    """On a clone whose owner has capitals: every file says the real name, images have the lower case they need."""
+    git(tmp_path, "clone", "--quiet", str(ROOT), "clone")
+    clone = tmp_path / "clone"
+    shutil.copy(ROOT / "scripts" / "stamp", clone / "scripts" / "stamp")
+    assert script(clone, "stamp", "Octo-Org/Play.Uploader").returncode == 0
+    left = subprocess.run(["git", "grep", "-nIw", "OWNER"], cwd=clone, check=False, capture_output=True, text=True)
+    assert {line.partition(":")[0] for line in left.stdout.splitlines()} <= {
+        "scripts/stamp",
+        "tests/test_release_steps.py",
+    }
+    assert "- uses: Octo-Org/Play.Uploader@v1" in (clone / "README.md").read_text()
+    images = git(clone, "grep", "-hoIE", 'ghcr[.]io/[^/ ]*/[^@:" ]*', "--", ":!tests", ":!scripts").splitlines()
+    assert images
+    assert {image for image in images if "octo" in image.lower()} == {"ghcr.io/octo-org/play.uploader"}
+    (default,) = re.findall(r"default: (ghcr[.]io/\S+)", (clone / "templates" / "upload.yml").read_text())
+    assert re.fullmatch(r"[a-z0-9./_-]+:v[0-9.]+", default)
+
+
+@pytest.mark.parametrize("name", ["octo", "a/b/c", "a/b|d", "../b", "a b/c"])
+def test_only_a_repository_is_stamped(checkout: Path, name: str) -> None:
+    """A name that GitHub would not give changes nothing."""
+    assert script(checkout, "stamp", name).returncode == 1
+    assert not git(checkout, "status", "--porcelain")
 
 
 def test_the_tags_are_the_signed_commit_itself(checkout: Path) -> None:

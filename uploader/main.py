@@ -101,7 +101,14 @@ def _flush() -> None:
 
 
 def _missing(error: ModuleNotFoundError) -> UploaderError:
-    """A checkout that is run without its dependencies."""
+    """A module of Python's own that this system does not have, or a checkout that is run without its dependencies."""
+    if str(error.name).partition(".")[0] in sys.stdlib_module_names:
+        return UploaderError(
+            f"This Python has no module {error.name}.",
+            cause=f"The program runs on Linux and macOS; this is {sys.platform}.",
+            cure="Run the upload in a Linux job, or on Windows in WSL.",
+            code="missing-dependency",
+        )
     return UploaderError(
         f"The Python module {error.name} is missing.",
         cause="The program was started with a Python that does not have its dependencies.",

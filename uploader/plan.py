@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uploader.credentials import credential_source
 from uploader.credentials.credential_source import CredentialSource
 from uploader.errors import InputError, Problem
-from uploader.files.artifacts import Artifact, find
+from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -69,7 +69,10 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
     inputs = _guarded(inputs, source)
     workspace = Workspace.of(inputs)
-    files = found.collect(lambda: find(inputs.files, workspace, shard=inputs.shard), skip_known=True) or ()
+    everything = found.collect(lambda: find(inputs.files, workspace), skip_known=True) or ()
+    files = part(everything, *inputs.shard) if inputs.shard else everything
+    if everything and files == everything:  # the other jobs have nothing: this one is no part of a split
+        inputs = dataclasses.replace(inputs, shard=None)
     known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
     if found or prepared is None:

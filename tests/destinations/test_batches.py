@@ -193,3 +193,15 @@ def test_jobs_of_a_matrix_may_run_at_the_same_time(begin: Begin) -> None:
     [open_edit] = job.emulator.state()["edits"]["open"]
     assert sorted(one["versionCode"] for one in open_edit["artifacts"]) == [101, 102]
     assert {track for track, releases in open_edit["tracks"].items() if releases} == {"internal", "alpha"}
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_parallel_jobs_on_one_bundle_make_one_release(job: Job, number: int) -> None:
+    """The job that has the bundle releases it, its mapping too; the others end well, and say why."""
+    bundle(job.workspace, MIB, 7)
+    (job.workspace / "mapping.txt").write_text("com.example.Main -> a:\n")
+    inputs = {"target": "play", "files": "*.aab", "tracks": "internal", "mapping-file": "mapping.txt"}
+    ended = job.run({**inputs, "shard": f"{number}/5"})
+    assert ended.code == 0, ended.log
+    assert ("no file falls to this job" in ended.log) is (number != 5)
+    assert len(job.emulator.state()["edits"]["committed"]) == (number == 5)

@@ -248,7 +248,7 @@ def test_any_pattern_finds_files_or_says_why_not(tmp_path_factory: pytest.TempPa
 def test_a_shard_is_a_contiguous_part_of_the_whole_list(tmp_path: Path) -> None:
     """`2/5` is the second fifth."""
     touch(tmp_path, *(f"{index:02}.png" for index in range(10)))
-    assert [a.name for a in find(["*.png"], Workspace(tmp_path), shard=(2, 5))] == ["02.png", "03.png"]
+    assert [a.name for a in part(find(["*.png"], Workspace(tmp_path)), 2, 5)] == ["02.png", "03.png"]
 
 
 @given(count=st.integers(0, 60), parts=st.integers(1, 20))

@@ -82,21 +82,17 @@ class Artifact(NamedTuple):
         return io.BufferedReader(self.open())
 
 
-def find(
-    patterns: Sequence[str], workspace: Workspace, *, shard: tuple[int, int] | None = None
-) -> tuple[Artifact, ...]:
+def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
     """The files that the patterns name, each once. Raises InputError with every problem found (name `files`).
 
     A text that is the exact name of a file is that file, whatever brackets it holds; anything else is a glob. `*` and
-    `**` pass over names that begin with a dot, and `**` does not follow links to folders. With `shard` (k, n) only the
-    k-th of n parts is returned (see `part`); it is empty when there are fewer files than parts.
+    `**` pass over names that begin with a dot, and `**` does not follow links to folders.
     """
     search = _FileSearch(workspace)
     for pattern in patterns:
         search.add(pattern)
     search.problems.raise_if_any()
-    found = tuple(search.found.values())
-    return part(found, *shard) if shard else found
+    return tuple(search.found.values())
 
 
 def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:

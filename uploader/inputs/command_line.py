@@ -13,9 +13,10 @@ from uploader.inputs.invalid_value import quoted
 USAGE = """\
 usage: uploader [--help] [--version] [--env-file PATH]
 
-Uploads release artifacts to Google, resumably, and never twice. What to do is read from the environment; the input
-`package-name` is the variable UPLOADER_PACKAGE_NAME, or `package-name` under `with:` in a GitHub workflow. An env file
-is read only if it is named, and the environment takes precedence over it. Lists are separated by newlines or commas.
+Uploads release artifacts to Google. It resumes: what is stored is never sent again. What to do is read from the
+environment; the input `package-name` is the variable UPLOADER_PACKAGE_NAME, or `package-name` under `with:` in a GitHub
+workflow. An env file is read only if it is named, and the environment takes precedence over it. Lists are separated by
+newlines or commas.
 """
 OPTIONS = "`--help`, `--version`, `--env-file PATH`."
 POSITIONAL = (
@@ -60,10 +61,12 @@ def options(argv: Sequence[str], problems: Problems) -> Options:
 
 def usage() -> str:
     """The text of `--help`, from the table."""
+    from uploader.inputs.input_meanings import short  # texts that only the help needs
+
     lines = [USAGE]
     for heading, group in groupby(fields(), key=lambda field: field.group.heading):
         lines.append(f"{heading}:")
         for field in group:
             default = f" Default: {field.default}." if field.default else ""
-            lines.append(f"  {field.name:28} {field.help.replace('`', '')}{default}")
+            lines.append(f"  {field.name:28} {short(field.name)}{default}")
     return "\n".join(lines)

@@ -1,6 +1,7 @@
-"""The table of inputs: each attribute of `Inputs` with its group, its default in writing, its parser and its meaning.
+"""The table of inputs: each attribute of `Inputs` with its group, its default in writing and its parser.
 
-Reading, `--help`, the action's metadata and the README are all held to this table; there is no second one.
+Reading, `--help`, the action's metadata and the reference are all made from this table; what an input means is in
+`input_meanings`, which no run has to load.
 """
 
 # ruff: noqa: RUF009  (the calls in the class body make the fields, as dataclasses.field itself would)
@@ -60,21 +61,21 @@ OTA = GAMES._replace(targets=("ota",))
 ANY_METHOD = GAMES._replace(targets=(METHOD,))
 
 
-def _default(group: Group, default: str, parser: Callable[[str], T], meaning: str) -> T:
+def _default(group: Group, default: str, parser: Callable[[str], T]) -> T:
     """An input whose default is a value that people could write themselves."""
-    metadata = {"group": group, "default": default, "parse": parser, "help": meaning}
+    metadata = {"group": group, "default": default, "parse": parser}
     return dataclasses.field(default=parser(default), metadata=metadata)
 
 
-def _optional(group: Group, empty: T, parser: Callable[[str], T], meaning: str, *, secret: bool = False) -> T:
+def _optional(group: Group, empty: T, parser: Callable[[str], T], *, secret: bool = False) -> T:
     """An input that may stay empty; `secret` = its value is never shown, not even when it is wrong."""
-    metadata = {"group": group, "default": "", "parse": parser, "help": meaning, "secret": secret}
+    metadata = {"group": group, "default": "", "parse": parser, "secret": secret}
     return dataclasses.field(default=empty, metadata=metadata)
 
 
-def _text(group: Group, parser: Callable[[str], str], meaning: str, *, secret: bool = False) -> str:
+def _text(group: Group, parser: Callable[[str], str], *, secret: bool = False) -> str:
     """A text that may stay empty."""
-    return _optional(group, "", parser, meaning, secret=secret)
+    return _optional(group, "", parser, secret=secret)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,170 +89,85 @@ class Inputs:
     whatever was given: a key may stand where none belongs. There is no repr, since it would hold the credentials.
     """
 
-    target: str = _text(
-        ALL,
-        parse.target(TARGETS),
-        "`play`, `play-status`, `play-rollout`, `play-listing-pull`, `play-internal-sharing`, `gmail`, `play-games`, "
-        "`ota`, or a method.",
-    )
-    credentials: str = _text(
-        ALL, parse.text, "A service-account key or other google-auth configuration: JSON, base64, a path.", secret=True
-    )
-    workload_identity_provider: str = _text(
-        ALL, parse.provider, "Keyless login: the provider that trusts the CI system's OIDC token.", secret=True
-    )
-    service_account: str = _text(ALL, parse.address, "Keyless login: e-mail address of the service account to act as.")
-    impersonate_user: str = _text(ALL, parse.address, "The user to act for by domain-wide delegation (Gmail).")
-    files: tuple[str, ...] = _optional(
-        ALL, (), parse.items, "Paths and globs relative to the workspace; `-` is a stream."
-    )
-    dry_run: bool = _default(ALL, "false", parse.boolean, "Do everything except the final, irreversible step.")
-    job_summary: bool = _default(ALL, "true", parse.boolean, "Write the job summary.")
-    upload_protocol: UploadProtocol = _default(
-        TRANSFER, "auto", parse.choice(UploadProtocol), "`auto`, `resumable`, `multipart`, `simple`."
-    )
-    chunk_size: int | None = _default(
-        TRANSFER, "auto", parse.size, "Bytes of one request, such as `8MiB`; `auto` = the whole file."
-    )
-    concurrency: int = _default(
-        TRANSFER, "4", parse.integer(1, 64), "How many files to upload at once, where the service allows it."
-    )
-    max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100), "Retries without progress before giving up.")
-    retry_deadline: float = _default(
-        TRANSFER,
-        "30m",
-        parse.duration(0, 7 * DAY),
-        "Stop retrying this long after the run's first request, such as 90s, 30m or 2h.",
-    )
-    stall_timeout: float = _default(
-        TRANSFER, "60s", parse.duration(1, DAY), "Treat a connection as broken after this long without a byte."
-    )
-    finalize_timeout: float = _default(
-        TRANSFER, "10m", parse.duration(1, DAY), "How long the answer to the last byte may take."
-    )
-    state_dir: Path | None = _optional(
-        TRANSFER, None, parse.folder, "Where unfinished uploads are kept, sealed, for the next run."
-    )
-    state_key: str = _text(
-        TRANSFER,
-        parse.state_key,
-        "The secret that seals them where the credential holds none, at least 16 characters.",
-        secret=True,
-    )
-    api_endpoint: str = _text(TRANSFER, parse.endpoint, "Another root URL for the API; `emulator` is the embedded one.")
+    target: str = _text(ALL, parse.target(TARGETS))
+    credentials: str = _text(ALL, parse.text, secret=True)
+    workload_identity_provider: str = _text(ALL, parse.provider, secret=True)
+    service_account: str = _text(ALL, parse.address)
+    impersonate_user: str = _text(ALL, parse.address)
+    files: tuple[str, ...] = _optional(ALL, (), parse.items)
+    dry_run: bool = _default(ALL, "false", parse.boolean)
+    job_summary: bool = _default(ALL, "true", parse.boolean)
+    upload_protocol: UploadProtocol = _default(TRANSFER, "auto", parse.choice(UploadProtocol))
+    chunk_size: int | None = _default(TRANSFER, "auto", parse.size)
+    concurrency: int = _default(TRANSFER, "4", parse.integer(1, 64))
+    max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100))
+    retry_deadline: float = _default(TRANSFER, "30m", parse.duration(0, 7 * DAY))
+    stall_timeout: float = _default(TRANSFER, "60s", parse.duration(1, DAY))
+    finalize_timeout: float = _default(TRANSFER, "10m", parse.duration(1, DAY))
+    state_dir: Path | None = _optional(TRANSFER, None, parse.folder)
+    state_key: str = _text(TRANSFER, parse.state_key, secret=True)
+    api_endpoint: str = _text(TRANSFER, parse.endpoint)
 
-    shard: tuple[int, int] | None = _optional(FILES, None, parse.shard, "Only this part of the files, such as `2/5`.")
-    allow_outside_workspace: bool = _default(
-        FILES, "false", parse.boolean, "Accept files that are really outside the workspace, such as behind a link."
-    )
-    allow_symlinks: bool = _default(
-        FILES, "false", parse.boolean, "Follow links beyond the folder that their input names."
-    )
-    provenance: bool = _default(
-        FILES, "false", parse.boolean, "Write an in-toto statement of what was sent and the id it got."
-    )
+    shard: tuple[int, int] | None = _optional(FILES, None, parse.shard)
+    allow_outside_workspace: bool = _default(FILES, "false", parse.boolean)
+    allow_symlinks: bool = _default(FILES, "false", parse.boolean)
+    provenance: bool = _default(FILES, "false", parse.boolean)
 
-    package_name: str = _text(PLAY_APP, parse.package_name, "The app; read from the artifact when not given.")
-    tracks: tuple[str, ...] = _optional(
-        PLAY_TRACKS, (), parse.tracks, "`internal`, `alpha`, `beta`, `production`, `wear:…`, others."
-    )
-    status: Status = _optional(PLAY, "", parse.choice(Status), "`completed`, `inProgress`, `halted`, `draft`.")
-    user_fraction: float | None = _optional(
-        PLAY, None, parse.fraction, "A staged rollout's share of users, between 0 and 1."
-    )
-    release_name: str = _text(PLAY, parse.line, "The release's name; the tag when not given.")
-    whats_new: str = _text(PLAY, parse.text, "Release notes as text, or `locale: text` as YAML.")
-    whats_new_directory: str = _text(PLAY_LISTING, parse.path, "The folder of release notes, or `last-release`.")
-    in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5), "Priority of the update, 0 to 5.")
-    mapping_file: parse_play.FilesByVersion = _optional(
-        PLAY, (), parse_play.version_files, "R8 mapping: a path, perhaps with `{version-code}` or `{name}`; `42=path`."
-    )
-    debug_symbols: parse_play.FilesByVersion = _optional(
-        PLAY, (), parse_play.version_files, "Native symbols, zip or folder, named in the same ways."
-    )
-    expansion_file_main: str = _text(PLAY, parse_play.expansion_file, "A file, `references:CODE`, `last-release`.")
-    expansion_file_patch: str = _text(PLAY, parse_play.expansion_file, "A file, `references:CODE`, `last-release`.")
-    images_directory: str = _text(PLAY_LISTING, parse.path, "Listing images and texts in fastlane's layout.")
-    images_prune: bool = _default(PLAY, "false", parse.boolean, "Remove what the images directory does not have.")
-    version_codes_to_retain: tuple[str, ...] = _optional(
-        PLAY, (), parse_play.retained_versions, "Kept on the track as well; `last-release` for those that it has."
-    )
-    countries: tuple[str, ...] = _optional(PLAY, (), parse.countries, "Two-letter codes, and `rest-of-world`.")
-    promote_from: str = _text(PLAY, parse.track, "Take the release of this track instead of new files.")
-    promote_version_codes: tuple[str, ...] = _optional(
-        PLAY, (), parse.version_codes, "Promote these versions of the track named by `promote-from`."
-    )
-    replace_rollout: bool = _default(PLAY, "false", parse.boolean, "May displace a rollout that is in progress.")
-    on_version_conflict: OnVersionConflict = _default(
-        PLAY,
-        "reuse",
-        parse.choice(OnVersionConflict),
-        "If the version code exists: `reuse` (same bytes only) or `fail`.",
-    )
-    existing_edit_id: str = _text(PLAY_TRACKS, parse.word, "Use this open edit instead of a new one.")
-    commit: bool = _default(PLAY_COMMIT, "true", parse.boolean, "Commit the edit; `false` leaves it open.")
-    changes_not_sent_for_review: NotSentForReview = _default(
-        PLAY_COMMIT, "auto", parse.choice(NotSentForReview), "`auto` (as Google requires), `true`, `false`."
-    )
-    changes_in_review: ChangesInReview = _default(
-        PLAY_COMMIT, "error", parse.choice(ChangesInReview), "`error`, or `cancel` the review in flight."
-    )
-    expected_certificate: str = _text(
-        PLAY_APP, parse.certificate, "SHA-256 of the certificate that must have signed the artifacts."
-    )
-    wait_for: WaitFor = _optional(
-        PLAY_OR_STATUS, "", parse.choice(WaitFor), "Wait for the review: `approved` or `published`."
-    )
-    wait_deadline: float = _default(
-        PLAY_OR_STATUS,
-        "30m",
-        parse.duration(0, 7 * DAY),
-        "How long to wait, for the review or the APK; `0s` is one look.",
-    )
-    universal_apk: str = _text(
-        PLAY_OR_STATUS, parse_play.version_path, "Where to write the universal APK that Google Play generates."
-    )
-    rollout_steps: tuple[float, ...] = _optional(
-        ROLLOUT, (), parse_rollout.rollout_steps, "Ascending shares, such as `1%, 5%, 20%, 50%, 100%`."
-    )
-    halt_above: tuple[parse_rollout.Limit, ...] = _optional(
-        ROLLOUT, (), parse_rollout.limits, "Limits: `crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`."
-    )
-    gate: GateAction = _default(
-        ROLLOUT, "halt", parse.choice(GateAction), "Above a limit: `halt` the rollout, or only `report` it."
-    )
-    gate_min_users: int = _default(
-        ROLLOUT, "100", parse.integer(1, 1_000_000_000), "Users a day below which nothing is concluded."
-    )
-    gate_period: int = _default(ROLLOUT, "2", parse.integer(1, 28), "How many days of measurements count.")
-    gate_max_age: float = _default(
-        ROLLOUT, "72h", parse.duration(3600, 28 * DAY), "How long ago the newest day of measurements may have ended."
-    )
+    package_name: str = _text(PLAY_APP, parse.package_name)
+    tracks: tuple[str, ...] = _optional(PLAY_TRACKS, (), parse.tracks)
+    status: Status = _optional(PLAY, "", parse.choice(Status))
+    user_fraction: float | None = _optional(PLAY, None, parse.fraction)
+    release_name: str = _text(PLAY, parse.line)
+    whats_new: str = _text(PLAY, parse.text)
+    whats_new_directory: str = _text(PLAY_LISTING, parse.path)
+    in_app_update_priority: int | None = _optional(PLAY, None, parse.integer(0, 5))
+    mapping_file: parse_play.FilesByVersion = _optional(PLAY, (), parse_play.version_files)
+    debug_symbols: parse_play.FilesByVersion = _optional(PLAY, (), parse_play.version_files)
+    expansion_file_main: str = _text(PLAY, parse_play.expansion_file)
+    expansion_file_patch: str = _text(PLAY, parse_play.expansion_file)
+    images_directory: str = _text(PLAY_LISTING, parse.path)
+    images_prune: bool = _default(PLAY, "false", parse.boolean)
+    version_codes_to_retain: tuple[str, ...] = _optional(PLAY, (), parse_play.retained_versions)
+    countries: tuple[str, ...] = _optional(PLAY, (), parse.countries)
+    promote_from: str = _text(PLAY, parse.track)
+    promote_version_codes: tuple[str, ...] = _optional(PLAY, (), parse.version_codes)
+    replace_rollout: bool = _default(PLAY, "false", parse.boolean)
+    on_version_conflict: OnVersionConflict = _default(PLAY, "reuse", parse.choice(OnVersionConflict))
+    existing_edit_id: str = _text(PLAY_TRACKS, parse.word)
+    commit: bool = _default(PLAY_COMMIT, "true", parse.boolean)
+    changes_not_sent_for_review: NotSentForReview = _default(PLAY_COMMIT, "auto", parse.choice(NotSentForReview))
+    changes_in_review: ChangesInReview = _default(PLAY_COMMIT, "error", parse.choice(ChangesInReview))
+    expected_certificate: str = _text(PLAY_APP, parse.certificate)
+    wait_for: WaitFor = _optional(PLAY_OR_STATUS, "", parse.choice(WaitFor))
+    wait_deadline: float = _default(PLAY_OR_STATUS, "30m", parse.duration(0, 7 * DAY))
+    universal_apk: str = _text(PLAY_OR_STATUS, parse_play.version_path)
+    rollout_steps: tuple[float, ...] = _optional(ROLLOUT, (), parse_rollout.rollout_steps)
+    halt_above: tuple[parse_rollout.Limit, ...] = _optional(ROLLOUT, (), parse_rollout.limits)
+    gate: GateAction = _default(ROLLOUT, "halt", parse.choice(GateAction))
+    gate_min_users: int = _default(ROLLOUT, "100", parse.integer(1, 1_000_000_000))
+    gate_period: int = _default(ROLLOUT, "2", parse.integer(1, 28))
+    gate_max_age: float = _default(ROLLOUT, "72h", parse.duration(3600, 28 * DAY))
 
-    gmail_action: GmailAction = _default(
-        GMAIL, "send", parse.choice(GmailAction), "`send`, `draft`, `draft-update`, `draft-send`, `insert`, `import`."
-    )
-    message_file: str = _text(GMAIL, parse.path, "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
-    mail_from: str = _text(GMAIL, parse.line, "The sender.")
-    mail_to: str = _text(GMAIL, parse.line, "Recipients, separated by commas.")
-    mail_cc: str = _text(GMAIL, parse.line, "Recipients of a copy.")
-    mail_bcc: str = _text(GMAIL, parse.line, "Recipients of a blind copy.")
-    mail_subject: str = _text(GMAIL, parse.line, "The subject.")
-    mail_body: str = _text(GMAIL, parse.text, "The text.")
-    mail_body_file: str = _text(GMAIL, parse.line, "A file with the text, instead of `mail-body`.")
-    mail_html: str = _text(GMAIL, parse.text, "The HTML.")
-    mail_html_file: str = _text(GMAIL, parse.line, "A file with the HTML, instead of `mail-html`.")
-    draft_id: str = _text(GMAIL, parse.word, "The draft to update or to send.")
-    user_id: str = _default(GMAIL, "me", parse.word, "The mailbox.")
+    gmail_action: GmailAction = _default(GMAIL, "send", parse.choice(GmailAction))
+    message_file: str = _text(GMAIL, parse.path)
+    mail_from: str = _text(GMAIL, parse.line)
+    mail_to: str = _text(GMAIL, parse.line)
+    mail_cc: str = _text(GMAIL, parse.line)
+    mail_bcc: str = _text(GMAIL, parse.line)
+    mail_subject: str = _text(GMAIL, parse.line)
+    mail_body: str = _text(GMAIL, parse.text)
+    mail_body_file: str = _text(GMAIL, parse.line)
+    mail_html: str = _text(GMAIL, parse.text)
+    mail_html_file: str = _text(GMAIL, parse.line)
+    draft_id: str = _text(GMAIL, parse.word)
+    user_id: str = _default(GMAIL, "me", parse.word)
 
-    resource_id: str = _text(GAMES, parse.word, "Play Games: the achievement or leaderboard.")
-    image_type: ImageType = _optional(
-        GAMES, "", parse.choice(ImageType), "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`."
-    )
-    deployment: str = _text(OTA, parse.line, "OTA: the deployment's id.")
-    package_title: str = _text(OTA, parse.line, "OTA: the package's title.")
-    params: str = _text(ANY_METHOD, parse.text, "Any method: a YAML or JSON map of path and query parameters.")
-    metadata: str = _text(ANY_METHOD, parse.text, "Any method: JSON of the metadata part.")
+    resource_id: str = _text(GAMES, parse.word)
+    image_type: ImageType = _optional(GAMES, "", parse.choice(ImageType))
+    deployment: str = _text(OTA, parse.line)
+    package_title: str = _text(OTA, parse.line)
+    params: str = _text(ANY_METHOD, parse.text)
+    metadata: str = _text(ANY_METHOD, parse.text)
 
     platform: Platform = Platform()
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -280,7 +196,6 @@ class Field(NamedTuple):
     group: Group
     default: str
     parse: Callable[[str], object]
-    help: str
     secret: bool
 
     @property

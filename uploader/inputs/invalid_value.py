@@ -13,7 +13,7 @@ REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|\{\{.*\}\}|\(.*\))",
 EXPANDED: Mapping[Kind, str] = {
     "github": "`${{ secrets.NAME }}` or `${{ vars.NAME }}`; GitHub expands no `$NAME` in `with:`.",
     "gitlab": "a variable that this job has. GitLab leaves `$NAME` as it is where NAME is not defined, or is protected "
-    "and the job's branch or tag is not (Settings, CI/CD, Variables).",
+    "and the job's branch or tag is not (Settings, CI/CD, Variables): docs/GITLAB.md, Secrets.",
     "console": "the value itself. Nothing is expanded in single quotes and in an env file.",
 }
 

@@ -52,7 +52,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 def _unknown(target: str) -> Problem:
     near = " or ".join(method_catalogue.similar(target))
     hint = f" Did you mean {near}?" if near else ""
-    return Problem("target", f"{target!r} is not an upload method.{hint}", "a method of docs/TARGETS.md.")
+    return Problem("target", f"{target!r} is not an upload method.{hint}", "a method of docs/METHODS.md.")
 
 
 def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodRequest:

@@ -1,0 +1,59 @@
+"""The action without Docker: the locked dependencies are installed once a job, and the same program runs in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from google_emulator import specimens
+from scripts.output_meanings import OUTPUTS
+from tests.support.runner.github import Runner
+from tests.support.runner.native import FOLDER, Native, metadata
+
+REHEARSAL = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "emulator"}
+
+
+def test_a_rehearsal_runs_twice_in_one_job_and_installs_once(tmp_path: Path) -> None:
+    """The second use finds the environment of the first; the outputs are those of the action in the container."""
+    runner = Runner(tmp_path / "runner", Native(), more={"PYTHONPATH": str(tmp_path / "planted")})
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "planted" / "requests.py").write_text("raise SystemExit('planted')")
+    specimens.make_bundle(runner.workspace / "app.aab", "com.example.app", 7, "1.4.2")
+    first, second = runner.step(REHEARSAL), runner.step(REHEARSAL)
+    for step in (first, second):
+        assert step.code == 0, step.log
+        assert (step.outputs["version-code"], step.outputs["rehearsal"]) == ("7", "true")
+    assert "Installing requirements.lock" in first.log
+    assert "Installing" not in second.log
+
+
+def test_every_output_is_passed_on() -> None:
+    """A composite action's outputs are those that its metadata takes from its step, under the same names."""
+    declared = metadata()["outputs"]
+    assert {name: entry["value"] for name, entry in declared.items()} == {
+        name: f"${{{{ steps.run.outputs.{name} }}}}" for name in OUTPUTS
+    }
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"RUNNER_OS": "Windows"}, "runs on Linux and macOS runners"),
+        ({"RUNNER_OS": "macOS", "PYTHON": "/nowhere/python3"}, "Python 3.10 or later"),
+    ],
+)
+def test_what_it_cannot_run_on_is_one_annotation(tmp_path: Path, environment: dict[str, str], words: str) -> None:
+    """Exit code 2 and a sentence that says what is missing."""
+    ended = subprocess.run(
+        ["sh", str(FOLDER / "run")],
+        env={"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (error,) = [line for line in ended.stdout.splitlines() if line.startswith("::error")]
+    assert ended.returncode == 2
+    assert words in error
