@@ -38,7 +38,7 @@ def finished(upload: Any) -> Any:
     while answer is None:
         try:
             _, answer = upload.next_chunk()
-        except (HttpError, OSError, HTTPException) as error:
+        except (HttpError, OSError, HTTPException) as error:  # noqa: PERF203  # what it costs is nothing beside a request
             errors += 1
             if errors > RETRIES or (isinstance(error, HttpError) and error.resp.status < 500):
                 raise
