@@ -57,48 +57,78 @@ class Job(NamedTuple):
         return "-" if fault not in self.faults() else "no" if fault in self.fails else "yes"
 
 
-def _node(name: str, what: str, protocol: str, client: str = "googleapis for Node") -> Job:
-    return Job(client, name, "node", ("node", "{programs}/google.js", what, "{file}"), protocol)
+# Why a client does not survive a fault, as its source says.
+CLOCK = "a token is renewed by the clock alone, not after a 401"
+NO_POST = "a POST is never repeated"
+_GOOGLEAPIS = {
+    **dict.fromkeys(("503 at the start", "503 midway", "reset midway", "answer lost"), NO_POST),
+    "token expired": "what was read from a stream is not sent again",
+}
+_STORAGE = {
+    "answer lost": "the answer that the upload is complete is taken for a loss of all bytes",
+    "token expired": CLOCK,
+}
+_AT_ONCE = {"answer lost": "the repeat meets its own object, and the precondition fails", "token expired": CLOCK}
+_GO = {
+    "503 at the start": "the start of a session is not repeated",
+    "answer lost": "a connection that was closed is not tried again",
+    "partly stored": "what the server says that it has stored is not read",
+    "token expired": CLOCK,
+}
+_RUBY = {
+    "reset midway": "the HTTP library repeats the request by itself, from the first byte",
+    "answer lost": "a connection that was closed is not tried again",
+    "partly stored": "an answer that the session is active is taken for the end",
+    "token expired": CLOCK,
+}
+_CODEMAGIC = {"answer lost": "the repeat is refused, since the version code is used by then"}
+_CHUNKS = {"partly stored": "a chunk that was stored in part is an error"}
 
 
-def _python(name: str, what: str, client: str = "google-api-python-client") -> Job:
-    return Job(client, name, "python", ("{python}", "{programs}/google_client.py", what, "{file}"), "resumable")
+def _node(name: str, what: str, protocol: str, fails: Mapping[str, str], client: str = "googleapis for Node") -> Job:
+    return Job(client, name, "node", ("node", "{programs}/google.js", what, "{file}"), protocol, fails)
 
 
-def _ruby(name: str, what: str) -> Job:
-    return Job("google-api-client for Ruby", name, "ruby", ("ruby", "{programs}/google.rb", what, "{file}"), "X-Goog")
+def _python(name: str, fails: Mapping[str, str] | None = None, client: str = "google-api-python-client") -> Job:
+    program = ("{python}", "{programs}/google_client.py", name, "{file}")
+    return Job(client, name, "python", program, "resumable", fails or {})
 
 
-def _go(name: str, what: str) -> Job:
-    return Job("google-api-go-client", name, "go", ("{tool}/google", what, "{file}"), "resumable")
+def _ruby(name: str) -> Job:
+    return Job(
+        "google-api-client for Ruby", name, "ruby", ("ruby", "{programs}/google.rb", name, "{file}"), "X-Goog", _RUBY
+    )
 
 
+def _go(name: str) -> Job:
+    return Job("google-api-go-client", name, "go", ("{tool}/google", name, "{file}"), "resumable", _GO)
+
+
+_NODE_STORAGE = "@google-cloud/storage for Node"
+_PUBLISH = ("{bin}/google-play", "bundles", "publish", "--bundle", "{file}", "--track", "internal")
 _RCLONE = ("rclone", "--retries=1", "--drive-chunk-size=1Mi", "copyto", "{file}")
 
 JOBS = (
-    _node("object", "object", "resumable", "@google-cloud/storage for Node"),
-    _node("object at once", "object-at-once", "multipart", "@google-cloud/storage for Node"),
-    _node("release", "release", "simple"),
-    _node("file", "drive", "multipart"),
-    _node("mail", "mail", "simple"),
-    _python("object", "object", "google-cloud-storage for Python"),
-    _python("release", "release"),
-    _python("file", "drive"),
-    _python("mail", "mail"),
-    Job(
-        "codemagic-cli-tools", "release", "codemagic",
-        ("{bin}/google-play", "bundles", "publish", "--bundle", "{file}", "--track", "internal"), "simple",
-    ),
-    _ruby("object", "object"),
-    _ruby("release", "release"),
-    _ruby("file", "drive"),
-    _go("object", "object"),
-    _go("release", "release"),
-    _go("file", "drive"),
+    _node("object", "object", "resumable", _STORAGE, _NODE_STORAGE),
+    _node("object at once", "object-at-once", "multipart", _AT_ONCE, _NODE_STORAGE),
+    _node("release", "release", "simple", _GOOGLEAPIS),
+    _node("file", "file", "multipart", _GOOGLEAPIS),
+    _node("mail", "mail", "simple", _GOOGLEAPIS),
+    _python("object", _CHUNKS, "google-cloud-storage for Python"),
+    _python("release"),
+    _python("file"),
+    _python("mail"),
+    Job("codemagic-cli-tools", "release", "codemagic", _PUBLISH, "simple", _CODEMAGIC),
+    _ruby("object"),
+    _ruby("release"),
+    _ruby("file"),
+    _go("object"),
+    _go("release"),
+    _go("file"),
     Job("gsutil", "object", "gsutil", ("{tool}/bin/gsutil", "cp", "{file}", "gs://bucket/app.aab"), "resumable"),
-    Job("rclone", "object", "rclone", (*_RCLONE, ":gcs:bucket/app.aab"), "resumable"),
+    Job("rclone", "object", "rclone", (*_RCLONE, ":gcs:bucket/app.aab"), "multipart"),
     Job("rclone", "file", "rclone", (*_RCLONE, ":drive:app.aab"), "resumable"),
-)  # fmt: skip
+)
 
 
 def cases() -> Iterator[tuple[Job, str]]:

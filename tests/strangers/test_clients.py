@@ -15,7 +15,8 @@ from google_emulator import Emulator, specimens
 from tests.strangers.cases import JOBS, PLAIN, Job, cases, fault_for
 from tests.strangers.tools import Tool, places, tool
 
-SIZE = 9 << 20
+SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
+PATIENCE = {False: 100.0, True: 20.0}  # seconds; some that do not survive go on trying for long
 DEX = {"base/dex/classes.dex": b"dex\n035\0"}  # bundletool, which codemagic asks, wants code in a bundle
 BOTO = """[Credentials]
 gs_service_key_file = {GOOGLE_APPLICATION_CREDENTIALS}
@@ -85,19 +86,29 @@ def test_a_client_does_its_job(
     file = upload(job, tmp_path)
     with Emulator(fault_for(job, fault)) as emulator:
         lines = emulator.serve_google_hosts(tmp_path / "client")
-        done = subprocess.run(
-            [word.format(**places(found, file)) for word in job.program], env=environment(found, lines, tmp_path),
-            cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            timeout=100, check=False,
-        )  # fmt: skip
+        command = [word.format(**places(found, file)) for word in job.program]
+        code, log = run(command, tmp_path, environment(found, lines, tmp_path), PATIENCE[fault in job.fails])
         state = emulator.state()
-    log = f"{done.stdout[-3000:]}\n{state['requests']}"
+    log += f"\n{state['requests']}"
     assert [each["do"] for each in state["faults"]["waiting"]] == [], f"the fault met nothing: {log}"
-    wrong = f"it ended with {done.returncode}" if done.returncode else arrived(job, state, file)
+    wrong = f"it ended with {code}" if code else arrived(job, state, file)
     if fault in job.fails:
         assert wrong, f"it survives what it is said not to ({job.fails[fault]}): {log}"
     else:
         assert not wrong, f"{wrong}: {log}"
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str], patience: float) -> tuple[int, str]:
+    """The exit code of a client and the end of what it said; -1 for one that was still at it when patience ended."""
+    with (folder / "log").open("wb") as log:
+        try:
+            code = subprocess.run(
+                command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                timeout=patience, check=False,
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            code = -1
+    return code, (folder / "log").read_text(errors="replace")[-3000:]
 
 
 def test_every_failure_is_about_a_fault() -> None:

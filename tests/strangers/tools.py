@@ -77,6 +77,10 @@ def _rclone() -> Tool:
     return Tool("", done.stdout.split()[1].lstrip("v"))
 
 
+def _wheels() -> Tool:
+    return Tool(fetched("wheels"), "locked")
+
+
 _TOOLS: Mapping[str, Callable[[], Tool]] = {
     "node": _node,
     "python": _python,
@@ -85,6 +89,7 @@ _TOOLS: Mapping[str, Callable[[], Tool]] = {
     "go": _go,
     "gsutil": _gsutil,
     "rclone": _rclone,
+    "wheels": _wheels,
 }
 
 

@@ -63,7 +63,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	jobs := map[string]func(*os.File) error{"object": object, "drive": toDrive, "release": release}
+	jobs := map[string]func(*os.File) error{"object": object, "file": toDrive, "release": release}
 	if err = jobs[os.Args[1]](file); err != nil {
 		log.Fatal(err)
 	}

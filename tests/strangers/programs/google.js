@@ -6,7 +6,8 @@ const scope = name => ({scopes: [`https://www.googleapis.com/auth/${name}`]});
 
 async function object(file, resumable) {
   const {Storage} = load('@google-cloud/storage');
-  const options = {destination: path.basename(file), resumable, validation: 'crc32c', preconditionOpts: {ifGenerationMatch: 0}};
+  const preconditionOpts = {ifGenerationMatch: 0};
+  const options = {destination: path.basename(file), resumable, chunkSize: 1 << 20, validation: 'crc32c', preconditionOpts};
   await new Storage().bucket('bucket').upload(file, options);
 }
 
@@ -37,7 +38,7 @@ async function mail(file) {
   await client.users.messages.send({userId: 'me', media});
 }
 
-const JOBS = {object: file => object(file, true), 'object-at-once': file => object(file, false), release, drive, mail};
+const JOBS = {object: file => object(file, true), 'object-at-once': file => object(file, false), release, file: drive, mail};
 const [job, file] = process.argv.slice(2);
 JOBS[job](file).catch(error => {
   console.error(error.message, error.stack);

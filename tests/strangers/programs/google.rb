@@ -29,7 +29,7 @@ def release(file)
   service.commit_edit(app, edit.id)
 end
 
-def drive(file)
+def file(file)
   drive = Google::Apis::DriveV3
   service = login(drive::DriveService.new, drive::AUTH_DRIVE_FILE)
   service.create_file(drive::File.new(name: File.basename(file)), upload_source: file, content_type: 'application/zip')

@@ -5,6 +5,7 @@ This is a program of its own, started as a child; nothing imports it.
 
 from __future__ import annotations
 
+import socket
 import sys
 from http.client import HTTPException
 from pathlib import Path
@@ -75,4 +76,5 @@ def mail(file: str) -> None:
 
 
 if __name__ == "__main__":
-    {"object": store, "release": release, "drive": drive, "mail": mail}[sys.argv[1]](sys.argv[2])
+    socket.setdefaulttimeout(5)  # httplib2 repeats a broken request without its body, and would wait for a minute
+    {"object": store, "release": release, "file": drive, "mail": mail}[sys.argv[1]](sys.argv[2])
