@@ -24,7 +24,7 @@ CHUNK = 1 << 20
 
 def service(name: str, version: str, scope: str, user: str = "") -> Any:
     """One of Google's APIs, with the login that the environment names."""
-    found, _ = google.auth.default(scopes=[f"https://www.googleapis.com/auth/{scope}"])
+    found: Any = google.auth.default(scopes=[f"https://www.googleapis.com/auth/{scope}"])[0]
     return build(name, version, credentials=found.with_subject(user) if user else found)
 
 
