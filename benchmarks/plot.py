@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.contestants import OURS
 
-_WIDTH, _NAMES, _BARS, _ROW, _TOP = 900, 290, 240, 26, 64  # pixels
+_WIDTH, _NAMES, _BARS, _ROW, _TOP = 900, 290, 240, 26, 72  # pixels
 _GAP = _WIDTH - _NAMES - 2 * _BARS
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.ours{font-weight:700}"
@@ -25,8 +25,8 @@ def svg(large: Mapping[str, Any]) -> str:
     speeds = {name: large["size"] / one["seconds"] / 1e6 for name, one in found.items()}
     costs = {name: one["cpu"] for name, one in found.items()}
     columns = [
-        *_column(_NAMES, "Throughput over TLS, MB/s (more is better)", speeds, "{:.0f}"),
-        *_column(_NAMES + _BARS + _GAP // 2, "Processor seconds per GiB (less is better)", costs, "{:.2f}"),
+        *_column(_NAMES, "Throughput over TLS, MB/s", "more is better", speeds, "{:.0f}"),
+        *_column(_NAMES + _BARS + _GAP // 2, "Processor seconds per GiB", "less is better", costs, "{:.2f}"),
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
@@ -34,8 +34,9 @@ def svg(large: Mapping[str, Any]) -> str:
     )
 
 
-def _column(left: int, title: str, values: Mapping[str, float], form: str) -> Iterator[str]:
-    yield f'<text class="title" x="{left}" y="30">{escape(title)}</text>\n'
+def _column(left: int, title: str, better: str, values: Mapping[str, float], form: str) -> Iterator[str]:
+    yield f'<text class="title" x="{left}" y="22">{escape(title)}</text>\n'
+    yield f'<text x="{left}" y="40">{escape(better)}</text>\n'
     longest = max(values.values())
     for row, (name, value) in enumerate(values.items()):
         width = (_BARS - 60) * value / longest

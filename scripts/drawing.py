@@ -14,7 +14,7 @@ from scripts.summary_page import Chart, Task, blocks, chart, plain, table
 from uploader.outputs.timeline import COLOURS as BARS
 
 ROWS, COLUMNS, LINE = 26, 112, 18  # of the terminal; pixels
-PAUSE = 6.0  # seconds before a recording begins again
+PAUSE = 10.0  # seconds for the verdict, before a recording begins again
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 SANS = "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,sans-serif"
 COLOURS = (("===", "#79c0ff"), ("  yes", "#7ee787"), ("  | ▸", "#d2a8ff"), ("  ---", "#8b949e"), ("$", "#ffffff"))
@@ -22,14 +22,18 @@ WIDTH = 900  # pixels of the page
 
 
 def terminal(lines: Sequence[tuple[float, str]], source: str) -> str:
-    """A recording: each line with the second in which it came. It scrolls as a terminal does, and begins again."""
+    """A recording: each line with the second in which it came. It fills and scrolls like a terminal, then begins again.
+
+    Where nothing moves, its first screen stands.
+    """
     height, width = ROWS * LINE + 24, COLUMNS * 7.8 + 32
     whole = lines[-1][0] + PAUSE
     keys = ";".join(f"{at / whole:.5f}" for at, _ in lines)
-    places = ";".join(f"0 {(ROWS - number) * LINE}" for number in range(1, len(lines) + 1))
+    places = ";".join(f"0 {min(ROWS - number, 0) * LINE}" for number in range(1, len(lines) + 1))
     texts = (
-        f'<text x="16" y="{number * LINE + 26}" fill="{_colour(line)}">{_escaped(line[:COLUMNS])}</text>'
-        for number, (_, line) in enumerate(lines)
+        f'<text x="16" y="{number * LINE + 26}" fill="{_colour(line)}">{_escaped(line[:COLUMNS])}'
+        f"{_appearance(at / whole, whole) if 0 < number < ROWS else ''}</text>"
+        for number, (at, line) in enumerate(lines)
     )
     return _svg(
         width,
@@ -144,6 +148,14 @@ def _svg(width: float, height: float, source: str, *parts: str) -> str:
 
 def _escaped(text: str) -> str:
     return html.escape(text, quote=False)
+
+
+def _appearance(moment: float, whole: float) -> str:
+    """Hides a line of the first screen until its moment; those below it are out of sight until they are scrolled up."""
+    return (
+        f'<animate attributeName="visibility" values="hidden;visible" keyTimes="0;{moment:.5f}" calcMode="discrete" '
+        f'dur="{whole:.2f}s" repeatCount="indefinite"/>'
+    )
 
 
 def _colour(line: str) -> str:

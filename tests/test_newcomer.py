@@ -79,15 +79,27 @@ def test_files_that_are_not_found_are_one_mistake_for_every_target(
     assert mistakes(tmp_path, UPLOADER_TARGET=target, UPLOADER_FILES="*.x", **more) == ["files"]
 
 
-def test_options_are_one_mistake_that_says_how_inputs_are_given(tmp_path: Path) -> None:
-    """Who writes `--target play --files app.aab` learns about variables, not about GitLab, and misses nothing else."""
-    ended = shell(tmp_path, "--target", "play", "--files", "app.aab")
+def test_options_are_inputs(tmp_path: Path) -> None:
+    """A first upload is one line; a list takes the words of a shell's glob, and a mistake names the option."""
+    for name, code in (("a.aab", 7), ("b.aab", 8)):
+        specimens.make_bundle(tmp_path / name, "com.example.app", code, "1.0")
+    words = ["--target", "play", "--files", "a.aab", "b.aab", "--tracks=internal", "--api-endpoint", "emulator"]
+    ended = shell(tmp_path, *words)
+    assert ended.returncode == 0, ended.stderr
+    assert "version-codes=7,8" in ended.stdout
+    wrong = shell(tmp_path, *words, "--status", "done")
+    assert wrong.returncode == 2
+    assert "ERROR: --status: 'done'" in wrong.stderr
+
+
+def test_the_program_alone_shows_how_it_is_used(tmp_path: Path) -> None:
+    """An example, and where to read on; exit code 2, since nothing was done. In a CI job it is a missing input."""
+    ended = shell(tmp_path)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == (
-        "ERROR: arguments: unknown options: '--target', '--files'. Inputs are environment variables, such as "
-        "UPLOADER_TARGET=play. Accepted: `--help`, `--version`, `--env-file PATH`. "
-        "Nothing was sent. Correct the inputs and run again.\n"
-    )
+    assert "uploader --target play --files" in ended.stderr
+    assert "`uploader --help`" in ended.stderr
+    assert "ERROR: target: is required" in ended.stderr
+    assert "UPLOADER_TARGET: is required" in shell(tmp_path, GITLAB_CI="true").stdout
 
 
 def test_in_a_shell_an_input_is_called_as_it_is_given_there(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import NoReturn
 
-from uploader import __version__, inputs
+from uploader import inputs
 from uploader.cancellation import Cancellation
-from uploader.errors import UploaderError
+from uploader.errors import InputError, UploaderError
 from uploader.outputs import make_reporter
 from uploader.redaction import credentials_in
 from uploader.run import Run
@@ -51,9 +51,11 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     """
     given, problems = inputs.read(environ, argv)
     if given.show:
+        from uploader.inputs import help_text  # what is said of each input, which no run needs
+
         with suppress(OSError):
-            sys.stdout.write(f"uploader {__version__}\n" if given.show == "version" else inputs.usage() + "\n")
-        return 0
+            (sys.stderr if given.show == "usage" else sys.stdout).write(help_text.text(given.show))
+        return InputError.exit_code if given.show == "usage" else 0
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)

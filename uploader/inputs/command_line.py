@@ -1,24 +1,20 @@
-"""The command line: three options and the text of `--help`; everything else is read from the environment."""
+"""The command line: every input that is no secret is an option, beside the words that show a text instead of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from uploader.input_problems import Problems
-from uploader.inputs.input_table import Show, fields
+from uploader.inputs.input_table import Field, Inputs, Show, fields
 from uploader.inputs.invalid_value import quoted
 
-USAGE = """\
-usage: uploader [--help] [--version] [--env-file PATH]
-
-Uploads release artifacts to Google. It resumes: what is stored is never sent again. What to do is read from the
-environment; the input `package-name` is the variable UPLOADER_PACKAGE_NAME, or `package-name` under `with:` in a GitHub
-workflow. An env file is read only if it is named, and the environment takes precedence over it. Lists are separated by
-newlines or commas.
-"""
-OPTIONS = "`--help`, `--version`, `--env-file PATH`."
+SHOWN: Mapping[str, Show] = {"--help": "help", "-h": "help", "--version": "version"}
+COMPLETED: Mapping[str, Show] = {"bash": "bash", "zsh": "zsh"}  # shells, for --completion
+PROCESS_LIST = "is no option: other users of the machine could read it in the list of processes."
+OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
 POSITIONAL = (
     "the program was called with arguments, but takes only options. Under GitLab CI the image's entrypoint gets the "
     'runner\'s shell as arguments: clear it with `image: {name: …, entrypoint: [""]}` and call `uploader` in `script`.'
@@ -26,47 +22,77 @@ POSITIONAL = (
 
 
 class Options(NamedTuple):
-    """What the command line asks for: a text to show instead of a run, or the path of an env file."""
+    """What the command line asks for: a text to show instead of a run, an env file's path, inputs as `--tracks`."""
 
     show: Show = ""
     env_file: str = ""
+    inputs: Mapping[str, str] = MappingProxyType({})
 
 
 def options(argv: Sequence[str], problems: Problems) -> Options:
-    """Reads the arguments. After `--help` or `--version` nothing else counts.
-
-    What follows an unknown option is taken for its value.
-    """
-    path, unknown, words = "", list[str](), iter(argv)
-    for word in words:
+    """Reads the arguments. After a word that shows a text nothing else counts."""
+    known = {field.option: field for field in fields()} if argv else {}
+    words, path, given = deque(argv), "", dict[str, str]()
+    while words:
+        word = words.popleft()
         name, equals, value = word.partition("=")
-        if word in ("--help", "-h", "--version"):
-            return Options(show="version" if word == "--version" else "help")
+        field = known.get(name)
+        if word in SHOWN:
+            return Options(show=SHOWN[word])
+        if name == "--completion" and (shell := value if equals else _next(words)) in COMPLETED:
+            return Options(show=COMPLETED[shell])
         if name == "--env-file":
-            path = value if equals else next(words, "")
+            path = value if equals else _next(words)
             if not path:
-                problems.add("--env-file", "needs the path of a file.", OPTIONS)
-        elif word.startswith("-"):
-            unknown.append(name)
-        elif not unknown:
+                problems.add(name, "needs the path of a file.", OPTIONS)
+        elif field:
+            _add(field, value if equals else _values(field, words), given, problems)
+        elif name.startswith("-"):
+            _unknown(name, words, problems)
+        else:
             problems.add("arguments", POSITIONAL, OPTIONS)
             break  # the rest belongs to the same foreign command line
-    if unknown:
-        names = ", ".join(map(quoted, unknown))
-        what = f"unknown options: {names}. Inputs are environment variables, such as UPLOADER_TARGET=play."
-        # One mistake, however many options: the inputs that were meant are not missing as well.
-        problems.add("arguments", what, OPTIONS, covers=tuple(name.lstrip("-") for name in unknown))
-    return Options(env_file=path)
+    return Options("", path, given)
 
 
-def usage() -> str:
-    """The text of `--help`, from the table."""
-    from uploader.inputs.input_meanings import short  # texts that only the help needs
+def _next(words: deque[str]) -> str:
+    """The value that stands behind an option: the next word, unless it is an option itself."""
+    return words.popleft() if words and not words[0].startswith("--") else ""
 
-    lines = [USAGE]
-    for heading, group in groupby(fields(), key=lambda field: field.group.heading):
-        lines.append(f"{heading}:")
-        for field in group:
-            default = f" Default: {field.default}." if field.default else ""
-            lines.append(f"  {field.name:28} {short(field.name)}{default}")
-    return "\n".join(lines)
+
+def _values(field: Field, words: deque[str]) -> str:
+    """What belongs to an option without `=`: a list takes every word up to the next option, a boolean needs none."""
+    kind = getattr(Inputs(), field.attribute)
+    if isinstance(kind, bool):
+        return words.popleft() if words and words[0].lower() in ("true", "false") else "true"
+    taken = [_next(words)]
+    while isinstance(kind, tuple) and taken[-1]:
+        taken.append(_next(words))
+    return "\n".join(filter(None, taken))
+
+
+def _add(field: Field, value: str, given: dict[str, str], problems: Problems) -> None:
+    """One input with its value; lists add up, anything else is given once, a secret never."""
+    if not field.is_option:
+        where = f"`{field.variables[-1]}` in the environment or in the file of `--env-file`."
+        problems.add(field.option, PROCESS_LIST, where, covers=(field.name,))
+    elif not value:
+        problems.add(field.option, "needs a value.", OPTIONS, covers=(field.name,))
+    elif field.option not in given:
+        given[field.option] = value
+    elif isinstance(getattr(Inputs(), field.attribute), tuple):
+        given[field.option] += "\n" + value
+    else:
+        problems.add(field.option, "was given twice.", "one value", covers=(field.name,))
+
+
+def _unknown(name: str, words: deque[str], problems: Problems) -> None:
+    """Another tool's option, a misspelt one, or one that nobody knows; what follows it is taken for its values."""
+    from uploader.inputs import unknown_inputs  # difflib and a table that a run with right names does without
+
+    while words and not words[0].startswith("-"):
+        words.popleft()
+    if problem := unknown_inputs.mistake(name, name.lstrip("-"), "option"):
+        problems.extend([problem])
+    else:
+        problems.add("arguments", f"{quoted(name)} is not an option.", OPTIONS)

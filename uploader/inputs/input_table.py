@@ -18,7 +18,7 @@ from uploader.inputs import parse, parse_play, parse_rollout
 from uploader.inputs.ci_platform import Platform
 
 T = TypeVar("T")
-Show = Literal["", "help", "version"]
+Show = Literal["", "usage", "help", "version", "bash", "zsh"]
 UploadProtocol = Literal["auto", "resumable", "multipart", "simple"]
 Status = Literal["", "completed", "inProgress", "halted", "draft"]
 OnVersionConflict = Literal["reuse", "fail"]
@@ -35,6 +35,7 @@ TARGETS = (
 )
 METHOD = "any upload method"  # whatever target is none of these: the id of a method
 DAY = 86_400  # seconds
+NO_OPTIONS = ("credentials", "state-key")  # secrets, which the list of processes would show to other users
 
 
 class Group(NamedTuple):
@@ -203,6 +204,21 @@ class Field(NamedTuple):
         """The names under which the value may come, first found wins; only GitHub's runner passes a hyphen on."""
         plain = self.attribute.upper()
         return f"INPUT_{self.name.upper()}", f"INPUT_{plain}", f"UPLOADER_{plain}"
+
+    @property
+    def option(self) -> str:
+        """The name on the command line, where `is_option`."""
+        return f"--{self.name}"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Wherever the value may come from, first found wins."""
+        return (*self.variables, self.option)
+
+    @property
+    def is_option(self) -> bool:
+        """Whether the command line may hold it."""
+        return self.name not in NO_OPTIONS
 
 
 def fields() -> tuple[Field, ...]:

@@ -38,8 +38,10 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     if options.show:
         return Inputs(show=options.show), ()
     path = options.env_file or environ.get(ENV_FILE, "").strip()
-    variables = _variables(environ, env_file.read(path, problems) if path else {})
+    variables = _variables(environ, options.inputs, env_file.read(path, problems) if path else {})
     platform = detect(environ, variables)
+    if not variables and not argv and platform.kind == "console":
+        return Inputs(show="usage"), ()
     values = _values(variables, platform, problems)
     _check_unknown(variables, environ, platform, problems)
     if "target" not in values and "target" not in problems.names:
@@ -60,13 +62,17 @@ def _names(variables: Mapping[str, str], platform: Platform) -> Mapping[str, str
     """How each input is called where this run was started: as it was given, or would be; GitHub has our names."""
     if platform.kind == "github":
         return {}
-    given = {field: [name for name in field.variables if name in variables] for field in fields()}
-    return {field.name: next(iter(names), field.variables[-1]) for field, names in given.items()}
+    options = any(name.startswith("--") for name in variables)
+    given = {field: [name for name in field.places if name in variables] for field in fields()}
+    unless = {field: field.option if options and field.is_option else field.variables[-1] for field in fields()}
+    return {field.name: next(iter(names), unless[field]) for field, names in given.items()}
 
 
-def _variables(environ: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
-    """Every variable that seems to be meant for this program and is not empty, trimmed; the environment wins."""
-    ours = [(name, value) for name, value in from_file.items() if name.startswith("UPLOADER_")]
+def _variables(environ: Mapping[str, str], options: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
+    """Every variable and option that is meant for this program and not empty, trimmed. The file goes last."""
+    replaced = {field.variables[-1] for field in fields() if field.option in options} if options else ()
+    ours = [(name, value) for name, value in from_file.items() if name.startswith("UPLOADER_") and name not in replaced]
+    ours += [*options.items()]
     ours += [(name, value) for name, value in environ.items() if name.startswith(("INPUT_", "UPLOADER_"))]
     return {name: value.strip() for name, value in ours if value.strip()}
 
@@ -75,7 +81,7 @@ def _values(variables: Mapping[str, str], platform: Platform, problems: Problems
     """The parsed values by attribute, with a warning wherever a second variable says something else."""
     values: dict[str, Any] = {}
     for field in fields():
-        first, *others = [name for name in field.variables if name in variables] or [""]
+        first, *others = [name for name in field.places if name in variables] or [""]
         for name in others:
             if variables[name] != variables[first]:
                 problems.warn(f"{name} is ignored: {first} takes precedence.")
@@ -98,7 +104,7 @@ def _values(variables: Mapping[str, str], platform: Platform, problems: Problems
 
 def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
     """The wrong value for people, unless it is a secret or contains one that was pasted into this input as well."""
-    secrets = (variables[name] for other in fields() if other.secret for name in other.variables if name in variables)
+    secrets = (variables[name] for other in fields() if other.secret for name in other.places if name in variables)
     hidden = field.secret or any(secret in text for secret in secrets)
     return "The value" if hidden else quoted(text)
 
@@ -106,7 +112,7 @@ def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
 def _check_unknown(
     variables: Mapping[str, str], environ: Mapping[str, str], platform: Platform, problems: Problems
 ) -> None:
-    known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
+    known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.places)}
     if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
         known.update(f"UPLOADER_{name}" for name in OUTPUTS)
     unknown = [name for name in variables if name not in known]

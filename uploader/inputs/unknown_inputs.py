@@ -88,7 +88,8 @@ ANSWERS = {name: answer for answer, *names in _NAMES_BY_ANSWER for name in names
 def check(unknown: Sequence[str], other_tools: Sequence[str], kind: Kind, problems: Problems) -> None:
     """Adds a problem or a warning for each variable; the values are not looked at, since any of them may be a key."""
     for variable in unknown:
-        problem = _mistake(variable)
+        prefix, _, plain = variable.partition("_")
+        problem = mistake(variable, plain, "input", written_by_hand=prefix == "INPUT")
         if problem:
             problems.extend([problem])
         elif kind == "github" or variable.startswith("UPLOADER_"):
@@ -99,19 +100,22 @@ def check(unknown: Sequence[str], other_tools: Sequence[str], kind: Kind, proble
             problems.warn(f"{variable} is another tool's variable and is ignored. {answer}")
 
 
-def _mistake(variable: str) -> Problem | None:
-    """The problem with a variable that was surely meant for an input of this program or of another tool."""
-    prefix, _, plain = variable.partition("_")
+def mistake(given: str, plain: str, kind: str, *, written_by_hand: bool = False) -> Problem | None:
+    """The problem with a name that was surely meant for an input of this program or of another tool.
+
+    `given` is the variable or the option, `plain` the name in it, `kind` the word for it, input or option. A name that
+    was `written_by_hand`, before the runner made a variable of it, is told as the other tool writes it.
+    """
     written, answer = _answer(plain)
     names = [field.name for field in fields()]
     if answer:
-        name = written if prefix == "INPUT" else variable
+        name = written if written_by_hand else given
         named = tuple(ours for ours in names if re.search(rf"`{ours}[`:]", answer))
-        return Problem(name, f"is another tool's input. {answer}", covers=named)
+        return Problem(name, f"is another tool's {kind}. {answer}", covers=named)
     nearest = get_close_matches(plain[:80].lower().replace("_", "-"), names, n=1, cutoff=SIMILARITY)
     if not nearest:
         return None
-    return Problem(_printable(variable), f"is not an input. Did you mean `{nearest[0]}`?", covers=tuple(nearest))
+    return Problem(_printable(given), f"is not an {kind}. Did you mean `{nearest[0]}`?", covers=tuple(nearest))
 
 
 def _answer(plain: str) -> tuple[str, str]:

@@ -1,0 +1,171 @@
+"""Options: every input that is no secret, the words that show a text, and what is no option at all."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from uploader import inputs
+from uploader.inputs import help_text
+
+OPTIONS = [field for field in inputs.fields() if field.is_option]
+
+
+def read(*argv: str, **environ: str) -> tuple[inputs.Inputs, list[str]]:
+    """What the words give, and each mistake in words."""
+    found, problems = inputs.read({"UPLOADER_TARGET": "play", **environ}, argv)
+    return found, [f"{problem.name}: {problem.what} {problem.accepted}" for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("word", "show"), [("--help", "help"), ("-h", "help"), ("--version", "version"), ("--completion=zsh", "zsh")]
+)
+def test_a_text_is_shown_whatever_else_is_wrong(word: str, show: str) -> None:
+    """Somebody who asks for help has not filled in the inputs yet."""
+    found, problems = inputs.read({"INPUT_TRACK": "x"}, ["--nonsense", word])
+    assert (found.show, problems) == (show, ())
+
+
+def test_a_positional_argument_names_gitlabs_entrypoint() -> None:
+    """The one way to get there by accident is GitLab's runner starting the image with a shell."""
+    (problem,) = read("sh", "-c", "echo secret")[1]
+    assert 'entrypoint: [""]' in problem
+    assert "secret" not in problem
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        *(["--env-file"], ["--env-file="], ["--frobnicate"], ["--token=abc"], ["-x"], ["-x", "abc"], ["--completion"]),
+        *(["--tracks"], ["--tracks="], ["--release-name", "--dry-run"], ["--completion", "fish"]),
+    ],
+)
+def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:
+    """Options are exact; the value of an unknown one is not repeated."""
+    (problem,) = read(*argv)[1]
+    assert "abc" not in problem
+    assert "--env-file PATH" in problem
+
+
+@pytest.mark.parametrize("field", [field for field in OPTIONS if field.default], ids=lambda field: field.name)
+def test_every_input_can_be_given_as_an_option(field: inputs.Field) -> None:
+    """Its default, written as an option, is what it is when nothing is given."""
+    for argv in ([f"--{field.name}={field.default}"], [f"--{field.name}", field.default]):
+        found, problems = read(*argv)
+        assert (problems, found.warnings) == ([], ())
+        assert getattr(found, field.attribute) == getattr(inputs.Inputs(), field.attribute)
+
+
+def test_lists_take_several_words_and_add_up() -> None:
+    """What the shell made of a glob, a comma, an option twice, and the stream that is called like an option."""
+    assert read("--files", "a.aab", "b.aab", "--files=c,d", "--tracks", "beta")[0].files == ("a.aab", "b.aab", "c", "d")
+    assert read("--files", "-", "--tracks", "beta")[0].files == ("-",)
+
+
+@pytest.mark.parametrize(
+    ("argv", "value"),
+    [
+        (["--dry-run"], True),
+        (["--dry-run", "--commit"], True),
+        (["--dry-run", "False"], False),
+        (["--dry-run=false"], False),
+    ],
+)
+def test_a_switch_needs_no_value(argv: list[str], value: bool) -> None:
+    """And takes one where it is given."""
+    found, problems = read(*argv)
+    assert (found.dry_run, found.commit, problems) == (value, True, [])
+
+
+def test_the_environment_comes_first_and_that_is_said(tmp_path: Path) -> None:
+    """Then the options, then the env file."""
+    file = tmp_path / "a.env"
+    file.write_text("UPLOADER_TRACKS=alpha\nUPLOADER_RELEASE_NAME=1.0\n")
+    given = ["--env-file", str(file), "--tracks", "beta"]
+    assert read(*given)[0].tracks == ("beta",)
+    found, problems = read(*given, UPLOADER_TRACKS="internal")
+    assert (found.tracks, found.release_name, problems) == (("internal",), "1.0", [])
+    assert found.warnings == ("--tracks is ignored: UPLOADER_TRACKS takes precedence.",)
+
+
+@pytest.mark.parametrize("argv", [["--credentials", "hunter2"], ["--state-key=hunter2hunter2hunter2"]])
+def test_a_secret_is_no_option(argv: list[str]) -> None:
+    """The list of processes shows it to everybody: it is refused, and not repeated."""
+    (problem,) = read(*argv)[1]
+    assert "list of processes" in problem
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--package_name", "com.example.app"], "--package_name: is another tool's option. Use `package-name`."),
+        (["--aab", "a.aab"], "--aab: is another tool's option. Use `files`."),
+        (["--trakcs", "beta"], "--trakcs: is not an option. Did you mean `tracks`?"),
+        (["--status", "draft", "--status", "draft"], "--status: was given twice."),
+    ],
+)
+def test_what_was_meant_is_said(argv: list[str], words: str) -> None:
+    """Options of other tools, misspelt ones, and one that contradicts itself."""
+    (problem,) = read(*argv)[1]
+    assert problem.startswith(words)
+
+
+def test_in_messages_an_input_is_called_as_it_was_given() -> None:
+    """Whoever writes options reads options; a secret keeps its variable."""
+    names = read("--tracks", "beta", UPLOADER_STATUS="draft")[0].names
+    assert (names["tracks"], names["status"], names["files"]) == ("--tracks", "UPLOADER_STATUS", "--files")
+    assert names["credentials"] == "UPLOADER_CREDENTIALS"
+
+
+def test_help_names_every_input_and_every_default() -> None:
+    """The help text is the table; no line is wider than a terminal of 120 columns."""
+    lines = help_text.text("help").splitlines()
+    entries = " ".join(line.strip() for line in lines)
+    for field in inputs.fields():
+        assert [line for line in lines if line.split()[:1] == [field.name]], field.name
+        assert not field.default or f"Default: {field.default}." in entries
+    assert max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["uploader", "--trac"], ["--tracks"]),
+        (["uploader", "--target", "play-r"], ["play-rollout"]),
+        (["uploader", "--status", "in"], ["inProgress"]),
+        (["uploader", "--files", "app"], ["app.aab"]),
+        (["uploader", "--state-k"], [""]),
+    ],
+)
+def test_bash_completes_options_choices_and_files(tmp_path: Path, words: list[str], offered: list[str]) -> None:
+    """In a real bash, with the text that `--completion bash` prints."""
+    (tmp_path / "app.aab").touch()
+    (tmp_path / "script").write_text(help_text.text("bash"))
+    command = 'source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _uploader; printf "%s\\n" "${COMPREPLY[@]}"'
+    ended = subprocess.run(
+        ["bash", "-c", command, "bash", *words], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (ended.stdout.splitlines(), ended.stderr) == (offered, "")
+
+
+def test_zsh_takes_its_completion(tmp_path: Path) -> None:
+    """A real zsh reads the text that `--completion zsh` prints and knows whom it completes."""
+    zsh = shutil.which("zsh")
+    if not zsh:
+        pytest.skip("there is no zsh here")
+    (tmp_path / "script").write_text(help_text.text("zsh"))
+    command = "autoload -U compinit && compinit -u -d ./dump && source ./script && echo $_comps[uploader]"
+    ended = subprocess.run(
+        [zsh, "-f", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"HOME": str(tmp_path)},
+    )
+    assert (ended.stdout, ended.stderr) == ("_uploader\n", "")
+    assert subprocess.run([zsh, "-n", str(tmp_path / "script")], check=False).returncode == 0

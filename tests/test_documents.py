@@ -1,0 +1,122 @@
+"""What the README and the pages show is run as it stands there, against the emulator where it names Google."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from google_emulator import Emulator, specimens
+from tests.support.runner import gitlab
+from tests.support.runner.gitlab import Project
+from tests.support.runner.machines import MakeRunner, engine, google, machine
+
+__all__ = ["engine", "google", "machine"]  # fixtures
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+KEYLESS = ("workload-identity-provider", "service-account")
+BUNDLE = Path("app/build/outputs/bundle/release/app-release.aab")
+
+
+def blocks(page: str, language: str) -> Iterator[str]:
+    """The fenced blocks of a page in one language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    yield from re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def loaded(page: str, key: str) -> dict[str, Any]:
+    """The one YAML block of a page that has this key on its first level."""
+    (found,) = [document for block in blocks(page, "yaml") if key in (document := yaml.safe_load(block))]
+    assert isinstance(found, dict)
+    return found
+
+
+def build(workspace: Path) -> None:
+    """What `./gradlew bundleRelease` leaves behind."""
+    (workspace / BUNDLE).parent.mkdir(parents=True)
+    specimens.make_bundle(workspace / BUNDLE, "com.example.app", 7, "1.4.2")
+
+
+@pytest.mark.parametrize("login", ["a rehearsal", "keyless"])
+def test_the_smallest_workflow_runs(machine: MakeRunner, google: Emulator, login: str) -> None:
+    """Without an account, as the sentence below it says; and keyless, with the provider and account of the emulator."""
+    workflow = loaded("README.md", "jobs")
+    steps = workflow["jobs"]["release"]["steps"]
+    (step,) = [step for step in steps if "google-release-uploader@" in step.get("uses", "")]
+    assert workflow["permissions"]["id-token"] == "write"
+    given = {name: value for name, value in step["with"].items() if name not in KEYLESS}
+    if login == "keyless":
+        given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
+        token = {"URL": google.oidc_url, "TOKEN": google.oidc_request_token}
+        runner = machine(more={f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()})
+    else:
+        runner = machine()
+    build(runner.workspace)
+    done = runner.step({**given, "api-endpoint": google.url if login == "keyless" else "emulator"})
+    assert done.code == 0, done.log
+    assert (done.outputs["version-code"], done.outputs["rehearsal"]) == ("7", str(login == "a rehearsal").lower())
+
+
+def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
+    """All of them but the installation, which the test of the wheel carries out."""
+    (block,) = [block for block in blocks("README.md", "sh") if "google_emulator.specimens" in block]
+    install, *lines = block.splitlines()
+    assert install.startswith("pip install .")
+    folder = str(Path(sys.executable).parent)
+    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    ended = subprocess.run(
+        ["bash", "-e", "-c", "\n".join(lines)], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "version-code=42" in ended.stdout
+
+
+@pytest.mark.parametrize(("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include")])
+def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> None:
+    """The job, and the component that a full URL includes, in a pipeline for a tag and in none for a branch."""
+    gitlab.tool()
+    documents = [yaml.safe_load(block) for block in blocks(page, "yaml")]
+    shown = next(document for document in documents if key in document)
+    if key == "include":
+        shown["include"][0] = {"local": "templates/upload.yml", "inputs": shown["include"][0]["inputs"]}
+        inputs, values = shown["include"][0]["inputs"], {}
+    else:
+        inputs, values = {}, shown["release"]["variables"]
+    with Emulator() as google:
+        for place, name in ((inputs, str), (values, lambda name: f"UPLOADER_{name.upper().replace('-', '_')}")):
+            if place:
+                place[name(KEYLESS[0])], place[name(KEYLESS[1])] = google.provider, google.service_account
+                place[name("api-endpoint")] = google.url
+        folder = tmp_path / "app"
+        folder.mkdir()
+        build(folder)
+        project = Project(folder, gitlab.shell())
+        branch = project.start(shown, UPLOADER_ID_TOKEN=google.id_token())
+        assert not google.state()["edits"]["committed"], branch.log
+        tag = project.start(shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2")
+        assert tag.code == 0, tag.log
+        assert len(google.state()["edits"]["committed"]) == 1
+
+
+def test_the_commands_for_contributors_exist() -> None:
+    """Each `make` target that a page names is one of the Makefile's."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    shown = "\n".join(block for page in PAGES for block in blocks(page, "sh"))
+    named = set(re.findall(r"^make (\w+)", shown, re.MULTILINE))
+    assert {"demo", "test"} <= named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_line_for_a_shell_parses(page: str) -> None:
+    """What only Google Cloud or GitHub can carry out is a command that a shell understands, at least."""
+    for language in ("sh", "console"):
+        for block in blocks(page, language):
+            assert subprocess.run(["bash", "-n", "-c", block], check=False).returncode == 0, block
