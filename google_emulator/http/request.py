@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import Message
@@ -51,7 +52,7 @@ class Request:
         text = self.header(name)
         if not text:
             return None
-        if not text.isdecimal():
+        if not re.fullmatch("[0-9]{1,18}", text):
             raise ApiError(400, f"Invalid {name}: {text!r}.")
         return int(text)
 
@@ -77,7 +78,7 @@ def json_object(text: bytes) -> dict[str, Json]:
         return {}
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ApiError(400, "Invalid JSON payload received. Unexpected token.", "parseError") from None
     if not isinstance(value, dict):
         raise ApiError(400, "Invalid JSON payload received. An object is expected.", "parseError")

@@ -10,13 +10,12 @@ from collections.abc import Callable
 
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import Json
 from google_emulator.http.routes import Route
+from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.services.bucket_contents import SETTABLE, WRITE, BucketContents, names_of
 from google_emulator.services.timestamps import timestamp
-
-_SCOPE_NAMES = ("devstorage.read_write", "devstorage.full_control", "cloud-platform")
-SCOPES = tuple(f"https://www.googleapis.com/auth/{name}" for name in _SCOPE_NAMES)
 
 
 class CloudStorage:
@@ -24,12 +23,13 @@ class CloudStorage:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.objects: dict[str, dict[str, Json]] = {}
+        self._blobs: dict[str, Blob] = {}
         self._clock = clock
         self._numbers = itertools.count(1)
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
-        return [Route("storage.objects.get", "GET", "/storage/v1/b/{bucket}/o/{name}", self._get, SCOPES)]
+        return BucketContents(self.objects, self._blobs).routes()
 
     def uploads(self) -> list[UploadMethod]:
         """The upload methods of this API."""
@@ -38,18 +38,12 @@ class CloudStorage:
                 "storage.objects.insert",
                 "/upload/storage/v1/b/{bucket}/o",
                 self._insert,
-                scopes=SCOPES,
+                scopes=WRITE,
                 algorithms=("md5", "crc32c"),
                 created=200,
+                type_field="contentType",
             )
         ]
-
-    def _get(self, request: Request) -> Response:
-        bucket, name = request.params["bucket"], request.params["name"]
-        found = self.objects.get(f"b/{bucket}/o/{name}")
-        if found is None:
-            raise ApiError(404, f"No such object: {bucket}/{name}")
-        return json_response(found)
 
     def _insert(self, request: Request, media: Media) -> dict[str, Json]:
         name = request.query.get("name") or media.metadata.get("name")
@@ -58,7 +52,7 @@ class CloudStorage:
         key = f"b/{request.params['bucket']}/o/{name}"
         self._check_generation(request, key)
         _check_md5(media)
-        self.objects[key] = self._resource(request.params["bucket"], str(name), media)
+        self.objects[key], self._blobs[key] = self._resource(request, str(name), media), media.blob
         return self.objects[key]
 
     def _check_generation(self, request: Request, key: str) -> None:
@@ -68,22 +62,22 @@ class CloudStorage:
         if wanted is not None and wanted != present:
             raise ApiError(412, "At least one of the pre-conditions you specified did not hold.", "conditionNotMet")
 
-    def _resource(self, bucket: str, name: str, media: Media) -> dict[str, Json]:
+    def _resource(self, request: Request, name: str, media: Media) -> dict[str, Json]:
         now = self._clock()
         generation = str(int(now * 1_000_000) + next(self._numbers))
+        encoding = request.query.get("contentEncoding")
         return {
             "kind": "storage#object",
-            "id": f"{bucket}/{name}/{generation}",
-            "name": name,
-            "bucket": bucket,
-            "generation": generation,
+            **names_of(request.server_url, request.params["bucket"], name, generation),
             "metageneration": "1",
             "contentType": media.metadata.get("contentType") or media.content_type,
             "storageClass": "STANDARD",
+            **({"contentEncoding": encoding} if encoding else {}),
+            **{name: media.metadata[name] for name in SETTABLE if media.metadata.get(name)},
             "size": str(media.blob.size),
             "md5Hash": media.blob.base64("md5"),
             "crc32c": media.blob.base64("crc32c"),
-            "metadata": media.metadata.get("metadata", {}),
+            "metadata": media.metadata.get("metadata") or {},
             "timeCreated": timestamp(now),
             "updated": timestamp(now),
         }
