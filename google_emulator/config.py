@@ -27,7 +27,8 @@ class Config:
         default_factory=dict,
         metadata={
             "meaning": "live state by package: `tracks` {name: [release]}, `used` [codes], "
-            "`artifacts` [{versionCode, kind, sha256}], `details` {defaultLanguage}"
+            "`artifacts` [{versionCode, versionName, kind, sha256}], `details` {defaultLanguage}, "
+            "`testers` {track: [group]}, `countries` {track: [code]}"
         },
     )
     denied: list[str] = field(
@@ -38,8 +39,8 @@ class Config:
     review: Review = field(
         default="any",
         metadata={
-            "meaning": "`manual`: a commit must have changesNotSentForReview; `automatic`: it must not; "
-            "`any`: both pass"
+            "meaning": "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is refused; "
+            "`automatic`: it must not; `any`: both pass"
         },
     )
     in_review: bool = field(

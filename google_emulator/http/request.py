@@ -10,6 +10,7 @@ from email.message import Message
 
 from google_emulator.http.body import Body
 from google_emulator.http.errors import ApiError
+from google_emulator.http.payload import decompressed, form_fields, is_form
 from google_emulator.http.response import Json
 
 PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
@@ -58,7 +59,16 @@ class Request:
 
     def read_payload(self) -> None:
         """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may be."""
-        self.payload = self.body.read_all(PAYLOAD_LIMIT)
+        data = self.body.read_all(PAYLOAD_LIMIT)
+        self.payload = decompressed(data, self.header("Content-Encoding"), PAYLOAD_LIMIT)
+
+    def take_form(self) -> None:
+        """Reads a form in place of JSON as more of the query."""
+        if is_form(self.headers):
+            fields = self.payload.decode("utf-8", "replace")
+            self.query = {**self.query, **form_fields(self.payload)}
+            self.raw_query = "&".join(filter(None, (self.raw_query, fields)))
+            self.payload = b""
 
     def json(self) -> dict[str, Json]:
         """The payload as a JSON object; {} when it is empty. Raises `ApiError` 400 for anything else."""
@@ -73,11 +83,15 @@ class Request:
 
 
 def json_object(text: bytes) -> dict[str, Json]:
-    """A JSON object from a request. Raises `ApiError` 400, worded as Google does, when it is none."""
-    if not text.strip():
+    """A JSON object from a request; {} for nothing and for null, which Google's Go client sends for no object.
+
+    Raises `ApiError` 400, worded as Google does, when it is none.
+    """
+    if text.strip() in (b"", b"null"):
         return {}
     try:
         value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text that could be given back
     except (ValueError, RecursionError):
         raise ApiError(400, "Invalid JSON payload received. Unexpected token.", "parseError") from None
     if not isinstance(value, dict):

@@ -9,6 +9,7 @@ from google_emulator.specimens.build import Build
 ANDROID = "http://schemas.android.com/apk/res/android"
 RESOURCE_IDS: Mapping[str, int] = {
     "name": 0x01010003,
+    "hasCode": 0x0101000C,
     "debuggable": 0x0101000F,
     "minSdkVersion": 0x0101020C,
     "versionCode": 0x0101021B,
@@ -41,5 +42,5 @@ def manifest_children(build: Build) -> list[ManifestElement]:
         ("uses-sdk", {"minSdkVersion": min(24, build.target_sdk), "targetSdkVersion": build.target_sdk}),
         *(("uses-permission", {"name": name}) for name in build.permissions),
         *features,
-        ("application", {name: True for name, on in flags.items() if on}),
+        ("application", {"hasCode": False, **{name: True for name, on in flags.items() if on}}),
     ]

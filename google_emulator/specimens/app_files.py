@@ -30,7 +30,7 @@ def make_bundle(
     """Writes an Android App Bundle (.aab).
 
     `version_code` is below 2**64; from 2**32 on the manifest has a versionCodeMajor. The file is exactly `size_bytes`
-    bytes long, or as short as it can be (less than 2 KiB) when that is more; what fills it does not compress. `sparse`
+    bytes long, or as short as it can be (about 2 KiB) when that is more; what fills it does not compress. `sparse`
     leaves the filling a hole, so that 10 GiB take no room on disk. `signed` adds the files of a JAR signature;
     `build` says the rest.
 

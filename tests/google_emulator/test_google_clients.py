@@ -67,6 +67,28 @@ def test_google_api_python_client_uploads_to_play(client: EmulatorClient, chunk:
         assert edits.commit(**names).execute()["id"] == edit
 
 
+def test_google_api_python_client_prepares_a_closed_test(client: EmulatorClient) -> None:
+    """A track, its testers and countries, the store's texts and a product: every call answers."""
+    with api(client, "androidpublisher", "v3", PLAY) as play:
+        edits = play.edits()
+        edit = {"packageName": PACKAGE, "editId": edits.insert(packageName=PACKAGE).execute()["id"]}
+        closed = {"track": "friends", "type": "CLOSED_TESTING", "formFactor": "DEFAULT"}
+        assert edits.tracks().create(**edit, body=closed).execute() == {"track": "friends"}
+        groups = {"googleGroups": ["qa@googlegroups.com"]}
+        assert edits.testers().update(**edit, track="friends", body=groups).execute() == groups
+        assert edits.testers().get(**edit, track="friends").execute() == groups
+        assert edits.countryavailability().get(**edit, track="friends").execute()["syncWithProduction"]
+        texts = {"title": "T", "shortDescription": "S", "fullDescription": "F"}
+        assert edits.listings().update(**edit, language="en-US", body=texts).execute()["title"] == "T"
+        assert len(edits.listings().list(**edit).execute()["listings"]) == 1
+        assert edits.details().patch(**edit, body={"contactEmail": "a@b.example"}).execute()["defaultLanguage"]
+        assert edits.validate(**edit).execute()["id"] == edits.commit(**edit).execute()["id"]
+        product = {"packageName": PACKAGE, "sku": "gems"}
+        play.inappproducts().insert(packageName=PACKAGE, body=product).execute()
+        assert play.inappproducts().list(packageName=PACKAGE).execute() == {"inappproduct": [product]}
+    assert refused_by_google(client.emulator.requests) == []
+
+
 def test_google_api_python_client_reads_what_follows_a_commit(client: EmulatorClient) -> None:
     """The releases of a track with their reviews, and the crash rate by day and version, page after page."""
     emulator = client.emulator

@@ -54,7 +54,7 @@ def test_a_release_from_edit_to_track(client: EmulatorClient, bundle: bytes) -> 
     assert client.emulator.state()["tracks"] == {PACKAGE: {}}
     assert commit(client, edit).json["id"] == edit.rpartition("/")[2]
     state = client.emulator.state()
-    assert state["tracks"][PACKAGE]["production"] == [release(8)]
+    assert state["tracks"][PACKAGE]["production"] == [release(8, name="1.0")]
     assert [one["id"] for one in state["edits"]["committed"]] == [edit.rpartition("/")[2]]
     assert client.request("GET", f"{client.edit()}/bundles").json["bundles"] == [{"versionCode": 8, **digests}]
 
@@ -70,9 +70,10 @@ def test_an_apk_shows_its_digests_as_a_binary(client: EmulatorClient, apk: bytes
 
 
 def test_a_real_apk_is_read() -> None:
-    """An APK that nobody here built gives its package and version code; one without a version code is refused."""
-    assert read_identity(real_apk(LARGE), "apk") == ArtifactIdentity("io.appium.uiautomator2.server", 278)
-    with pytest.raises(ApiError, match="versionCode"):
+    """An APK that nobody here built tells who it is and that it is a debug build; without a version it is refused."""
+    read = read_identity(real_apk(LARGE), "apk")
+    assert read == ArtifactIdentity("io.appium.uiautomator2.server", 278, "10.6.6", debuggable=True)
+    with pytest.raises(ApiError, match="cannot be analyzed"):
         read_identity(real_apk(SMALL), "apk")
 
 
@@ -167,9 +168,9 @@ def test_an_artifact_is_what_it_claims(client: EmulatorClient, bundle: bytes, ap
     edit = client.edit()
     other = client.upload(f"{edit}/bundles", (tmp_path / "other.aab").read_bytes())
     assert (other.status, "com.other" in other.message) == (403, True)
-    assert client.upload(f"{edit}/bundles", apk).status == 400
-    assert client.upload(f"{edit}/apks", bundle).status == 400
-    assert client.upload(f"{edit}/bundles", b"no zip").status == 400
+    assert "failed to run 'bundletool build-apks'" in client.upload(f"{edit}/bundles", apk).message
+    assert client.upload(f"{edit}/apks", bundle).message == "APK cannot be analyzed using aapt dump badging."
+    assert client.upload(f"{edit}/bundles", b"no zip").status == 403
     assert client.upload(f"{edit}/bundles", bundle, "text/plain").status == 400
     assert client.request("GET", f"{edit}/bundles").json == {"kind": "androidpublisher#bundlesListResponse"}
 
@@ -183,7 +184,9 @@ def test_an_artifact_is_what_it_claims(client: EmulatorClient, bundle: bytes, ap
         release(7, status="inProgress"),
         release(7, status="inProgress", userFraction=1),
         release(7, status="inProgress", userFraction=0),
-        release(7, status="inProgress", userFraction="0.5"),
+        release(7, status="inProgress", userFraction="half"),
+        release(7, status="statusUnspecified"),
+        release(7, status=None),
         release(7, userFraction=0.5),
         release(7, status="draft", userFraction=0.5),
         release(7, inAppUpdatePriority=6),
@@ -211,7 +214,7 @@ def test_a_release_obeys_the_rules(start_emulator: StartEmulator, wrong: dict[st
         release(7, status="halted"),
         release(7, status="draft"),
         release(status="draft"),
-        release(7, inAppUpdatePriority=5, name="n", releaseNotes=[{"language": "de", "text": "ü" * 500}]),
+        release(7, inAppUpdatePriority=5, name="n", releaseNotes=[{"language": "de-DE", "text": "ü" * 500}]),
     ],
 )
 def test_a_right_release_passes(start_emulator: StartEmulator, right: dict[str, Any]) -> None:
@@ -244,8 +247,8 @@ def test_an_update_replaces_and_a_patch_keeps(start_emulator: StartEmulator) -> 
     client = start_emulator(apps=LIVE)
     edit = client.edit()
     assert client.request("PATCH", f"{edit}/tracks/production", json={}).json["releases"] == [release(7)]
-    assert client.request("PUT", f"{edit}/tracks/production", json={}).json == {"track": "production"}
-    assert client.request("PUT", f"{edit}/tracks/beta", json={"track": "alpha"}).status == 400
+    emptied = {"track": "production"}
+    assert client.request("PUT", f"{edit}/tracks/production", json=emptied).json == emptied
 
 
 def test_custom_tracks(start_emulator: StartEmulator) -> None:
@@ -254,7 +257,9 @@ def test_custom_tracks(start_emulator: StartEmulator) -> None:
     edit = client.edit()
     assert put_track(client, edit, release(7), track="wear:beta").status == 200
     assert put_track(client, edit, release(7), track="friends").status == 404
-    assert client.request("POST", f"{edit}/tracks", json={"track": "friends"}).status == 200
+    created = {"track": "friends", "type": "CLOSED_TESTING", "formFactor": "DEFAULT"}
+    assert client.request("POST", f"{edit}/tracks", json=created).json == {"track": "friends"}
+    assert client.request("POST", f"{edit}/tracks", json=created).status == 409
     assert put_track(client, edit, release(7), track="friends").status == 200
     names = [track["track"] for track in client.request("GET", f"{edit}/tracks").json["tracks"]]
     assert names == ["production", "beta", "alpha", "internal", "wear:beta", "friends"]

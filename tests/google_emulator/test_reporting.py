@@ -312,7 +312,7 @@ def test_apps_that_cannot_be_seen(reporting: Any) -> None:
         ({"timelineSpec": 1}, "Invalid value at 'timeline_spec' (message), 1"),
         (timeline(aggregationPeriod="WEEKLY"), 'v1beta1.AggregationPeriod), "WEEKLY"'),
         (timeline(startTime={"year": "x"}), "Invalid value at 'timeline_spec.start_time.year' (TYPE_INT32), \"x\""),
-        (timeline(startTime={"year": True}), "(TYPE_INT32), True"),
+        (timeline(startTime={"year": True}), "(TYPE_INT32), true"),
         (timeline(startTime={"year": 1 << 31}), "(TYPE_INT32)"),
         (timeline(startTime={**day(29), "utcOffset": "1h"}), 'google.protobuf.Duration), "1h"'),
         ({"metrics": [3]}, "Invalid value at 'metrics[0]' (TYPE_STRING), 3"),

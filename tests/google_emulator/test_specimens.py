@@ -40,8 +40,8 @@ def test_the_documented_commands_work(tmp_path: Path) -> None:
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
         name = words[-1]
         assert done.stdout == f"{name}: {(tmp_path / name).stat().st_size} bytes\n"
-    assert read_identity(tmp_path / "app.aab", "bundle") == ArtifactIdentity("com.example.app", 42)
-    assert read_identity(tmp_path / "app.apk", "apk") == ArtifactIdentity("com.example.app", 42)
+    assert read_identity(tmp_path / "app.aab", "bundle") == ArtifactIdentity("com.example.app", 42, "1.4.2")
+    assert read_identity(tmp_path / "app.apk", "apk") == ArtifactIdentity("com.example.app", 42, "1.0")
     large = (tmp_path / "large.aab").stat()
     assert large.st_size == 2 << 30
     assert large.st_blocks * 512 < 1 << 20
@@ -56,7 +56,7 @@ def test_the_options_of_an_app_file(kind: ArtifactKind, tmp_path: Path) -> None:
     named = ["--package", "com.example.shop", "--version-code", str(3 << 32 | 7), "--size", "3MiB"]
     assert main([kind, *named, "--out", str(path)]) == 0
     assert path.stat().st_size == 3 << 20
-    assert read_identity(path, kind) == ArtifactIdentity("com.example.shop", 3 << 32 | 7)
+    assert read_identity(path, kind) == ArtifactIdentity("com.example.shop", 3 << 32 | 7, "1.0")
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         assert "META-INF/CERT.RSA" in archive.namelist()

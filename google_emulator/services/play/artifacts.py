@@ -9,6 +9,7 @@ from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
 from google_emulator.services.play.artifact_identity import check_identity
+from google_emulator.services.play.artifact_signature import check_build
 from google_emulator.services.play.model import ArtifactKind, Edit, StoreArtifact
 from google_emulator.services.play.paths import EDIT
 from google_emulator.services.play.store import PlayStore
@@ -79,10 +80,12 @@ class ArtifactsApi:
 
     def _add(self, request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
         edit = self._store.open_edit(request)
-        code = check_identity(media.blob.path, kind, request.params["package"]).code
-        self._use_code(edit, code)
-        artifact = StoreArtifact(code, kind, media.blob.hex("sha1"), media.blob.hex("sha256"), media.blob.size)
-        edit.content.artifacts[code] = artifact
+        found = check_identity(media.blob.path, kind, request.params["package"])
+        check_build(media.blob.path, kind, found)
+        self._use_code(edit, found.code)
+        sha1, sha256 = media.blob.hex("sha1"), media.blob.hex("sha256")
+        artifact = StoreArtifact(found.code, kind, sha1, sha256, media.blob.size, name=found.name)
+        edit.content.artifacts[found.code] = artifact
         return _resource(artifact)
 
     def _use_code(self, edit: Edit, code: int) -> None:

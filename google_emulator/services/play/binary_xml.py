@@ -1,4 +1,4 @@
-"""Reads an APK's binary AndroidManifest.xml as far as the `manifest` element's attributes.
+"""Reads an APK's binary AndroidManifest.xml: its elements with those attributes that Play looks at.
 
 The format is AOSP's ResourceTypes.h: chunks of type, header size and size: a string pool, resource ids, elements.
 """
@@ -10,13 +10,18 @@ from collections.abc import Iterator
 
 STRING_POOL, RESOURCE_MAP, START_ELEMENT = 0x0001, 0x0180, 0x0102
 UTF8_FLAG = 1 << 8
-TYPE_STRING = 0x03
-ATTRIBUTES = {0x0101021B: "versionCode", 0x01010576: "versionCodeMajor", 0x0101021C: "versionName"}
+TYPE_STRING, FIRST_INTEGER = 0x03, 0x10  # below an integer: references, whose values are elsewhere
+ATTRIBUTES = {
+    0x0101000F: "debuggable",
+    0x0101021B: "versionCode",
+    0x01010576: "versionCodeMajor",
+    0x0101021C: "versionName",
+}
 NONE = 0xFFFFFFFF
 
 
-def binary_attributes(data: bytes) -> dict[str, str | int]:
-    """Name and value of the attributes of `<manifest>`. Raises ValueError or struct.error on malformed data."""
+def binary_elements(data: bytes) -> Iterator[tuple[str, dict[str, str | int]]]:
+    """Name and attributes of each element, from the root on. Raises ValueError or struct.error on malformed data."""
     strings: list[str] = []
     resources: tuple[int, ...] = ()
     for kind, header, start, size in _chunks(data):
@@ -25,8 +30,7 @@ def binary_attributes(data: bytes) -> dict[str, str | int]:
         elif kind == RESOURCE_MAP:
             resources = struct.unpack_from(f"<{(size - header) // 4}I", data, start + header)
         elif kind == START_ELEMENT:
-            return _attributes(data[start : start + size], header, strings, resources)
-    raise ValueError("there is no element")
+            yield _element(data[start : start + size], header, strings, resources)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int, int, int]]:
@@ -67,16 +71,17 @@ def _utf16(chunk: bytes, at: int) -> str:
     return chunk[at : at + size * 2].decode("utf-16-le", "replace")
 
 
-def _attributes(chunk: bytes, header: int, strings: list[str], resources: tuple[int, ...]) -> dict[str, str | int]:
+def _element(
+    chunk: bytes, header: int, strings: list[str], resources: tuple[int, ...]
+) -> tuple[str, dict[str, str | int]]:
     _, name, first, size, count = struct.unpack_from("<IIHHH", chunk, header)
-    if strings[name] != "manifest":
-        raise ValueError("the first element is not the manifest")
     found: dict[str, str | int] = {}
     for number in range(count):
         at = header + first + number * size
         _, key, raw, _, _, kind, value = struct.unpack_from("<IIIHBBI", chunk, at)
         label = ATTRIBUTES.get(resources[key]) if key < len(resources) else strings[key]
-        if label:
-            text = raw if raw != NONE else value
-            found[label] = strings[text] if kind == TYPE_STRING else int(value)
-    return found
+        if label and kind == TYPE_STRING:
+            found[label] = strings[raw if raw != NONE else value]
+        elif label and kind >= FIRST_INTEGER:
+            found[label] = int(value)
+    return strings[name], found

@@ -13,7 +13,7 @@ from google_emulator.http.errors import ApiError
 from google_emulator.http.response import Json
 from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of
 from google_emulator.services.play.model import App, StoreArtifact
-from google_emulator.services.play.release_rules import checked_releases
+from google_emulator.services.play.release_rules import checked_releases, read_track
 from google_emulator.services.play.review_course import Review, read_course
 from google_emulator.services.play.store import PlayStore
 
@@ -154,7 +154,8 @@ class Console:
         others = app.live.tracks.get(track, [])
         kept = [one for one in others if codes_of(one) != codes_of(release) and one["status"] != release["status"]]
         try:
-            app.live.tracks[track] = checked_releases(app.live, track, [release, *kept])
+            wanted = read_track({"releases": [release, *kept]})["releases"]
+            app.live.tracks[track] = checked_releases(app.live, track, wanted, self._store.today())
         except ApiError as error:
             raise ValueError(error.message) from None
 

@@ -12,6 +12,7 @@ from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, json_response
 from google_emulator.http.routes import Route
+from google_emulator.services.payload_rules import MessageRule, read_message, text
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.model import App, Edit
 from google_emulator.services.play.paths import EDIT, EDITS
@@ -24,6 +25,7 @@ MUST_BE_SET = (
 MUST_NOT_BE_SET = (
     "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
 )
+_APP_EDIT = MessageRule({"id": text, "expiryTimeSeconds": text})
 BEHAVIORS = ("", "CHANGES_IN_REVIEW_BEHAVIOR_TYPE_UNSPECIFIED", "CANCEL_IN_REVIEW_AND_SUBMIT", "ERROR_IF_IN_REVIEW")
 
 
@@ -46,7 +48,7 @@ class EditsApi:
         ]
 
     def _insert(self, request: Request) -> Response:
-        request.json()
+        read_message(request.json(), _APP_EDIT, "app_edit")
         return json_response(self._store.insert_edit(request.params["package"]).resource())
 
     def _get(self, request: Request) -> Response:
@@ -63,9 +65,19 @@ class EditsApi:
             raise ApiError(400, "Only releases with status draft may be created on draft app.")
 
     def _validate(self, request: Request) -> Response:
-        edit = self._store.open_edit(request)
+        """An app whose changes go into review by hand is refused, too: bitrise-steplib/steps-google-play-deploy#119."""
+        edit = self._bodiless(request)
         self._check_drafts(edit)
+        if self._config.review == "manual":
+            raise ApiError(400, MUST_BE_SET)
         return json_response(edit.resource())
+
+    def _bodiless(self, request: Request) -> Edit:
+        """The edit of a call whose body, as the documents have it, must be empty."""
+        edit = self._store.open_edit(request)
+        if request.payload.strip():
+            raise ApiError(400, "The request body must be empty.")
+        return edit
 
     def _check_review(self, request: Request, app: App) -> None:
         """Refuses a commit whose parameters don't fit how this app's changes get into review."""
@@ -82,9 +94,7 @@ class EditsApi:
             raise failed_precondition("Changes are already in review.")
 
     def _commit(self, request: Request) -> Response:
-        edit = self._store.open_edit(request)
-        if request.payload.strip():
-            raise ApiError(400, "The request body must be empty.")
+        edit = self._bodiless(request)
         self._check_drafts(edit)
         app, before = self._store.app(edit.package), self._store.app(edit.package).live.tracks
         self._check_review(request, app)

@@ -7,6 +7,7 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.services.payload_rules import MessageRule, int32, int64, read_message
 from google_emulator.services.play.model import Edit
 from google_emulator.services.play.paths import APK, code_of, type_of
 from google_emulator.services.play.store import PlayStore
@@ -14,6 +15,7 @@ from google_emulator.services.play.store import PlayStore
 TYPES = ("main", "patch")
 SIZE_LIMIT = 2 << 30  # bytes
 _PATH = APK + "/expansionFiles/{type}"
+_RULE = MessageRule({"referencesVersion": int32, "fileSize": int64})
 
 
 class ExpansionFilesApi:
@@ -64,12 +66,10 @@ class ExpansionFilesApi:
         """An expansion file taken from another version, which must have one of its own."""
         edit = self._store.open_edit(request)
         key = _key(request, edit)
-        other = request.json().get("referencesVersion")
-        if not str(other).isdecimal():
-            raise ApiError(400, "referencesVersion must be a version code.")
-        if "fileSize" not in edit.content.expansion.get((int(str(other)), key[1]), {}):
+        other = read_message(request.json(), _RULE, "expansion_file").get("referencesVersion", 0)
+        if "fileSize" not in edit.content.expansion.get((other, key[1]), {}):
             raise ApiError(400, f"Version code {other} has no {key[1]} expansion file to refer to.")
-        edit.content.expansion[key] = {"referencesVersion": int(str(other))}
+        edit.content.expansion[key] = {"referencesVersion": other}
         return json_response(edit.content.expansion[key])
 
 

@@ -6,11 +6,16 @@ from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
+from google_emulator.services.payload_rules import MessageRule, read_message, text
+from google_emulator.services.play.languages import check_language
 from google_emulator.services.play.paths import EDIT, LISTING, LISTINGS, language_of
 from google_emulator.services.play.store import PlayStore
 
 TEXT_LIMITS = {"title": 30, "shortDescription": 80, "fullDescription": 4000}  # characters
 _DETAILS = EDIT + "/details"
+_LISTING_RULE = MessageRule(dict.fromkeys((*TEXT_LIMITS, "video", "language"), text))
+_CONTACTS = ("contactEmail", "contactPhone", "contactWebsite")
+_DETAILS_RULE = MessageRule(dict.fromkeys(("defaultLanguage", *_CONTACTS), text))
 
 
 class ListingsApi:
@@ -48,12 +53,10 @@ class ListingsApi:
 
     def _set(self, request: Request, before: dict[str, Json]) -> Response:
         language = language_of(request)
-        listing = {**before, **request.json(), "language": language}
-        unknown = sorted(set(listing) - {*TEXT_LIMITS, "video", "language"})
-        if unknown:
-            raise ApiError(400, f'Invalid JSON payload received. Unknown name "{unknown[0]}": Cannot find field.')
+        wanted = read_message(request.json(), _LISTING_RULE, "listing")
+        listing = {name: text for name, text in {**before, **wanted, "language": language}.items() if text}
         for name, limit in TEXT_LIMITS.items():
-            if len(str(listing.get(name, ""))) > limit:
+            if len(listing.get(name, "")) > limit:
                 raise ApiError(400, f"The {name} is too long; the limit is {limit} characters.", "listingTextTooLong")
         self._listings(request)[language] = listing
         return json_response(listing)
@@ -76,8 +79,10 @@ class ListingsApi:
         return json_response(self._store.open_edit(request).content.details)
 
     def _set_details(self, request: Request) -> Response:
-        details = self._store.open_edit(request).content.details
-        if request.method == "PUT":
-            details.clear()
-        details.update(request.json())
-        return json_response(details)
+        content = self._store.open_edit(request).content
+        wanted = read_message(request.json(), _DETAILS_RULE, "app_details")
+        language = wanted.get("defaultLanguage") or content.details["defaultLanguage"]
+        check_language(language)
+        kept = content.details if request.method == "PATCH" else {}
+        content.details = {name: text for name, text in {**kept, **wanted, "defaultLanguage": language}.items() if text}
+        return json_response(content.details)

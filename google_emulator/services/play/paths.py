@@ -5,7 +5,7 @@ from __future__ import annotations
 from google_emulator.config import Config
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
-from google_emulator.services.play.languages import is_language
+from google_emulator.services.play.languages import check_language
 from google_emulator.services.play.model import STANDARD_TRACKS, AppContent, Edit
 
 APPLICATIONS = "/androidpublisher/v3/applications"
@@ -28,7 +28,7 @@ def check_track(name: str, content: AppContent, config: Config) -> None:
     """Refuses (404) a track that does not exist."""
     standard = name.rpartition(":")[2] in STANDARD_TRACKS  # `wear:production` has a form factor before it
     if name not in content.tracks and not standard and not config.any_track:
-        raise ApiError(404, f"Track not found: {name}.", "trackNotFound", domain="androidpublisher")
+        raise ApiError(404, f"Track not found: {name}.")
 
 
 def type_of(request: Request, types: tuple[str, ...]) -> str:
@@ -39,8 +39,6 @@ def type_of(request: Request, types: tuple[str, ...]) -> str:
 
 
 def language_of(request: Request) -> str:
-    """The language of the path. Raises `ApiError` 400 when it is none."""
-    language = request.params["language"]
-    if not is_language(language):
-        raise ApiError(400, f"Invalid language: {language!r}.", "invalidLanguage", domain="androidpublisher")
-    return language
+    """The language of the path. Raises `ApiError` 400 when it is none of Google Play's."""
+    check_language(request.params["language"])
+    return request.params["language"]

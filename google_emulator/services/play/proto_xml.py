@@ -1,4 +1,4 @@
-"""Reads a bundle's AndroidManifest.xml, which is protocol-buffer XML, as far as the `manifest` element's attributes.
+"""Reads a bundle's AndroidManifest.xml, which is protocol-buffer XML: its elements with their attributes.
 
 The format is aapt2's Resources.proto in AOSP's tools/base.
 """
@@ -8,25 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 # Fields of Resources.proto that lead from XmlNode to an attribute's value.
-_ELEMENT, _ELEMENT_NAME, _ATTRIBUTE = 1, 3, 4
+_ELEMENT, _ELEMENT_NAME, _ATTRIBUTE, _CHILD = 1, 3, 4, 5
 _NAME, _VALUE, _COMPILED = 2, 3, 6
 _ITEM_STRING, _ITEM_PRIMITIVE = 2, 7
-_DECIMAL, _HEXADECIMAL = 6, 7
+_NUMBERS = (6, 7, 8)  # decimal, hexadecimal, boolean
 
 
-def proto_attributes(data: bytes) -> dict[str, str | int]:
-    """Name and value of the attributes of `<manifest>`. Raises ValueError, IndexError or TypeError if malformed."""
+def proto_elements(data: bytes) -> Iterator[tuple[str, dict[str, str | int]]]:
+    """Name and attributes of each element, from the root on.
+
+    Raises ValueError, IndexError, TypeError or RecursionError if malformed.
+    """
     element = next((value for number, value in _fields(data) if number == _ELEMENT and isinstance(value, bytes)), b"")
     found: dict[str, str | int] = {}
-    name = b""
+    name, children = b"", []
     for number, value in _fields(element):
         if number == _ELEMENT_NAME and isinstance(value, bytes):
             name = value
         elif number == _ATTRIBUTE and isinstance(value, bytes):
             found.update(_attribute(value))
-    if name != b"manifest":
-        raise ValueError("the first element is not the manifest")
-    return found
+        elif number == _CHILD and isinstance(value, bytes):
+            children.append(value)
+    yield name.decode(), found
+    for child in children:
+        yield from proto_elements(child)
 
 
 def _attribute(data: bytes) -> dict[str, str | int]:
@@ -47,7 +52,7 @@ def _compiled(data: bytes) -> str | int:
         return next((value.decode() for _, value in _fields(text) if isinstance(value, bytes)), "")
     if isinstance(primitive, bytes):
         numbers = dict(_fields(primitive))
-        return next((value for key in (_DECIMAL, _HEXADECIMAL) if isinstance(value := numbers.get(key), int)), 0)
+        return next((value for key in _NUMBERS if isinstance(value := numbers.get(key), int)), 0)
     return ""
 
 

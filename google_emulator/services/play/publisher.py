@@ -17,8 +17,10 @@ from google_emulator.services.play.images import ImagesApi
 from google_emulator.services.play.internal_sharing import InternalSharingApi
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.listings import ListingsApi
+from google_emulator.services.play.products import KINDS, ProductsApi
 from google_emulator.services.play.release_summaries import ReleaseSummariesApi
 from google_emulator.services.play.store import PlayStore
+from google_emulator.services.play.track_audience import TrackAudienceApi
 from google_emulator.services.play.tracks import TracksApi
 
 
@@ -31,11 +33,13 @@ class AndroidPublisher:
         self._generated_apks = GeneratedApksApi(store, config, lifecycle.now)
         self._artifacts = ArtifactsApi(store, config)
         self._tracks = TracksApi(store, config)
+        self._audience = TrackAudienceApi(store, config)
         self._expansion_files = ExpansionFilesApi(store)
         self._deobfuscation_files = DeobfuscationFilesApi(store)
         self._listings = ListingsApi(store)
         self._images = ImagesApi(store)
         self._internal_sharing = InternalSharingApi(store)
+        self._products = [ProductsApi(store, kind) for kind in KINDS]
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
@@ -45,9 +49,11 @@ class AndroidPublisher:
             *self._generated_apks.routes(),
             *self._artifacts.routes(),
             *self._tracks.routes(),
+            *self._audience.routes(),
             *self._expansion_files.routes(),
             *self._listings.routes(),
             *self._images.routes(),
+            *(route for products in self._products for route in products.routes()),
         ]
 
     def uploads(self) -> list[UploadMethod]:

@@ -6,6 +6,7 @@ import copy
 import re
 import secrets
 from collections.abc import Callable
+from datetime import date, datetime, timezone
 
 from google_emulator.config import Config
 from google_emulator.http.errors import ApiError, failed_precondition
@@ -38,6 +39,10 @@ class PlayStore:
         self.apps.clear()
         for package, live in self._config.apps.items():
             self.apps[package] = configured_app(package, live)
+
+    def today(self) -> date:
+        """The day in UTC."""
+        return datetime.fromtimestamp(self._clock(), timezone.utc).date()
 
     def app(self, package: str) -> App:
         """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a forbidden one."""

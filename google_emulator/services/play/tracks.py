@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from google_emulator.config import Config
-from google_emulator.http.errors import ApiError
+from google_emulator.http.errors import ApiError, invalid_argument
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
+from google_emulator.services.payload_rules import EnumRule, MessageRule, read_message, text
 from google_emulator.services.play.model import STANDARD_TRACKS, Edit
 from google_emulator.services.play.paths import EDIT, check_track
-from google_emulator.services.play.release_rules import check_halts, checked_releases
+from google_emulator.services.play.release_rules import check_halts, checked_releases, read_track
 from google_emulator.services.play.store import PlayStore
 
 _TRACKS = EDIT + "/tracks"
 _TRACK = _TRACKS + "/{track}"
+_FORM_FACTORS = ("FORM_FACTOR_UNSPECIFIED", "DEFAULT", "WEAR", "AUTOMOTIVE")
+_TYPES = ("TRACK_TYPE_UNSPECIFIED", "CLOSED_TESTING")
+_PREFIXES = {"DEFAULT": "", "WEAR": "wear:", "AUTOMOTIVE": "automotive:"}
+_ENUMS = "google.play.publishingapi.v3."
+_TRACK_CONFIG = MessageRule(
+    {
+        "track": text,
+        "type": EnumRule(_ENUMS + "TrackType", _TYPES),
+        "formFactor": EnumRule(_ENUMS + "FormFactor", _FORM_FACTORS),
+    }
+)
 
 
 class TracksApi:
@@ -51,19 +63,26 @@ class TracksApi:
 
     def _create(self, request: Request) -> Response:
         edit = self._store.open_edit(request)
-        name = str(request.json().get("track", ""))
-        if not name or name in edit.content.tracks or name in STANDARD_TRACKS:
-            raise ApiError(400, f"Track {name!r} can't be created.")
+        wanted = read_message(request.json(), _TRACK_CONFIG, "track_config")
+        name, prefix = wanted.get("track", ""), _PREFIXES.get(wanted.get("formFactor", _FORM_FACTORS[1]))
+        if wanted.get("type") != _TYPES[1] or prefix is None:
+            raise invalid_argument(
+                "A new track has the type CLOSED_TESTING and one of the form factors.", "track_config"
+            )
+        if not name.removeprefix(prefix) or not name.startswith(prefix) or (":" in name and not prefix):
+            raise invalid_argument(f"{name!r} is no name of a track of this form factor.", "track_config.track")
+        if name in edit.content.tracks or name.removeprefix(prefix) in STANDARD_TRACKS:
+            raise ApiError(409, f"Track {name} already exists.", "alreadyExists", status_name="ALREADY_EXISTS")
         edit.content.tracks[name] = []
         return json_response(_resource(name, None))
 
     def _replace(self, request: Request, *, keep_absent: bool) -> Response:
         edit, name = self._find(request)
-        wanted = request.json()
-        if wanted.get("track", name) != name:
-            raise ApiError(400, f"The track in the body is {wanted['track']!r}, the one in the path {name!r}.")
+        wanted = read_track(request.json())
+        if wanted.get("track", name if keep_absent else "") != name:
+            raise ApiError(400, "Track names in request path and request body must match.")
         if "releases" in wanted or not keep_absent:
-            releases = checked_releases(edit.content, name, wanted.get("releases", []))
+            releases = checked_releases(edit.content, name, wanted.get("releases", []), self._store.today())
             check_halts(name, edit.content.tracks.get(name, []), releases)
             edit.content.tracks[name] = releases
         return json_response(_resource(name, edit.content.tracks.get(name)))

@@ -8,18 +8,18 @@ from datetime import datetime, timezone
 
 from google_emulator.http.errors import ApiError, invalid_argument
 from google_emulator.http.response import Json
-from google_emulator.services.reporting.aip_filter import Predicate, parse_filter
-from google_emulator.services.reporting.civil_time import PERIODS, AggregationPeriod
-from google_emulator.services.reporting.metric_sets import COHORTS, DIMENSIONS, OS_BETA_DIMENSIONS, MetricSet
-from google_emulator.services.reporting.payload_rules import (
+from google_emulator.services.payload_rules import (
     EnumRule,
     ListRule,
     MessageRule,
-    check_payload,
     duration,
     int32,
+    read_message,
     text,
 )
+from google_emulator.services.reporting.aip_filter import Predicate, parse_filter
+from google_emulator.services.reporting.civil_time import PERIODS, AggregationPeriod
+from google_emulator.services.reporting.metric_sets import COHORTS, DIMENSIONS, OS_BETA_DIMENSIONS, MetricSet
 
 DEFAULT_PAGE, LARGEST_PAGE = 1000, 10_000  # rows
 _TYPES = "google.play.developer.reporting.v1beta1."
@@ -58,8 +58,7 @@ class MetricsQuery:
 
 def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
     """The query in a request's body. Raises `ApiError` 400 for whatever Google's documents do not allow."""
-    check_payload(dict(body), _REQUEST)
-    given = {name: value for name, value in body.items() if value is not None}
+    given = read_message(dict(body), _REQUEST)
     period, start, end = _timeline(given.get("timelineSpec", {}))
     cohort = _cohort(given)
     dimensions = _names(given, "dimensions")
@@ -67,7 +66,7 @@ def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
     metrics = _names(given, "metrics")
     for metric in metrics:
         _check_metric(metric, metric_set, period)
-    size = int(given.get("pageSize", 0))
+    size = given.get("pageSize", 0)
     if size < 0:
         raise invalid_argument("page_size must not be negative.", "page_size")
     return MetricsQuery(
@@ -111,11 +110,9 @@ def _timeline(spec: Mapping[str, Json]) -> tuple[AggregationPeriod, int, int]:
         raise invalid_argument(
             f"The aggregation period must be one of {', '.join(PERIODS)}.", "timeline_spec.aggregation_period"
         )
-    ends = [spec.get(name) for name in ("startTime", "endTime")]
-    if None in ends:
+    if not {"startTime", "endTime"} <= spec.keys():
         raise invalid_argument("The start and the end time are required.", "timeline_spec")
-    first, last = (_moment(one or {}, period) for one in ends)
-    start, end = period.point_of(first), period.point_of(last)
+    start, end = (period.point_of(_moment(spec[name], period)) for name in ("startTime", "endTime"))
     if start >= end:
         raise invalid_argument("The start time must be before the end time.", "timeline_spec")
     return period, start, end
@@ -125,17 +122,17 @@ def _moment(written: Mapping[str, Json], period: AggregationPeriod) -> datetime:
     """The civil time at which a point begins. Raises `ApiError` 400 unless it is aligned, and in the period's zone."""
     _check_zone(written, period)
     finer = _NUMBERS[3 if period.daily else 4 :]
-    if any(int(written.get(name) or 0) for name in finer):
+    if any(written.get(name) for name in finer):
         raise invalid_argument(f"With {period.name}, {', '.join(finer)} must be unset.", "timeline_spec")
     try:
-        year, month, day, hours = (int(written.get(name) or 0) for name in _NUMBERS[:4])
+        year, month, day, hours = (written.get(name, 0) for name in _NUMBERS[:4])
         return datetime(year, month, day, hours, tzinfo=timezone.utc)
     except ValueError:
         raise invalid_argument("Year, month, day and hours are no date and time.", "timeline_spec") from None
 
 
 def _check_zone(written: Mapping[str, Json], period: AggregationPeriod) -> None:
-    zone = (written.get("timeZone") or {}).get("id", period.zone)
+    zone = written.get("timeZone", {}).get("id", period.zone)
     offset = written.get("utcOffset")
     if zone != period.zone or not (offset is None or (not period.daily and float(offset[:-1]) == 0)):
         raise _wrong_zone(period)

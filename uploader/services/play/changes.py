@@ -168,8 +168,10 @@ def _state(release: Release) -> tuple[Any, Any]:
 
 
 def _fields(before: Release, after: Release) -> Iterator[FieldChange]:
+    name = str(before.get("name") or "")
     pairs = (
-        FieldChange("name", str(before.get("name") or ""), str(after.get("name") or "")),
+        # Google Play names a release by itself, so that one is asked for without a name means no change.
+        FieldChange("name", name, str(after.get("name") or name)),
         FieldChange("priority", str(priority(before) or ""), str(priority(after) or "")),
         FieldChange("countries", ", ".join(countries(before)), ", ".join(countries(after))),
     )

@@ -1,0 +1,164 @@
+"""What Google Play refuses of artifacts, languages, countries and apps in review, in its words where they are known."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator.services.play.languages import LANGUAGES
+from google_emulator.specimens import Build, make_apk, make_bundle
+from google_emulator.specimens.signature_writer import V2, V3, certificate, scheme_value, with_signing_block
+from tests.google_emulator.conftest import StartEmulator
+from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
+from tests.support.real_artifacts import LARGE, real_apk
+
+BUNDLE_UNSIGNED = "The Android App Bundle was not signed. Please sign the bundle using jarsigner."
+APK_UNSIGNED = "APK signature is invalid or does not exist."
+DEBUGGABLE = "APK is marked as debuggable."
+DEBUG_SIGNED = "You uploaded an APK or Android App Bundle that was signed in debug mode."
+LIVE = {PACKAGE: {"artifacts": [{"versionCode": 7}]}}
+
+
+def upload(client: EmulatorClient, kind: str, data: bytes) -> Reply:
+    return client.upload(f"{client.edit()}/{kind}s", data)
+
+
+def made(folder: Path, kind: str, **options: Any) -> bytes:
+    make = make_bundle if kind == "bundle" else make_apk
+    make(folder / "made", PACKAGE, 8, "1.8", **options)
+    return (folder / "made").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("bundle", {"signed": False}, BUNDLE_UNSIGNED),
+        ("apk", {"signed": False}, APK_UNSIGNED),
+        ("bundle", {"build": Build(debuggable=True)}, DEBUGGABLE),
+        ("apk", {"build": Build(debuggable=True)}, DEBUGGABLE),
+        ("bundle", {"build": Build(signer="Android Debug")}, DEBUG_SIGNED),
+        ("apk", {"build": Build(signer="Android Debug")}, DEBUG_SIGNED),
+    ],
+)
+def test_what_was_not_built_for_release_is_refused(
+    client: EmulatorClient, tmp_path: Path, kind: str, options: dict[str, Any], words: str
+) -> None:
+    """403 PERMISSION_DENIED, and the version code is not used up."""
+    reply = upload(client, kind, made(tmp_path, kind, **options))
+    assert (reply.status, reply.json["error"]["status"], reply.reason) == (403, "PERMISSION_DENIED", "forbidden")
+    assert reply.message.startswith(words)
+    assert upload(client, kind, made(tmp_path, kind)).json["versionCode"] == 8
+
+
+@pytest.mark.parametrize("scheme", [V2, V3])
+def test_an_apk_may_be_signed_in_its_signing_block_alone(client: EmulatorClient, tmp_path: Path, scheme: int) -> None:
+    """As build tools do it where no Android before 7.0 is meant; a debug key is seen there, too."""
+    apk = made(tmp_path, "apk", signed=False)
+
+    def signed(name: str) -> Reply:
+        value = scheme_value([certificate(name)], scheme=scheme)
+        return upload(client, "apk", with_signing_block(apk, (scheme, value)))
+
+    assert signed("Android Debug").message.startswith(DEBUG_SIGNED)
+    assert signed("Specimen Release").status == 200
+
+
+def test_a_signing_block_that_is_none_signs_nothing(client: EmulatorClient, tmp_path: Path) -> None:
+    """One that claims to be longer than the file."""
+    apk = made(tmp_path, "apk", signed=False)
+    value = scheme_value([certificate()])
+    assert upload(client, "apk", with_signing_block(apk, (V2, value), size=1 << 40)).message.startswith(APK_UNSIGNED)
+
+
+def test_what_real_tools_signed_is_accepted(client: EmulatorClient, tmp_path: Path) -> None:
+    """An APK by apksigner, and one that nobody here built: of that, its debug build is what is refused."""
+    large = real_apk(LARGE).read_bytes()
+    path = "/androidpublisher/v3/applications/io.appium.uiautomator2.server/edits"
+    edit = client.request("POST", path, json={}).json["id"]
+    assert client.upload(f"{path}/{edit}/apks", large).message == DEBUGGABLE
+    if not (shutil.which("keytool") and shutil.which("apksigner")):
+        pytest.skip("needs keytool and apksigner to sign an APK")
+    (tmp_path / "app.apk").write_bytes(made(tmp_path, "apk", signed=False))
+    key = ["-keystore", "key.p12", "-storepass", "secret", "-alias", "a", "-dname", "CN=Somebody", "-keyalg", "RSA"]
+    subprocess.run(["keytool", "-genkeypair", *key], cwd=tmp_path, check=True, capture_output=True)
+    sign = ["apksigner", "sign", "--ks", "key.p12", "--ks-pass", "pass:secret", "--min-sdk-version", "24", "app.apk"]
+    subprocess.run(sign, cwd=tmp_path, check=True, capture_output=True)
+    assert upload(client, "apk", (tmp_path / "app.apk").read_bytes()).status == 200
+
+
+def test_a_debug_build_may_be_shared(client: EmulatorClient, tmp_path: Path) -> None:
+    """Internal app sharing is made for it."""
+    path = f"/androidpublisher/v3/applications/internalappsharing/{PACKAGE}/artifacts/bundle"
+    assert client.upload(path, made(tmp_path, "bundle", build=Build(debuggable=True))).status == 200
+
+
+@pytest.mark.parametrize("language", ["de", "en", "ar-SA", "gl", "sr-RS", "he-IL", "en_US", "english!"])
+def test_a_language_that_google_play_does_not_have_is_refused(start_emulator: StartEmulator, language: str) -> None:
+    """In a listing, among its images, in release notes and as the default: element-hq/element-android#6793."""
+    client = start_emulator(apps=LIVE)
+    edit = client.edit()
+    release = {"status": "completed", "versionCodes": [7], "releaseNotes": [{"language": language, "text": "x"}]}
+    track = {"track": "beta", "releases": [release]}
+    for reply in (
+        client.request("GET", f"{edit}/listings/{language}"),
+        client.request("PUT", f"{edit}/listings/{language}", json={"title": "T"}),
+        client.request("GET", f"{edit}/listings/{language}/icon"),
+        client.request("PUT", f"{edit}/tracks/beta", json=track),
+        client.request("PATCH", f"{edit}/details", json={"defaultLanguage": language}),
+    ):
+        message = f"The requested language is not currently supported: {language}"
+        assert (reply.status, reply.reason, reply.message) == (400, "badRequest", message)
+
+
+def test_google_plays_languages_are_accepted(client: EmulatorClient) -> None:
+    """Some have a region, some have none, some may have either."""
+    edit = client.edit()
+    for language in ("de-DE", "en-US", "ar", "iw-IL", "gl-ES", "es-419", "fil", "fa", "fa-AE", "ms", "ms-MY"):
+        assert client.request("PUT", f"{edit}/listings/{language}", json={"title": "T"}).status == 200
+    assert len(LANGUAGES) == 87
+
+
+@pytest.mark.parametrize("country", ["usa", "us", "UK", "XX", "Denmark", ""])
+def test_a_country_that_does_not_exist_is_refused(start_emulator: StartEmulator, country: str) -> None:
+    """400, which names it; how Google words it is known from no public place."""
+    client = start_emulator(apps=LIVE)
+    targeting = {"countries": ["DK", country], "includeRestOfWorld": False}
+    release = {"status": "inProgress", "userFraction": 0.1, "versionCodes": [7], "countryTargeting": targeting}
+    path = f"{client.edit()}/tracks/production"
+    reply = client.request("PUT", path, json={"track": "production", "releases": [release]})
+    assert (reply.status, repr(country) in reply.message) == (400, True)
+    targeting["countries"] = ["DK", "XK"]
+    assert client.request("PUT", path, json={"track": "production", "releases": [release]}).status == 200
+
+
+def test_manual_review_refuses_validation(start_emulator: StartEmulator) -> None:
+    """Only a commit can have the parameter that Google asks for: bitrise-steplib/steps-google-play-deploy#119."""
+    client = start_emulator(review="manual")
+    edit = client.edit()
+    reply = client.request("POST", f"{edit}:validate", b"")
+    assert (reply.status, reply.reason) == (400, "badRequest")
+    assert reply.message.startswith("Changes cannot be sent for review automatically. Please set the query parameter")
+    assert client.request("POST", f"{edit}:commit?changesNotSentForReview=true", b"").status == 200
+
+
+def test_a_validation_has_no_body(client: EmulatorClient) -> None:
+    """The request body of a validation must be empty."""
+    assert client.request("POST", f"{client.edit()}:validate", json={}).status == 400
+
+
+def test_a_resource_has_the_fields_of_the_documents(client: EmulatorClient) -> None:
+    """An edit, a listing, details, testers and a reference to an expansion file: any other field is refused."""
+    edit = client.edit()
+    for method, path in (
+        ("POST", f"{APP}/edits"),
+        ("PUT", f"{edit}/listings/en-US"),
+        ("PUT", f"{edit}/details"),
+        ("PUT", f"{edit}/testers/alpha"),
+        ("POST", f"{edit}/tracks"),
+    ):
+        reply = client.request(method, path, json={"color": "red"})
+        assert (reply.status, 'Unknown name "color"' in reply.message) == (400, True)
