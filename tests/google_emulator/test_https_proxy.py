@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import ssl
@@ -152,3 +153,17 @@ def test_a_folder_that_no_variable_can_name_is_refused(tmp_path: Path) -> None:
     assert process.returncode == 2
     assert error.startswith("emulator: the folder ")
     assert len(error.splitlines()) == 1
+
+
+def test_the_lines_on_the_page_run(tmp_path: Path) -> None:
+    """The block that puts the emulator in Google's place does so: a client in that shell reaches a host of Google's."""
+    page = (Path(__file__).parents[2] / "docs" / "EMULATOR.md").read_text(encoding="utf-8")
+    lines = page.split("```sh\n")[1].split("```")[0].replace("--port 8442", "--port 0")
+    asked = "import requests; print(requests.get('https://www.googleapis.com/nothing').status_code)"
+    script = f'{lines}python -c "{asked}"\nkill %1\n'
+    folder = str(Path(sys.executable).parent)
+    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        ["bash", "-m", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.splitlines()[-1] == "404", done.stderr

@@ -82,6 +82,7 @@ _RUBY = {
     "token expired": CLOCK,
 }
 _CODEMAGIC = {"answer lost": "the repeat is refused, since the version code is used by then"}
+_RCLONE_DRIVE = {"partly stored": _GO["partly stored"], "token expired": CLOCK}
 _CHUNKS = {"partly stored": "a chunk that was stored in part is an error"}
 
 
@@ -126,8 +127,8 @@ JOBS = (
     _go("release"),
     _go("file"),
     Job("gsutil", "object", "gsutil", ("{tool}/bin/gsutil", "cp", "{file}", "gs://bucket/app.aab"), "resumable"),
-    Job("rclone", "object", "rclone", (*_RCLONE, ":gcs:bucket/app.aab"), "multipart"),
-    Job("rclone", "file", "rclone", (*_RCLONE, ":drive:app.aab"), "resumable"),
+    Job("rclone", "object", "rclone", (*_RCLONE, ":gcs:bucket/app.aab"), "multipart", {"token expired": CLOCK}),
+    Job("rclone", "file", "rclone", (*_RCLONE, ":drive:app.aab"), "resumable", _RCLONE_DRIVE),
 )
 
 
