@@ -42,10 +42,10 @@ def version(job: Job, seen: Seen) -> str:
 
 def table(seen: Seen) -> str:
     """The table and the reasons below it."""
-    lines = [("client", "job", "upload", *FAULTS), *(("---",) * (3 + len(FAULTS)),)]
+    lines = [("client", "version", "job", "upload", *FAULTS), ("---",) * (4 + len(FAULTS))]
     for job in JOBS:
-        client = " ".join(filter(None, (job.client, version(job, seen))))
-        lines.append((client, job.name, job.protocol, *(cell(job, fault, seen) for fault in FAULTS)))
+        cells = (cell(job, fault, seen) for fault in FAULTS)
+        lines.append((job.client, version(job, seen), job.name, job.protocol, *cells))
     rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     reasons = "\n".join(f"{number}. {reason}" for reason, number in numbered_reasons().items())
     return f"{rows}\n\nWhy not:\n\n{reasons}"

@@ -13,7 +13,7 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.strangers.cases import JOBS, PLAIN, Job, cases, fault_for
-from tests.strangers.tools import Tool, places, tool
+from tests.strangers.tools import PACKAGES, Tool, places, tool
 
 SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
 PATIENCE = {False: 100.0, True: 8.0}  # seconds; some that do not survive go on trying for long
@@ -82,7 +82,7 @@ def test_a_client_does_its_job(
     """It ends well and the bytes have arrived, once; or it is known not to survive the fault, and then it says so."""
     record_property("case", [job.client, job.name, fault])
     found = tool(job.tool)
-    record_property("version", found.version)
+    record_property("version", found.version(PACKAGES.get(job.client, job.client)))
     file = upload(job, tmp_path)
     with Emulator(fault_for(job, fault)) as emulator:
         lines = emulator.serve_google_hosts(tmp_path / "client")

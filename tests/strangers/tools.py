@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
+import json
 import shutil
 import subprocess
 import sys
@@ -16,12 +18,24 @@ HERE = Path(__file__).resolve().parent
 GEMS = "require 'google/apis/androidpublisher_v3'; puts Gem.loaded_specs['google-api-client'].version"
 
 
+GO_CLIENT = ("dpkg-query", "--show", "--showformat=${Version}", "golang-google-api-dev")
+# Where a client is a package of another name.
+PACKAGES = {
+    "@google-cloud/storage for Node": "@google-cloud/storage",
+    "googleapis for Node": "googleapis-common",
+    "google-cloud-storage for Python": "google-cloud-storage",
+}
+
+
 class Tool(NamedTuple):
-    """A tool that is there: its folder (empty for one that the system has), its version, variables that it needs."""
+    """A tool that is there: its folder (empty for one that the system has), variables that it needs, its version.
+
+    `version` is asked with the name of a package, since one tool may have several.
+    """
 
     folder: str
-    version: str
-    environment: Mapping[str, str] = {}
+    environment: Mapping[str, str]
+    version: Callable[[str], str]
 
 
 def said(*command: str) -> str:
@@ -40,14 +54,19 @@ def fetched(name: str) -> str:
 
 
 def _node() -> Tool:
-    version = said("node", "--version")
+    said("node", "--version")
     folder = fetched("node")
-    return Tool(folder, f"Node {version.lstrip('v')}", {"NODE_PACKAGES": folder})
+
+    def version(package: str) -> str:
+        described = (Path(folder) / "node_modules" / package / "package.json").read_text(encoding="utf-8")
+        return str(json.loads(described)["version"])
+
+    return Tool(folder, {"NODE_PACKAGES": folder}, version)
 
 
 def _python() -> Tool:
     # httplib2 speaks to no proxy without PySocks, which is not among the project's packages.
-    return Tool("", "locked", {"PYTHONPATH": fetched("wheels")})
+    return Tool("", {"PYTHONPATH": fetched("wheels")}, importlib.metadata.version)
 
 
 def _codemagic() -> Tool:
@@ -56,29 +75,29 @@ def _codemagic() -> Tool:
 
 
 def _ruby() -> Tool:
-    return Tool("", said("ruby", "-e", GEMS))
+    version = said("ruby", "-e", GEMS)
+    return Tool("", {}, lambda _: version)
 
 
 def _go() -> Tool:
-    version = said("go", "version").split()[2].removeprefix("go")
-    if not Path("/usr/share/gocode/src/google.golang.org/api/drive/v3").exists():
-        pytest.skip("golang-google-api-dev is not installed")
-    return Tool(fetched("go"), f"Go {version}")
+    said("go", "version")
+    version = said(*GO_CLIENT).partition("-")[0]
+    return Tool(fetched("go"), {}, lambda _: version)
 
 
 def _gsutil() -> Tool:
     folder = fetched("gsutil")
-    return Tool(folder, said(f"{folder}/bin/gsutil", "version").rpartition(" ")[2])
+    version = said(f"{folder}/bin/gsutil", "version").rpartition(" ")[2]
+    return Tool(folder, {}, lambda _: version)
 
 
 def _rclone() -> Tool:
-    said("rclone", "version")
-    done = subprocess.run(["rclone", "version"], capture_output=True, text=True, check=True)
-    return Tool("", done.stdout.split()[1].lstrip("v"))
+    version = said("sh", "-c", "rclone version | head -n 1").rpartition("v")[2].partition("-")[0]
+    return Tool("", {}, lambda _: version)
 
 
 def _wheels() -> Tool:
-    return Tool(fetched("wheels"), "locked")
+    return Tool(fetched("wheels"), {}, importlib.metadata.version)
 
 
 _TOOLS: Mapping[str, Callable[[], Tool]] = {
