@@ -97,7 +97,7 @@ def held(
     emulator.play.reset()
     if "query" in pattern or r"\*/" in pattern:
         emulator.add_fault("resumable.put", "no-range")
-        emulator.add_fault("goog.upload", "drop-header", name="X-Goog-Upload-Size-Received")
+        emulator.add_fault("goog.upload", "drop-header", name="X-Goog-Upload-Status")
     middle.pattern, middle.answer, middle.met = pattern, malformed, 0
     began = time.monotonic()
     code, log = place.run({**inputs, **QUICK})

@@ -35,8 +35,8 @@ MUTATIONS = (
     Mutation(
         "one is added to the size received",
         "protocol/goog_upload.py",
-        "Stored(int(value))",
-        "Stored(int(value) + 1)",
+        "Stored(size)",
+        "Stored(size + 1)",
         PROTOCOL,
     ),
     Mutation(
@@ -73,6 +73,20 @@ MUTATIONS = (
         "if actual != claim.value:",
         "if not actual:",
         ("tests/situations/test_ends.py", "-k", "digest"),
+    ),
+    Mutation(
+        "whatever stands there after a lost answer is called the file",
+        "transfer/precondition.py",
+        "    if difference:",
+        "    if not difference:",
+        ("tests/situations/test_preconditions.py", "-k", "somebody"),
+    ),
+    Mutation(
+        "an interim answer stops the body",
+        "http/connection.py",
+        "return not received or not _only_interim(self._early)",
+        "return True",
+        ("tests/http/test_interim_answers.py", "-k", "stop_the_body"),
     ),
     Mutation(
         "the token travels to any host",

@@ -57,10 +57,10 @@ class CloudStorage:
 
     def _check_generation(self, request: Request, key: str) -> None:
         """`ifGenerationMatch`: 0 means that the object must not exist yet."""
-        wanted = request.query.get("ifGenerationMatch")
-        present = self.objects.get(key, {}).get("generation", "0")
-        if wanted is not None and wanted != present:
-            raise ApiError(412, "At least one of the pre-conditions you specified did not hold.", "conditionNotMet")
+        present = self.objects.get(key, {})
+        for name, field in (("ifGenerationMatch", "generation"), ("ifMetagenerationMatch", "metageneration")):
+            if request.query.get(name, present.get(field, "0")) != present.get(field, "0"):
+                raise ApiError(412, "At least one of the pre-conditions you specified did not hold.", "conditionNotMet")
 
     def _resource(self, request: Request, name: str, media: Media) -> dict[str, Json]:
         now = self._clock()

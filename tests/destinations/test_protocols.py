@@ -98,3 +98,34 @@ def test_a_small_file_that_replaces_is_sent_again(name: str, fault: dict[str, An
     assert seen.stored[-1]["size"] == 1000
     assert seen.arrived.endswith(seen.content)
     assert seen.ended.outputs["attempts"] == "2"
+
+
+NEW_OBJECT = {"target": "storage.objects.insert", "files": "out/app.bin", "params": "bucket: b\nifGenerationMatch: 0"}
+
+
+def test_a_new_object_whose_answer_was_lost_is_found(job: Job) -> None:
+    """`ifGenerationMatch: 0`: tried again, refused, looked up; the run says what it saw, and the object is output."""
+    (job.workspace / "out").mkdir()
+    (job.workspace / "out/app.bin").write_bytes(b"x" * 1000)
+    job.emulator.faults.add([{"on": "simple", "do": "answer-lost"}])
+    ended = job.run(NEW_OBJECT)
+    assert ended.code == 0, ended.log
+    [stored] = job.emulator.state()["objects"]
+    assert (stored["size"], stored["resource"]["id"]) == (1000, ended.outputs["id"])
+    assert (ended.outputs["attempts"], ended.results[0]["resource"]["name"]) == ("2", "out/app.bin")
+    assert "holds exactly the bytes of this file" in ended.log
+
+
+def test_a_new_object_that_somebody_else_made_is_not_ours(job: Job) -> None:
+    """The first try was lost, another object of the same size stands there: exit code 4, and no id is output."""
+    file = job.workspace / "out/app.bin"
+    file.parent.mkdir()
+    file.write_bytes(b"y" * 1000)
+    assert job.run(NEW_OBJECT).code == 0
+    job.emulator.faults.add([{"on": "simple", "do": "reset", "after": "end"}])
+    file.write_bytes(b"x" * 1000)
+    ended = job.run(NEW_OBJECT)
+    assert (ended.code, ended.outputs["failure"], ended.outputs.get("id")) == (4, "outcome-unknown", None), ended.log
+    assert "It is not known whether out/app.bin was stored" in ended.log
+    assert "412" in ended.log
+    assert len(job.emulator.state()["objects"]) == 1

@@ -140,6 +140,31 @@ def test_an_answer_during_the_body_stops_the_body(
     assert sent < 32 << 20
 
 
+@pytest.mark.parametrize("secure", [False, True], ids=["http", "tls"])
+def test_an_interim_answer_during_the_body_does_not_stop_it(
+    secure: bool, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hints and a "still processing" while 8 MiB are on their way: all of it is sent, and the answer counts."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        _, body = read_head(connection)
+        for piece in (b"HTTP/1.1 103 Early Hints\r\nLink: <", b"/a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n", b""):
+            body += connection.recv(65536)
+            connection.sendall(piece)
+            time.sleep(0.02)
+        taken = len(body)
+        while taken < 8 << 20:
+            taken += len(connection.recv(1 << 20))
+        connection.sendall(answer(200, b'{"id": "1"}'))
+
+    with serving(serve, tls=context if secure else None) as url:
+        got = HttpClient().send(put(url, 8 << 20), blocks(8 << 20), "", Limits(stall=10, answer=10))
+    assert (got.status, got.json(), got.sent_whole) == (200, {"id": "1"}, True)
+
+
 def test_a_connection_whose_body_was_cut_short_is_not_used_again(transport: HttpClient) -> None:
     """After an early answer the next request has a connection of its own, so that no old bytes can be taken for it."""
     heads: list[bytes] = []

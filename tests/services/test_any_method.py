@@ -250,7 +250,10 @@ def test_files_that_would_replace_one_another_are_refused(tmp_path: Path, given:
         ("drive.files.update", {"fileId": "f"}, True),
         ("drive:v2.files.update", {"fileId": "f"}, True),
         ("storage.objects.insert", {"bucket": "b"}, True),
-        ("storage.objects.insert", {"bucket": "b", "ifGenerationMatch": "0"}, False),
+        ("storage.objects.insert", {"bucket": "b", "ifGenerationMatch": "0"}, True),
+        ("storage.objects.insert", {"bucket": "b", "ifMetagenerationMatch": "1"}, True),
+        ("storage.objects.insert", {"bucket": "b", "ifGenerationNotMatch": "0"}, False),
+        ("storage.objects.insert", {"bucket": "b", "ifMetagenerationNotMatch": "1"}, False),
         ("bigquery.jobs.insert", {"projectId": "p"}, False),
         ("chromewebstore.items.update", {"itemId": "i"}, True),
     ],
@@ -258,10 +261,38 @@ def test_files_that_would_replace_one_another_are_refused(tmp_path: Path, given:
 def test_only_replacing_requests_are_repeatable(
     tmp_path: Path, target: str, params: dict[str, str], repeatable: bool
 ) -> None:
-    """Updates, and inserts of a named object without a precondition, leave one effect when they are sent twice."""
+    """Updates, and inserts of a named object, leave one effect when they are sent twice."""
     inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
     upload = only_upload(any_method.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
     assert upload.endpoint.repeatable is repeatable
+
+
+@pytest.mark.parametrize(
+    ("params", "metadata", "lookup"),
+    [
+        ({"bucket": "b", "ifGenerationMatch": "0"}, "", "/storage/v1/b/b/o/file.bin"),
+        (
+            {"bucket": "b", "name": "a/é ?.bin", "ifMetagenerationMatch": "1"},
+            "",
+            "/storage/v1/b/b/o/a%2F%C3%A9%20%3F.bin",
+        ),
+        ({"bucket": "b", "name": "a/", "ifGenerationMatch": "7"}, "", "/storage/v1/b/b/o/a%2Ffile.bin"),
+        ({"bucket": "b", "ifGenerationMatch": "0"}, {"name": "m"}, "/storage/v1/b/b/o/m"),
+        (
+            {"bucket": "b", "ifGenerationMatch": "0", "userProject": "p&q"},
+            "",
+            "/storage/v1/b/b/o/file.bin?userProject=p%26q",
+        ),
+        ({"bucket": "b"}, "", ""),
+        ({"bucket": "b", "ifGenerationNotMatch": "0"}, "", ""),
+    ],
+)
+def test_an_object_with_a_precondition_can_be_looked_up(
+    tmp_path: Path, params: dict[str, str], metadata: Any, lookup: str
+) -> None:
+    """Where the object of the request is found afterwards, with who pays for the look."""
+    made = only_upload(prepared(tmp_path, target="storage.objects.insert", params=params, metadata=metadata))
+    assert made.endpoint.lookup == lookup
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 412, 413])
 def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, status: int) -> None:
     """No second try, and the service's message reaches people."""
-    with Emulator([fault(STEPS[dialect]["start"], "status", status=status, message="Not today.")]) as emulator:
+    said = {"message": "Not today.", "headers": {"X-Goog-Upload-Status": "final"}}
+    with Emulator([fault(STEPS[dialect]["start"], "status", status=status, **said)]) as emulator:
         bench = Bench(emulator)
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, Refused)

@@ -34,6 +34,8 @@ FAULTS = (
     "partial",  # half of the span stored, said honestly
     "partial break",  # half of the span stored, connection broken
     "silent",  # 308 without Range
+    "conflict",  # 4xx, the session lives
+    "overstated",  # half of the span stored, all of it claimed
     "lost",  # 404
     "token",  # 401
     "retreat",  # the server forgets its last bytes
@@ -44,7 +46,10 @@ FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`stored` bytes of `size`; `finals` counts how often an object was made, `holes` how often a span did not fit."""
+    """`stored` bytes of `size`; `finals` counts how often an object was made, `holes` how often a span did not fit.
+
+    `overstated` says that a span did not fit because of what the server itself had claimed.
+    """
 
     size: int
     open: bool = False
@@ -53,6 +58,7 @@ class Server:
     holes: int = 0
     received: int = 0
     lied: bool = False
+    overstated: bool = False
 
     def answer(self, move: Move, fault: str) -> tuple[Server, Event]:
         """The server after a move, and what it answers."""
@@ -79,12 +85,15 @@ class Server:
         if fault == "lost" or not self.open:
             return replace(self, open=False, stored=0), SessionLost(fault)
         span = move.span
-        if span.start > self.stored:
-            return replace(self, holes=self.holes + 1), OffsetUnknown("a hole", Response(503))
+        if span.start > self.stored or fault == "conflict":
+            hole = span.start > self.stored and not self.overstated
+            return replace(self, holes=self.holes + hole), OffsetUnknown("conflict", Response(409), server_ok=True)
         if fault in ("error before", "break before", "token"):
             return self, TokenRejected(Response(401)) if fault == "token" else OffsetUnknown(fault, Broken(fault, True))
-        stop = span.start + len(span) // 2 if fault.startswith("partial") else span.stop
+        stop = span.start + len(span) // 2 if fault.startswith(("partial", "over")) else span.stop
         after = replace(self, stored=max(self.stored, stop), received=self.received + len(span))
+        if fault == "overstated" and not move.final:
+            return replace(after, overstated=True), Stored(span.stop)
         if after.stored == self.size and move.final:
             after = replace(after, finals=after.finals + 1, open=False)
         return after._told(fault)
@@ -97,7 +106,7 @@ class Server:
         return self._status(fault)
 
     def _status(self, fault: str) -> tuple[Server, Event]:
-        if fault == "silent":
+        if fault in ("silent", "overstated"):
             return self, OffsetUnknown(fault, Response(308), server_ok=True)
         if fault == "beyond":
             return self, Stored(self.size + 7)
@@ -107,6 +116,8 @@ class Server:
         return after, Stored(after.stored)
 
     def _ask(self, fault: str) -> tuple[Server, Event]:
+        if fault == "conflict":
+            return self, OffsetUnknown(fault, Response(409), server_ok=True)
         if fault in ("error before", "error after", "break before", "break after"):
             return self, OffsetUnknown(fault, Broken(fault, True))
         if fault == "token":
@@ -115,4 +126,4 @@ class Server:
             return self, Completed(Response(200))
         if fault == "lost" or not self.open:
             return replace(self, open=False, stored=0), SessionLost(fault)
-        return self._status("none" if fault == "silent" else fault)
+        return self._status("none" if fault in ("silent", "overstated") else fault)

@@ -84,6 +84,11 @@ ROWS = (
         "5xx or a broken connection after all bytes were stored",
         "asks the offset: 200 or 201 is done; the file is never uploaded a second time",
     ),
+    Row(
+        "interim-answers",
+        "`103 Early Hints` or other 1xx before an answer, or while a body is being sent",
+        "reads over them, up to a hundred; they stop no body, extend no time limit and are no answer",
+    ),
     Row("308-location", "308 with a `Location` header", "follows no redirect; the Range alone counts"),
     Row(
         "foreign-host",
@@ -112,7 +117,28 @@ ROWS = (
         "the status header is missing on a 5xx (a proxy's page)",
         "treats it as a broken connection and asks the offset",
     ),
-    Row("no-status-query", "the status header is missing on 200 of a query", "a protocol error"),
+    Row(
+        "no-status-query",
+        "the status header is missing on 200 of a query",
+        "asks again where the size stands there (a proxy dropped the header), at most `max-retries` times; otherwise a "
+        "protocol error",
+    ),
+    Row(
+        "active-4xx",
+        "a 4xx with `X-Goog-Upload-Status: active` (409 after a wrong offset; 400, 412, 416)",
+        "the session lives: asks the offset and goes on; after `max-retries` without progress it ends with the "
+        "service's own words",
+    ),
+    Row(
+        "active-no-size",
+        "`X-Goog-Upload-Status: active` without a size received",
+        "to a chunk: all of it arrived; to the last bytes: asks the offset; to the question: a protocol error",
+    ),
+    Row(
+        "start-400-no-status",
+        "the start answers 400 without the status header",
+        "backs off and starts again; when the waits are spent it fails with the server's own message",
+    ),
     Row("size-received", "`X-Goog-Upload-Size-Received`", "is a count, hence the next offset; nothing is added"),
     Row(
         "wrong-digest",
@@ -130,6 +156,13 @@ ROWS = (
         "single-answer-lost",
         "the answer to a simple or multipart request is lost",
         "not repeated when the method has an effect; `auto` sends such a method resumable",
+    ),
+    Row(
+        "precondition-answer-lost",
+        "412 after a lost answer, where a precondition makes a repeat harmless (`ifGenerationMatch`, "
+        "`ifMetagenerationMatch`)",
+        "looks at the object: success where it holds exactly the file's bytes, otherwise exit code 4 with words that "
+        "say both",
     ),
     Row(
         "budget",

@@ -50,6 +50,7 @@ OF_THE_OTHER = st.sampled_from(
     [{"do": "drop-header", "name": f"X-Goog-Upload-{name}"} for name in ("Status", "Size-Received", "URL")]
     + [{"do": "final-error", "status": status} for status in (400, 503)]
     + [{"do": "set-header", "name": "X-Goog-Upload-Status", "value": value} for value in ("ACTIVE", "what")]
+    + [{"do": "status", "status": status, "headers": {"X-Goog-Upload-Status": "active"}} for status in (400, 409, 416)]
 )
 
 

@@ -1,19 +1,21 @@
 """Connections that notice a stalled write, stop the body when an answer comes early, and limit every answer.
 
-An answer that comes while the body is on its way stops the body at once (RFC 9110, section 7.5). The read timeout is
+An answer that comes while the body is on its way stops the body at once (RFC 9110, section 7.5). An interim answer
+(1xx: 100 Continue, 102 Processing, 103 Early Hints) does not: whenever it comes, it is read over. The read timeout is
 the time for the whole answer, however it drips, and no more than a set number of bytes is taken off the socket for it,
 whatever the answer says about its own length.
 """
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, parse_headers
 from io import BufferedReader, RawIOBase
 from typing import Any, cast
 
@@ -23,6 +25,10 @@ from uploader.http.messages import Block
 
 LARGEST_ANSWER = 4 * 1024 * 1024  # bytes of a body; no resource that these methods return comes near it
 _AROUND_A_BODY = 256 * 1024  # bytes for the head of an answer and for what frames its chunks
+_MOST_INTERIM = 100  # interim answers before one answer: a "still processing" every few seconds is the most known
+_MOST_EARLY = 64 * 1024  # bytes of interim answers while the body is on its way
+_INTERIM = re.compile(rb"(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)*")
+_STATUS_OF_INTERIM = re.compile(rb"HTTP/1\.[01] 1")
 
 
 class AnswerTooLarge(OSError):
@@ -96,25 +102,31 @@ class WatchedConnection(HTTPConnection):
     def _await_room(self) -> None:
         """Waits until bytes can move, which is seen even in the middle of a large TLS write, or the answer begins."""
         stall = self._outgoing.stall
+        deadline = time.monotonic() + stall
         poll = select.poll()  # select.select refuses descriptors from 1024 on
         poll.register(self.sock, select.POLLIN | select.POLLOUT)
-        happened = poll.poll(stall * 1000)
-        if happened and happened[0][1] & ~select.POLLOUT and self._has_answer():
-            self._out_of_step = True
-            raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
-        if not happened:
-            raise TimeoutError("no byte moved")
+        happened = 0
+        while not happened & select.POLLOUT:
+            left = deadline - time.monotonic()
+            found = poll.poll(left * 1000) if left > 0 else []
+            if not found:
+                raise TimeoutError("no byte moved")
+            happened = found[0][1]
+            if happened & ~select.POLLOUT and self._has_answer():
+                self._out_of_step = True
+                raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
         # Only TLS inside a proxy's own TLS is no real socket: it has to wait for room by itself.
         self.sock.settimeout(0 if isinstance(self.sock, socket.socket) else stall)
 
     def _has_answer(self) -> bool:
-        """Whether an answer has begun. Under TLS a readable socket may hold a session ticket only: reading tells."""
+        """Whether the answer itself has begun. Under TLS a readable socket may hold a session ticket only."""
         self.sock.settimeout(0)
         try:
-            self._early = self.sock.recv(65536)
+            received = self.sock.recv(65536)
         except (ssl.SSLWantReadError, BlockingIOError):
             return False
-        return True
+        self._early += received
+        return not received or not _only_interim(self._early)
 
     def response_class(  # type: ignore[override]  # a class there; http.client does nothing but call it
         self, sock: Any, *args: Any, **options: Any
@@ -140,8 +152,24 @@ class WatchedConnection(HTTPConnection):
         super().close()
 
 
+def _only_interim(received: bytes) -> bool:
+    """Whether these bytes are interim answers alone, the last perhaps not whole yet; too many of them are not."""
+    whole = _INTERIM.match(received)
+    rest = received[whole.end() if whole else 0 :][:10]
+    begun = _STATUS_OF_INTERIM.match(rest + b"HTTP/1.1 1"[len(rest) :])
+    return len(received) <= _MOST_EARLY and begun is not None
+
+
 class CheckedResponse(HTTPResponse):
-    """http.client's response, which takes a negative chunk size for one without end."""
+    """http.client's response, which knows one interim answer alone, and takes a negative chunk size for no end."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        for _ in range(_MOST_INTERIM):
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # no name of the public interface
+            if not 100 <= line[1] < 200:
+                return line
+            parse_headers(self.fp)
+        raise HTTPException("interim answers without end")
 
     def _read_next_chunk_size(self) -> int:
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # no name of the public interface

@@ -87,6 +87,9 @@ def event(move: Move, answer: Response | Broken, media: Media) -> Event:
         return Rejected(answer)  # terminal: this first error is the cause, whatever a later query may say
     if decided is Verdict.SUCCESS:
         return _accepted(move, answer, status, media)
+    if status == "active" and answer.status >= 400 and decided in (Verdict.REFUSED, Verdict.GONE):
+        # The request was no good (a wrong offset, most often), but the session lives and can tell where it stands.
+        return OffsetUnknown(f"the server answered {answer.status}", answer, server_ok=True)
     return failed(move, answer, decided)
 
 
@@ -94,6 +97,8 @@ def _started(answer: Response, status: str, media: Media) -> Event:
     if status in ("final", "cancelled"):
         return Rejected(answer)
     decided = verdict(answer)
+    if answer.status == 400 and not status:  # not the upload service's own word, which would say that this is final
+        return OffsetUnknown(f"the server answered {answer.status} without {STATUS}", answer)
     if decided is not Verdict.SUCCESS:
         return failed(Start(), answer, decided)
     uri = next((value for value in map(answer.headers.get, URLS) if value), None)
@@ -121,13 +126,16 @@ def _accepted(move: Move, answer: Response, status: str, media: Media) -> Event:
         return finished(move, answer, media)
     if status == "cancelled":
         return SessionLost("the session was cancelled")
+    value = answer.headers.get(SIZE_RECEIVED)
+    size = int(value) if value is not None and _COUNT.fullmatch(value) else None
     if status != "active":
-        if isinstance(move, QueryOffset):
+        if isinstance(move, QueryOffset) and (status or size is None):
             return ProtocolViolated(f"the answer to a query has no {STATUS}")
         return OffsetUnknown(f"the answer has no {STATUS}", answer, server_ok=True)
-    value = answer.headers.get(SIZE_RECEIVED)
-    if value is not None and _COUNT.fullmatch(value):
-        return Stored(int(value))  # a count, hence the next offset; the documents' 42-then-43 is a slip
+    if size is not None:
+        return Stored(size)  # a count, hence the next offset; the documents' 42-then-43 is a slip
     if value is not None or isinstance(move, QueryOffset):
         return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")
+    if isinstance(move, Send) and not move.final and answer.sent_whole:
+        return Stored(move.span.stop)  # how some servers say that all of a chunk arrived
     return OffsetUnknown("the server did not say what it stored", answer, server_ok=True)

@@ -97,7 +97,10 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class OffsetUnknown:
-    """What the server holds is in doubt; `server_ok` when it answered normally and only did not tell the offset."""
+    """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset, or refused a request.
+
+    A refusal is such a doubt only where the server says that the session goes on.
+    """
 
     why: str
     answer: Response | Broken | None = None

@@ -42,3 +42,10 @@ def may_repeat(answer: Response | Broken, *, repeatable: bool) -> bool:
     if repeatable or not answer.sent_whole:
         return True
     return isinstance(answer, Response) and verdict(answer) in (Verdict.RETRY, Verdict.RENEW) and answer.status < 500
+
+
+def may_have_acted(answer: Response | Broken | None) -> bool:
+    """Whether a request that failed for now may have had its effect: its answer was lost, or the server failed."""
+    if answer is None or not answer.sent_whole:
+        return False
+    return isinstance(answer, Broken) or answer.status >= 500

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact
@@ -20,8 +21,10 @@ from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.method_catalogue import Method
 
 _STORAGE = "storage.objects.insert"
-# A precondition on the state before the request fails when the request is repeated after it was obeyed.
-_PRECONDITIONS = ("ifGenerationMatch", "ifGenerationNotMatch", "ifMetagenerationMatch", "ifMetagenerationNotMatch")
+# A precondition on the state before the request fails when the request is repeated after it was obeyed. Where it names
+# that state, a repeat does no harm, and the object shows afterwards which of the two failed it.
+_STATES = ("ifGenerationMatch", "ifMetagenerationMatch")
+_OTHER_STATES = ("ifGenerationNotMatch", "ifMetagenerationNotMatch")
 _NAMELESS = "A simple upload can't carry the file's name, so Drive will call the file Untitled."
 
 
@@ -118,6 +121,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         multipart=method.multipart,
         resumable=method.resumable,
         repeatable=_replaces(request),
+        lookup=_lookup(request),
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,
         id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the answer
@@ -132,9 +136,24 @@ def _scope(request: _MethodRequest) -> str:
 
 def _replaces(request: _MethodRequest) -> bool:
     """Whether sending the same request twice leaves one thing: an update, or an object of a fixed name."""
-    if any(name in request.values for name in _PRECONDITIONS):
+    if any(name in request.values for name in _OTHER_STATES) and not _names_state(request):
         return False
     return request.method.http_method in {"PUT", "PATCH"} or request.method.id == _STORAGE
+
+
+def _names_state(request: _MethodRequest) -> bool:
+    return any(name in request.values for name in _STATES)
+
+
+def _lookup(request: _MethodRequest) -> str:
+    """Where the object of a request with such a precondition is found; empty for every other request."""
+    if not _names_state(request):
+        return ""
+    values = request.values
+    name = "".join(values.get("name", ())) or str(request.metadata.get("name", ""))
+    payer = "".join(f"?userProject={quote(value, safe='')}" for value in values.get("userProject", ()))
+    path = uri_template.expand(request.method.path, {"bucket": values["bucket"][0]})
+    return f"{path}/{quote(name, safe='')}{payer}"
 
 
 def _check_collisions(method: Method, uploads: tuple[Upload, ...], problems: Problems) -> None:

@@ -32,8 +32,10 @@ class Endpoint(NamedTuple):
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
     a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
-    arrived. `id_fields` are the dotted paths under which an answer may hold the resource's identifier, the best first;
-    where it is `id_promised`, an answer without one is no success.
+    arrived. `lookup` is the path (with its query) of what a repeatable request makes, where a precondition refuses the
+    repeat of a request that was obeyed (412): it shows whether that is so. `id_fields` are the dotted paths under which
+    an answer may hold the resource's identifier, the best first; where it is `id_promised`, an answer without one is no
+    success.
     """
 
     id: str
@@ -52,6 +54,7 @@ class Endpoint(NamedTuple):
     repeatable: bool = False
     empty_answer: bool = False
     once: bool = False
+    lookup: str = ""
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False

@@ -62,6 +62,7 @@ class FileTransfer:
         self._reporter = reporter
         self._clock = client.policy.clock
         self.counts = TransferCounts(self._clock.monotonic(), job.artifact.size or 0)
+        self.in_doubt = False  # whether a request whose answer was lost may have stored the whole file
 
     def send(self, request: Request, span: Span, *, final: bool) -> Response | Broken:
         """A request that carries bytes of the file; `final` when its answer ends the upload."""

@@ -15,6 +15,7 @@ from uploader.http.hosts import absolute, secrets_of, trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.chunking import Chunking
+from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
     Completed,
@@ -31,6 +32,7 @@ from uploader.protocol.session import (
     Stored,
     TokenRejected,
 )
+from uploader.protocol.single_request import may_have_acted
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size, share
 from uploader.transfer.api_client import refusal, require_trusted
@@ -183,9 +185,9 @@ class Resumable:
         """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
         match event:
             case OffsetUnknown():
-                answer = event.answer
-                said = self._without_uri(answer, after) if isinstance(answer, Response) else answer
-                self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
+                sent_whole = before.state is not State.NEW and after.sent == after.size
+                self._transfer.in_doubt |= sent_whole and may_have_acted(event.answer)
+                self._wait(event, after)
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
             case Started():
@@ -196,6 +198,7 @@ class Resumable:
             case Stored() if not after.over:
                 self._stored(before, move, after)
             case SessionLost() if not after.over:
+                self._transfer.in_doubt |= before.state is State.OFFSET_UNKNOWN and before.sent == before.size
                 self._journal.drop(self._job)
                 self._holds(0)
                 self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
@@ -203,6 +206,17 @@ class Resumable:
                 # Of an earlier run's session it is not known what became of its bytes.
                 lost = "nothing is stored, " if self._transfer.counts.attempts else ""
                 self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
+
+    def _wait(self, event: OffsetUnknown, session: Session) -> None:
+        """Waits before the next question. Raises what the service refused where that, and no trouble, was the last."""
+        answer = event.answer
+        said = self._without_uri(answer, session) if isinstance(answer, Response) else answer
+        try:
+            self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
+        except TemporaryError:
+            if isinstance(said, Response) and 400 <= said.status < 500 and verdict(said) is not Verdict.RETRY:
+                raise refusal(said, self._transfer.name) from None
+            raise
 
     def _stored(self, before: Session, move: Move, after: Session) -> None:
         """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
@@ -246,12 +260,12 @@ class Resumable:
         raise self._transfer.violation(session.why)
 
     def _completed(self) -> None:
-        """It is on the server. Where a repeat would add a second one, the record stays until the run has ended."""
+        """It is on the server. Where a repeat would add a second one, or fail, the record stays until the run's end."""
         counts = self._transfer.counts
         if self._inherited and counts.attempts == 0:
             counts.resumed_from = counts.size
             self._transfer.info("The server already has the whole file; nothing is sent.")
-        if self._job.endpoint.repeatable:
+        if self._job.endpoint.repeatable and not self._job.endpoint.lookup:
             self._journal.drop(self._job)
 
     def _without_uri(self, answer: Response, session: Session) -> Response:

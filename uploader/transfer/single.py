@@ -39,7 +39,7 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
     else:
         request = single_request.simple(transfer.media, size)
     try:
-        return transfer.send(request, Span(0, size), final=True)
+        answer = transfer.send(request, Span(0, size), final=True)
     except Interrupted:
         if transfer.counts.reached == size and not transfer.job.endpoint.repeatable:
             transfer.warning(
@@ -47,6 +47,8 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
                 "Check whether the service has it before you run again."
             )
         raise
+    transfer.in_doubt |= single_request.may_have_acted(answer)
+    return answer
 
 
 def _lost(name: str, answer: Response | Broken) -> AnswerLost:

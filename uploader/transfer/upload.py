@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uploader.errors import IntegrityError, UploaderError
+from uploader.errors import IntegrityError, Refused, UploaderError
 from uploader.http.messages import Response
 from uploader.protocol import digests
 from uploader.reporting import Reporter
@@ -40,7 +40,7 @@ def upload(
 
 def _transfer(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> FileResult:
     try:
-        _verify(_send(transfer, settings, journal), transfer)
+        _verify(_sent(transfer, settings, journal), transfer)
     except UploaderError as error:
         if isinstance(error, IntegrityError):
             journal.drop(transfer.job)  # a finished session would only tell the next run of the same damage
@@ -66,6 +66,21 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
     return one_request if small or not endpoint.resumable else "resumable"
 
 
+def _sent(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
+    """The resource that the upload ended with, or that a try stored whose answer was lost."""
+    try:
+        return _send(transfer, settings, journal)
+    except Refused as refused:
+        from uploader.transfer import precondition  # few uploads have any
+
+        answer = precondition.look_up(transfer, refused)
+        resource = answer.json() or {}
+        stated = digests.claims(resource, answer.headers)
+        how = _difference(transfer, answer) if stated else "the service states no digest of what the object holds"
+        precondition.require_own(transfer, refused, answer, how)
+        return answer
+
+
 def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
     endpoint, media = transfer.job.endpoint, transfer.media
     protocol = protocol_for(endpoint, media.size, settings.protocol, has_metadata=media.metadata is not None)
@@ -76,27 +91,31 @@ def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) 
 
 def _verify(answer: Response, transfer: FileTransfer) -> None:
     """Compares every digest that the service states with what was sent. Raises `IntegrityError` with both."""
-    counts, source = transfer.counts, transfer.source
+    counts = transfer.counts
     counts.stored = counts.size
     counts.resource = answer.json() or {}
+    counts.sha256 = transfer.source.digests()["sha256"]
+    if how := _difference(transfer, answer):
+        raise IntegrityError(
+            f"{transfer.name} arrived damaged: {how}.",
+            cause="The data was altered in transit, or the service stored something else.",
+            cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
+            code="damaged-in-transit",
+        )
+
+
+def _difference(transfer: FileTransfer, answer: Response) -> str:
+    """Where what the service says of the bytes that it has is not true of those that were sent; empty if nowhere."""
+    resource, source, size = answer.json() or {}, transfer.source, transfer.counts.size
     sent = source.digests()
-    counts.sha256 = sent["sha256"]
-    stated = digests.stated_size(counts.resource)
-    if stated is not None and stated != counts.size:
-        raise _damaged(transfer, f"the service reports {stated} bytes, {counts.size} were sent")
-    for claim in digests.claims(counts.resource, answer.headers):
+    stated = digests.stated_size(resource)
+    if stated is not None and stated != size:
+        return f"the service reports {stated} bytes, {size} were sent"
+    for claim in digests.claims(resource, answer.headers):
         actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
         if actual != claim.value:
-            raise _damaged(transfer, f"the service reports {claim.field} {claim.value}, but what was sent has {actual}")
-
-
-def _damaged(transfer: FileTransfer, how: str) -> IntegrityError:
-    return IntegrityError(
-        f"{transfer.name} arrived damaged: {how}.",
-        cause="The data was altered in transit, or the service stored something else.",
-        cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
-        code="damaged-in-transit",
-    )
+            return f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
+    return ""
 
 
 def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileResult:

@@ -1,0 +1,60 @@
+"""Tells a precondition that this run's own lost try has failed (412) from one that somebody else did: the object shows.
+
+A request that is obeyed makes the precondition of its repeat false. Where its answer is lost, the refusal of the repeat
+says neither that the file is there nor that it is not.
+"""
+
+from __future__ import annotations
+
+from uploader.errors import AnswerLost, Refused, TemporaryError
+from uploader.http.messages import Request, Response
+from uploader.transfer.api_client import as_reason
+from uploader.transfer.file_transfer import FileTransfer
+
+FAILED = 412
+
+
+def look_up(transfer: FileTransfer, refused: Refused) -> Response:
+    """The object that stands where the file was sent, after a refusal that followed a lost answer.
+
+    Raises `refused` where it is none of a precondition or no answer was lost before it, and `AnswerLost` where the
+    object can't be had.
+    """
+    endpoint, client = transfer.job.endpoint, transfer.client
+    if refused.status != FAILED or not transfer.in_doubt or not endpoint.lookup:
+        raise refused
+    request = Request("GET", client.url(endpoint.root, endpoint.lookup))
+    transfer.info("The precondition failed (412), perhaps by a try whose answer was lost; looking at the object.")
+    try:
+        return client.request_with_retries(
+            lambda: client.exchange(request, path=endpoint.lookup),
+            transfer.retrier,
+            "the lookup of the object",
+            repeatable=True,
+            lost=lambda _: refused,
+        )
+    except (Refused, TemporaryError) as error:
+        raise _unknown(transfer, refused, as_reason(error)) from None
+
+
+def require_own(transfer: FileTransfer, refused: Refused, answer: Response, difference: str) -> None:
+    """Raises `AnswerLost` unless the object holds the bytes of the file, and its `generation` is another than before.
+
+    `difference` is what makes its bytes others, empty where they are the same.
+    """
+    before = dict(transfer.job.endpoint.query).get("ifGenerationMatch")
+    if not difference and str((answer.json() or {}).get("generation")) == before:
+        difference = "the object is still the one that was to be replaced"
+    if difference:
+        raise _unknown(transfer, refused, difference)
+    transfer.info("The object holds exactly the bytes of this file: nothing is left to be sent.")
+
+
+def _unknown(transfer: FileTransfer, refused: Refused, why: str) -> AnswerLost:
+    """The error that says both: what was refused, and what is not known."""
+    return AnswerLost(
+        f"It is not known whether {transfer.name} was stored: the answer to a try was lost, and the next was refused "
+        f"({refused.status}: {refused.message.rstrip('.')}); {why}.",
+        cause="Either the try whose answer was lost or somebody else wrote the object.",
+        cure="Compare the object with the file before you run again, perhaps with another precondition.",
+    )
