@@ -19,7 +19,7 @@ from google_emulator.protocol.upload_store import UploadStore
 from google_emulator.services.any_method import GenericUpload
 from google_emulator.services.cloud_storage import CloudStorage
 from google_emulator.services.drive import Drive
-from google_emulator.services.games import games_uploads
+from google_emulator.services.games import PlayGames
 from google_emulator.services.gmail import Gmail
 from google_emulator.services.mailbox import Mailbox
 from google_emulator.services.over_the_air import OverTheAir
@@ -53,6 +53,7 @@ class Backend:
         self.console = Console(self.play, self.lifecycle, self.lock)
         self.vitals = VitalsStore(config.vitals, self.clock)
         self.mailbox = Mailbox()
+        self.games = PlayGames()
         self.over_the_air = OverTheAir()
         self.storage = CloudStorage(clock)
         self.drive = Drive(clock)
@@ -76,13 +77,14 @@ class Backend:
             *self.identity_tokens.routes(),
             *SecurityTokenService(self.authority).routes(),
             *Impersonation(self.authority).routes(),
+            *self.over_the_air.routes(),
             *self.storage.routes(),
             *self.drive.routes(),
         ]
         self.upload_methods += [
             *publisher.uploads(),
             *gmail.uploads(),
-            *games_uploads(),
+            *self.games.uploads(),
             *self.over_the_air.uploads(),
             *self.storage.uploads(),
             *self.drive.uploads(),

@@ -27,6 +27,7 @@ def describe(backend: Backend, faults: FaultQueue, traffic: Traffic) -> dict[str
             **_mail(backend.mailbox),
             "files": {**backend.storage.objects, **drive},
             "packages": list(backend.over_the_air.packages),
+            "gameImages": dict(backend.games.images),
             "tokens": _tokens(backend.authority),
             "requests": dict(sorted(traffic.requests.items())),
             "connections": traffic.connections,

@@ -41,6 +41,8 @@ IDENTIFIERS = (
 )
 # The metadata field that holds the file's own name, for methods that make something new.
 NAME_FIELDS = ("filename", "fileName")
+# The metadata field that holds the media type: what is uploaded has to be of the type that it states.
+TYPE_FIELDS = ("contentType", "mimeType")
 DRIVE_NAME_FIELDS = {"drive:v3.files.create": "name", "drive:v2.files.insert": "title"}
 BINARY_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
@@ -144,6 +146,7 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "scopes": names,
         "takes_metadata": request is not None,
         "name_field": name_field,
+        "type_field": next((name for name in TYPE_FIELDS if name in fields), ""),
         "id_field": identifier(schemas, response),
         "empty_answer": not schemas.get(response or "", {}).get("properties"),
         "parameters": {name: parameter(facts) for name, facts in sorted(method["parameters"].items())},

@@ -13,30 +13,37 @@ from google_emulator.protocol.upload_method import Media, UploadMethod
 IMAGE_TYPES = ("ACHIEVEMENT_ICON", "LEADERBOARD_ICON")
 
 
-def games_uploads() -> list[UploadMethod]:
-    """The upload methods of this API."""
-    return [
-        UploadMethod(
-            "gamesConfiguration.imageConfigurations.upload",
-            "/upload/games/v1configuration/images/{resource}/imageType/{type}",
-            _image,
-            _check_type,
-            accept=("image/*",),
-            limit=15 << 20,
-        )
-    ]
+class PlayGames:
+    """The images, by `RESOURCE/TYPE`: a resource has one of each type, and a newer one takes its place."""
+
+    def __init__(self) -> None:
+        self.images: dict[str, dict[str, Json]] = {}
+
+    def uploads(self) -> list[UploadMethod]:
+        """The upload methods of this API."""
+        return [
+            UploadMethod(
+                "gamesConfiguration.imageConfigurations.upload",
+                "/upload/games/v1configuration/images/{resource}/imageType/{type}",
+                self._image,
+                _check_type,
+                accept=("image/*",),
+                limit=15 << 20,
+            )
+        ]
+
+    def _image(self, request: Request, media: Media) -> dict[str, Json]:
+        resource, image_type = request.params["resource"], request.params["type"]
+        self.images[f"{resource}/{image_type}"] = made = {
+            "kind": "gamesConfiguration#imageConfiguration",
+            "url": f"https://lh3.googleusercontent.com/{media.blob.hex('sha256')[:32]}",
+            "resourceId": resource,
+            "imageType": image_type,
+        }
+        return made
 
 
 def _check_type(request: Request, metadata: dict[str, Json]) -> None:
     del metadata
     if request.params["type"] not in IMAGE_TYPES:
         raise ApiError(400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"")
-
-
-def _image(request: Request, media: Media) -> dict[str, Json]:
-    return {
-        "kind": "gamesConfiguration#imageConfiguration",
-        "url": f"https://lh3.googleusercontent.com/{media.blob.hex('sha256')[:32]}",
-        "resourceId": request.params["resource"],
-        "imageType": request.params["type"],
-    }

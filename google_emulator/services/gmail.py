@@ -7,15 +7,14 @@ Reference: developers.google.com/gmail/api/reference/rest/v1/users.messages, use
 from __future__ import annotations
 
 import base64
-import binascii
 import itertools
 
 from google_emulator.auth.authorization import SERVICE_ACCOUNT
 from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
-from google_emulator.http.routes import Route
-from google_emulator.protocol.blobs import BlobStore
+from google_emulator.http.routes import Handler, Route
+from google_emulator.protocol.blobs import Blob, BlobStore
 from google_emulator.protocol.upload_method import Check, Finish, Media, UploadMethod
 from google_emulator.services.mailbox import Mailbox, read_headers, recipients
 
@@ -26,6 +25,7 @@ INSERT = (*MODIFY, _AUTH + "insert")
 COMPOSE = (*MODIFY, _AUTH + "compose")
 SEND_LIMIT, INSERT_LIMIT = 36_700_160, 157_286_400  # bytes
 USERS = "/gmail/v1/users/{user}"
+DRAFT = USERS + "/drafts/{draft}"
 
 
 class Gmail:
@@ -39,10 +39,14 @@ class Gmail:
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
         return [
-            Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._send_raw, SEND),
+            Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(self._send), SEND),
+            Route("gmail.users.messages.import", "POST", USERS + "/messages/import", self._raw(self._import), INSERT),
+            Route("gmail.users.messages.insert", "POST", USERS + "/messages", self._raw(self._insert), INSERT),
             Route("gmail.users.messages.get", "GET", USERS + "/messages/{message}", self._get_message, MODIFY),
             Route("gmail.users.drafts.send", "POST", USERS + "/drafts/send", self._send_draft, COMPOSE),
-            Route("gmail.users.drafts.get", "GET", USERS + "/drafts/{draft}", self._get_draft, COMPOSE),
+            Route("gmail.users.drafts.create", "POST", USERS + "/drafts", self._raw(self._create_draft), COMPOSE),
+            Route("gmail.users.drafts.update", "PUT", DRAFT, self._raw(self._update_draft), COMPOSE),
+            Route("gmail.users.drafts.get", "GET", DRAFT, self._get_draft, COMPOSE),
         ]
 
     def uploads(self) -> list[UploadMethod]:
@@ -100,19 +104,28 @@ class Gmail:
     def _import(self, request: Request, media: Media) -> dict[str, Json]:
         return self._deliver(self._message(request, media, media.metadata, ["INBOX", "UNREAD"]), "import")
 
-    def _send_raw(self, request: Request) -> Response:
-        """A message inside JSON, `raw` in base64url."""
-        _user(request)
-        wanted = request.json()
+    def _raw(self, finish: Finish) -> Handler:
+        """The method for a message inside JSON: `raw` in base64url, of the message or of the draft's message."""
+
+        def handle(request: Request) -> Response:
+            _user(request)
+            wanted = request.json()
+            return json_response(finish(request, Media(self._blob_of(wanted), "message/rfc822", wanted)))
+
+        return handle
+
+    def _blob_of(self, wanted: dict[str, Json]) -> Blob:
+        message = wanted.get("message")
+        raw = (message if isinstance(message, dict) else wanted).get("raw")
         try:
-            raw = base64.urlsafe_b64decode(str(wanted.get("raw", "")) + "==")
-        except (binascii.Error, ValueError):
-            raise ApiError(
-                400, "'raw' RFC822 payload message string or uploading message via /upload/* URL required"
-            ) from None
+            decoded = base64.urlsafe_b64decode(str(raw or "") + "==")
+        except ValueError:
+            decoded = b""
+        if not decoded:
+            raise ApiError(400, "'raw' RFC822 payload message string or uploading message via /upload/* URL required")
         blob = self._blobs.new(())
-        blob.write(raw)
-        return json_response(self._send(request, Media(blob, "message/rfc822", wanted)))
+        blob.write(decoded)
+        return blob
 
     def _get_message(self, request: Request) -> Response:
         _user(request)
@@ -148,7 +161,9 @@ class Gmail:
         return self._deliver_draft(draft, message)
 
     def _send_draft(self, request: Request) -> Response:
-        """Sends a draft as it is; no media travels."""
+        """Sends a draft as it is, or with the message that the request holds; no media travels."""
+        if "raw" in (request.json().get("message") or {}):
+            return self._raw(self._send_replaced_draft)(request)
         draft = self._draft(request, str(request.json().get("id", "")))
         return json_response(self._deliver_draft(draft, {**draft["message"], "labelIds": ["SENT"]}))
 

@@ -137,6 +137,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "not a zip file"),
     "ota torn zip": (OTA, torn, "files", "its end is missing"),
     "ota no deployment": ({**OTA, "deployment": ""}, torn, "deployment", "required"),
+    "ota deployment elsewhere": ({**OTA, "deployment": "../x"}, torn, "deployment", "segment"),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
     "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "not support simple uploads"),
     "ota stream": ({**OTA, "files": "-", "upload-protocol": "multipart"}, BIN, "upload-protocol", "stream"),

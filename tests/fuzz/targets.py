@@ -6,6 +6,7 @@ so that a corpus of plain files stays readable: `200\nX-Goog-Upload-Status: acti
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import zipfile
@@ -50,8 +51,8 @@ from uploader.protocol.session import (
     Stored,
 )
 from uploader.redaction import Redactor
-from uploader.services import method_parameters, uri_template
-from uploader.services.mail import message_file, mime
+from uploader.services import map_inputs, uri_template
+from uploader.services.mail import message_file, message_metadata, mime
 
 SIZE = 600_000  # bytes of the file that the answers are about
 ENDPOINT = "https://things.googleapis.com/upload/things"
@@ -232,7 +233,7 @@ def environment(data: bytes) -> None:
 def fields(data: bytes) -> None:
     """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole messages."""
     text = data.decode("utf-8", "replace")
-    for read in (method_parameters.read_params, method_parameters.read_metadata):
+    for read in (map_inputs.read_params, map_inputs.read_metadata):
         with suppress(InputError):
             assert isinstance(read(text), dict)
     for field in inputs.fields():
@@ -244,6 +245,9 @@ def fields(data: bytes) -> None:
             assert "\r" not in str(address)
     with suppress(ValueError):
         message_file.faults(message_file.normalised(data), to_send=True)
+    for metadata in (text, json.dumps({"raw": text}), json.dumps({"raw": base64.b64encode(data).decode()})):
+        with suppress(InputError):
+            message_metadata.read(inputs.Inputs(metadata=metadata), draft=False, mail=False)
     for template in ("a/{x}/b", "a/{+x}"):
         if not uri_template.objection(template, "x", text):
             path = uri_template.expand(template, {"x": text})
@@ -312,9 +316,10 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "redaction.py": ("shown",),
     "services/mail/mail_inputs.py": ("workspace_files",),
     "services/mail/message_file.py": ("fields", "workspace_files"),
+    "services/mail/message_metadata.py": ("fields",),
     "services/mail/mime.py": ("fields", "workspace_files", "mail"),
+    "services/map_inputs.py": ("fields",),
     "services/media_types.py": ("media_kinds",),
-    "services/method_parameters.py": ("fields",),
     "services/play/lifecycle.py": ("vitals_answers",),
     "services/play/release_edit.py": ("edit_records",),
     "services/play/reporting_api.py": ("vitals_answers",),

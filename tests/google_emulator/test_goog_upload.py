@@ -52,7 +52,10 @@ def test_a_package_as_multipart(client: EmulatorClient) -> None:
     headers = {"X-Goog-Upload-Protocol": "multipart", "Content-Type": "multipart/related; boundary=b"}
     reply = client.request("POST", OTA, body, headers)
     assert (reply.status, reply.header("X-Goog-Upload-Status")) == (200, "final")
-    assert len(client.emulator.state()["packages"]) == 1
+    [package] = client.emulator.state()["packages"]
+    listed = {"packages": [{"name": package["name"], "title": "Title"}]}
+    assert client.request("GET", "/v1/deployments/d1/packages").json == listed
+    assert client.request("GET", "/v1/deployments/d2/packages").json == {}
 
 
 def test_a_refused_start_is_final(client: EmulatorClient) -> None:

@@ -66,6 +66,38 @@ def test_a_message_inside_json(client: EmulatorClient) -> None:
     assert client.request("GET", f"/gmail/v1/users/me/messages/{sent['id']}").json == sent
 
 
+def encoded(message: bytes) -> str:
+    return base64.urlsafe_b64encode(message).decode()
+
+
+@pytest.mark.parametrize("path", ["/messages", "/messages/import", "/drafts"])
+def test_every_mail_may_be_inside_json(client: EmulatorClient, path: str) -> None:
+    """A message has `raw` itself, a draft in its message, with labels and thread beside it."""
+    message = {"raw": encoded(MAIL), "threadId": "t1", "labelIds": ["L"]}
+    wanted = {"message": message} if path == "/drafts" else message
+    made = client.request("POST", f"/gmail/v1/users/me{path}", json=wanted).json
+    shown = made["message"] if path == "/drafts" else made
+    assert (shown["threadId"], shown["labelIds"]) == ("t1", ["L"])
+
+
+def test_a_draft_is_replaced_and_sent_inside_json(client: EmulatorClient) -> None:
+    """PUT replaces the draft's message; `drafts.send` with `raw` sends other words than the draft has."""
+    draft = mail(client, "/drafts").json["id"]
+    other = {"message": {"raw": encoded(MAIL.replace(b"Hello", b"Bye"))}}
+    assert client.request("PUT", f"/gmail/v1/users/me/drafts/{draft}", json=other).json["id"] == draft
+    last = {"id": draft, "message": {"raw": encoded(MAIL.replace(b"Hello", b"Last"))}}
+    assert client.request("POST", "/gmail/v1/users/me/drafts/send", json=last).status == 200
+    state = client.emulator.state()
+    assert ([one["subject"] for one in state["messages"]], state["drafts"]) == (["Last"], [])
+
+
+@pytest.mark.parametrize("wanted", [{}, {"raw": ""}, {"raw": "\u00fc"}, {"raw": "a"}, {"message": {"raw": "TQ"}}])
+def test_json_without_a_message_is_refused(client: EmulatorClient, wanted: object) -> None:
+    """What holds no message is 400, and nothing is sent."""
+    assert client.request("POST", "/gmail/v1/users/me/messages/send", json=wanted).status == 400
+    assert client.emulator.state()["messages"] == []
+
+
 def test_mail_has_its_rules(client: EmulatorClient) -> None:
     """Recipients, headers, the media type, the size and whose mailbox it is are checked."""
     assert mail(client, "/messages/send", b"Subject: x\r\n\r\n").message == "Recipient address required"
@@ -115,6 +147,34 @@ def test_an_image_of_play_games(client: EmulatorClient) -> None:
     assert reply.json["imageType"] == "ACHIEVEMENT_ICON"
     wrong = client.request("POST", path.replace("ACHIEVEMENT", "HERO"), b"\x89PNG", {"Content-Type": "image/png"})
     assert wrong.status == 400
+    again = client.request("POST", path, b"\x89PNG2", {"Content-Type": "image/png"}).json
+    assert client.emulator.state()["gameImages"] == {"Cgk/ACHIEVEMENT_ICON": again}
+
+
+@pytest.mark.parametrize("stated", ["text/html", "text/html; charset=utf-8"])
+def test_media_of_another_type_than_its_metadata_is_refused(client: EmulatorClient, stated: str) -> None:
+    """At the start of a session and in multipart, in Google's words; the same type, or none, is accepted."""
+    metadata = json.dumps({"name": "x", "contentType": stated}).encode()
+
+    def start(**headers: str) -> Reply:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        path = f"{STORAGE}?uploadType=resumable"
+        return client.request("POST", path, metadata, {"Content-Type": "application/json", **named})
+
+    def multipart(kind: str) -> Reply:
+        parts = [b"Content-Type: application/json\r\n\r\n" + metadata, f"Content-Type: {kind}\r\n\r\nx".encode()]
+        body = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
+        headers = {"Content-Type": "multipart/related; boundary=b"}
+        return client.request("POST", f"{STORAGE}?uploadType=multipart", body, headers)
+
+    for refused in (start(X_Upload_Content_Type="text/plain"), multipart("text/plain")):
+        assert refused.status == 400
+        words = "Content-Type specified in the upload (text/plain) does not match Content-Type specified in metadata "
+        assert refused.message.startswith(f"{words}({stated}).")
+    for accepted in (start(X_Upload_Content_Type=stated), start(), multipart(stated)):
+        assert accepted.status == 200
+    done = client.put(start().header("Location"), b"x")
+    assert (done.status, done.json["contentType"]) == (200, stated)
 
 
 def test_a_storage_object(client: EmulatorClient) -> None:

@@ -30,7 +30,7 @@ def attribute(name: str) -> str:
 
 # Inputs that stand in the path of a URL, and what would lead to another path there, also through a server that undoes
 # escapes, once or more, before it resolves dots.
-PATH_PARTS = ("existing-edit-id", "draft-id", "user-id", "resource-id", "tracks", "promote-from")
+PATH_PARTS = ("existing-edit-id", "draft-id", "user-id", "resource-id", "deployment", "tracks", "promote-from")
 ELSEWHERE = (".", "..", "%2e%2e", "%252E%252e", ".%2E", "a/../b", "..%2Fx", "x%2f..", "..\\x", "a/.")
 
 
@@ -157,6 +157,8 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
         ("version-codes-to-retain", "12,007", ("12", "7")),
         ("countries", "de, FR, rest-of-world", ("DE", "FR", "rest-of-world")),
         ("shard", "2/5", (2, 5)),
+        ("media-type", "text/html; charset=utf-8", "text/html; charset=utf-8"),
+        ("media-type", 'application/vnd.a+json;v="1, 2"', 'application/vnd.a+json;v="1, 2"'),
         ("expansion-file-main", "references:41", "references:41"),
         ("expansion-file-patch", "build/patch.obb", "build/patch.obb"),
         ("api-endpoint", "https://play.example.com/", "https://play.example.com"),
@@ -211,6 +213,11 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("version-codes-to-retain", "2100000001"),
         ("countries", "DEU"),
         ("shard", "0/5"),
+        ("media-type", "text/"),
+        ("media-type", "*/*"),
+        ("media-type", "text/html, text/plain"),
+        ("media-type", "text/h\u00e9"),
+        ("media-type", 'text/html; a="\\""'),
         ("shard", "6/5"),
         ("shard", "2"),
         ("expansion-file-main", "references:latest"),

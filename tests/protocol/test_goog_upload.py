@@ -42,8 +42,12 @@ LAST = Send(Span(524_288, 2_000_000), final=True)
 
 def command(words: str, offset: int | None = None, span: Span | None = None) -> Request:
     """One command to the session."""
-    place = () if offset is None else (("X-Goog-Upload-Offset", str(offset)),)
-    return Request("POST", URI, (("X-Goog-Upload-Command", words), *place), Body(span=span))
+    command = ("X-Goog-Upload-Command", words)
+    if offset is None:
+        return Request("POST", URI, (command,), Body(span=span))
+    kind = (("Content-Type", "application/zip"),) if span else ()
+    place = ("X-Goog-Upload-Offset", str(offset))
+    return Request("POST", URI, (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind), Body(span=span))
 
 
 START = (

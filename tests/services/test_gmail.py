@@ -434,8 +434,8 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
         key(make_file(tmp_path, "a", b"2")),
         key(make_file(tmp_path, "b", b"2")),
     }
-    keys |= {key(user_id="u@example.com")}
-    assert len(keys) == 9
+    keys |= {key(user_id="u@example.com"), key(metadata='{"threadId": "t1"}'), key(metadata='{"threadId": "t2"}')}
+    assert len(keys) == 11
 
 
 @pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])

@@ -6,6 +6,7 @@ import io
 import zipfile
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support.factory import make_file, make_inputs, only_upload, problems,
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services import ota
-from uploader.services.base import Note, Prepared
+from uploader.services.base import Call, Identified, Note, Prepared
 
 GIVEN = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
 
@@ -87,6 +88,26 @@ def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:
     """The service may answer without a body; then there is no id, and none is made up."""
     _, steps = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {})
     assert published(steps) == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ({"packages": [{"name": "a.zip", "title": "System 1.2"}, {"name": "b.zip", "title": "System"}]}, "a.zip"),
+        ({}, ""),
+        ({"packages": {"name": "a.zip"}}, ""),
+        ({"packages": ["a.zip", None, {"title": "System 1.2"}, {"name": 7, "title": "System 1.2"}]}, ""),
+        ({"packages": [{"name": name, "title": "System 1.2"} for name in "ab"]}, ""),
+    ],
+)
+def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, answer: dict[str, Any], found: str) -> None:
+    """Of a list that can't be read, or that has none or several of the title, no id is made."""
+    made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN)
+    calls = iter([{}, answer])
+    outcome, steps = run(made, {}, answer=lambda step: next(calls) if isinstance(step, Call) else None)
+    assert [step.result.id for step in steps if isinstance(step, Identified)] == [found] * bool(found)
+    assert [step.level for step in steps if isinstance(step, Note)] == ["warning"] * (not found)
+    assert (f"the package {found} " in outcome.headline) == bool(found)
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from tests.strangers.tools import PACKAGES, Tool, places, tool
 
 SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
 PATIENCE = {False: 100.0, True: 8.0}  # seconds; some that do not survive go on trying for long
-DEX = {"base/dex/classes.dex": b"dex\n035\0"}  # bundletool, which codemagic asks, wants code in a bundle
 BOTO = """[Credentials]
 gs_service_key_file = {GOOGLE_APPLICATION_CREDENTIALS}
 [Boto]
@@ -31,8 +30,7 @@ def upload(job: Job, folder: Path) -> Path:
         head = b"From: me@example.com\r\nTo: you@example.com\r\nSubject: a release\r\n\r\n"
         (folder / "mail.eml").write_bytes(head + b"x" * 76 * (SIZE // 76))
         return folder / "mail.eml"
-    build = specimens.Build(libraries=DEX)
-    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=SIZE, build=build)
+    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=SIZE)
     return folder / "app.aab"
 
 

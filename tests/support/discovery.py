@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 from google_emulator.request_log import LoggedRequest
 from tests.support.discovery_schema import Schema, SchemaChecker, scalar_problems
 
-DOCUMENTS = ("androidpublisher.v3", "playdeveloperreporting.v1beta1")
+DOCUMENTS = ("androidpublisher.v3", "playdeveloperreporting.v1beta1", "gmail.v1")
 UPLOAD_TYPES = ("media", "multipart", "resumable")
 
 
@@ -148,7 +148,7 @@ def discovery(name: str) -> Discovery:
 
 
 def refused_by_google(requests: Iterable[LoggedRequest]) -> list[str]:
-    """What Google's documents refuse of requests to Play, each with its method and path; other APIs are passed over."""
+    """What Google's documents refuse of requests to Play and Gmail, with method and path; others are passed over."""
     found = []
     for request in requests:
         for document in map(discovery, DOCUMENTS):

@@ -10,7 +10,7 @@ from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
-from uploader.services.base import Batch, Outcome, Prepared, Publish, Step, Upload
+from uploader.services.base import Batch, Call, Outcome, Prepared, Publish, Step, Upload
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -94,4 +94,4 @@ def _success(step: Step, resource: Mapping[str, Any]) -> Any:
         return result(step, resource)
     if isinstance(step, Batch):
         return tuple(result(upload, resource) for upload in step.uploads)
-    return None
+    return {} if isinstance(step, Call) else None

@@ -49,6 +49,8 @@ MEANINGS: Mapping[str, str] = {
     "`.env*`.",
     "provenance": "Write `uploader-provenance.json`, an in-toto statement of what was sent and the id that it got. "
     "`actions/attest` can sign it.",
+    "media-type": "Any method: the media type of the files, such as `text/html`. A type in `metadata` counts without "
+    "it, and may not differ from it.",
     "package-name": "The app's package name; required where no artifact is sent.",
     "tracks": "One or more tracks: `internal`, `alpha`, `beta`, `production`, `wear:production` and the like, or "
     "custom ones. Required to commit a release, so that nothing goes to production by accident; one for "
@@ -124,7 +126,9 @@ MEANINGS: Mapping[str, str] = {
     "deployment": "OTA: the id of the deployment.",
     "package-title": "OTA: the title of the package.",
     "params": "Any method: a YAML or JSON map of its path and query parameters.",
-    "metadata": "Any method: the JSON of the metadata part.",
+    "metadata": "JSON that goes along with the file. Of any method it is the metadata part, of Play Games the image's "
+    'resource, of Gmail `{"threadId": …, "labelIds": […]}`, or for a draft `{"message": {…}}` with these in it. Gmail '
+    "takes the whole mail there as `raw`, in base64url, instead of an upload.",
 }
 
 # What counts where an input is not given and the default can't be written as a value.
@@ -134,6 +138,7 @@ COMPUTED: Mapping[str, str] = {
     "state-key": "derived from the service-account key",
     "api-endpoint": "the API's own",
     "shard": "GitLab's `CI_NODE_INDEX/CI_NODE_TOTAL`, else all",
+    "media-type": "by `metadata`, else by the file",
     "package-name": "read from the artifact",
     "status": "`completed`, or `inProgress` with `user-fraction`",
     "release-name": "the tag",

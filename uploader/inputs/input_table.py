@@ -52,7 +52,6 @@ PLAY = Group("Google Play", ("play",))
 PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
 PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull"))
 PLAY_LISTING = PLAY._replace(targets=("play", "play-listing-pull"))
-PLAY_READING = PLAY._replace(targets=("play", "play-status", "play-listing-pull"))
 PLAY_OR_STATUS = PLAY._replace(targets=("play", "play-status"))
 PLAY_COMMIT = PLAY._replace(targets=("play", "play-rollout"))
 ROLLOUT = PLAY._replace(targets=("play-rollout",))
@@ -60,6 +59,8 @@ GMAIL = Group("Gmail (`files` are the attachments)", ("gmail",))
 GAMES = Group("Play Games, OTA, any upload method", ("play-games",))
 OTA = GAMES._replace(targets=("ota",))
 ANY_METHOD = GAMES._replace(targets=(METHOD,))
+METADATA = GAMES._replace(targets=("gmail", "play-games", METHOD))
+METHOD_FILES = FILES._replace(targets=(METHOD,))
 
 
 def _default(group: Group, default: str, parser: Callable[[str], T]) -> T:
@@ -113,6 +114,7 @@ class Inputs:
     allow_outside_workspace: bool = _default(FILES, "false", parse.boolean)
     allow_symlinks: bool = _default(FILES, "false", parse.boolean)
     provenance: bool = _default(FILES, "false", parse.boolean)
+    media_type: str = _text(METHOD_FILES, parse.media_type)
 
     package_name: str = _text(PLAY_APP, parse.package_name)
     tracks: tuple[str, ...] = _optional(PLAY_TRACKS, (), parse.tracks)
@@ -165,10 +167,10 @@ class Inputs:
 
     resource_id: str = _text(GAMES, parse.word)
     image_type: ImageType = _optional(GAMES, "", parse.choice(ImageType))
-    deployment: str = _text(OTA, parse.line)
+    deployment: str = _text(OTA, parse.path_part)
     package_title: str = _text(OTA, parse.line)
     params: str = _text(ANY_METHOD, parse.text)
-    metadata: str = _text(ANY_METHOD, parse.text)
+    metadata: str = _text(METADATA, parse.text)
 
     platform: Platform = Platform()
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)

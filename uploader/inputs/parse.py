@@ -218,6 +218,14 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
     return parse
 
 
+def media_type(value: str) -> str:
+    """A media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in headers."""
+    name = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
+    if not re.fullmatch(rf'{name}/{name}(?: ?; ?{name}=(?:{name}|"[ !#-\[\]-~]{{0,127}}"))*', line(value)):
+        raise InvalidValue("is not a media type.", "`type/subtype`, such as `text/html; charset=utf-8`")
+    return value
+
+
 def package_name(value: str) -> str:
     """An Android application id, developer.android.com/build/configure-app-module."""
     if len(value) > 255 or not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value, re.ASCII):

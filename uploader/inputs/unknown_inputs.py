@@ -74,6 +74,7 @@ _NAMES_BY_ANSWER = (
     ("`mail-html`", "html_body"),
     ("`files`", "attachments", "path", "filename"),
     ('`metadata`, as `{"parents": ["ID"]}`', "folderId"),
+    ("`media-type`", "mimeType", "contentType"),
     ("`params`, as `bucket: NAME`", "bucket"),
     ("`params`, as `bucket: NAME` and `name: PATH`", "destination"),
     (KEY, "credentials_json"),

@@ -52,7 +52,7 @@ def request(move: Move, session: Session, media: Media) -> Request:
         case Start():
             return _start(media)
         case Send():
-            return _send(move, session)
+            return _send(move, session, media)
         case QueryOffset():
             return Request("POST", session.uri, ((COMMAND, "query"),))
         case Cancel():
@@ -65,11 +65,13 @@ def _start(media: Media) -> Request:
     return media.start(media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size)
 
 
-def _send(move: Send, session: Session) -> Request:
-    place = (OFFSET, str(move.span.start))
+def _send(move: Send, session: Session, media: Media) -> Request:
+    # The documents show the protocol and the media type with the bytes as well.
+    protocol, place = (PROTOCOL, "resumable"), (OFFSET, str(move.span.start))
     if not len(move.span):
-        return Request("POST", session.uri, ((COMMAND, "finalize"), place))
-    headers = ((COMMAND, "upload, finalize" if move.final else "upload"), place)
+        return Request("POST", session.uri, (protocol, (COMMAND, "finalize"), place))
+    command = (COMMAND, "upload, finalize" if move.final else "upload")
+    headers = (protocol, command, place, ("Content-Type", media.media_type))
     return Request("POST", session.uri, headers, Body(span=move.span))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -16,11 +17,12 @@ from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services import batch_upload, media_types, method_catalogue, method_parameters, uri_template
-from uploader.services.base import Endpoint, Prepared, Upload
+from uploader.services import batch_upload, map_inputs, media_types, method_catalogue, method_parameters, uri_template
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.method_catalogue import Method
 
 _STORAGE = "storage.objects.insert"
+_MAIL = "gmail."  # these methods take the whole mail in the metadata as well, or name a draft there
 # A precondition on the state before the request fails when the request is repeated after it was obeyed. Where it names
 # that state, a repeat does no harm, and the object shows afterwards which of the two failed it.
 _STATES = ("ifGenerationMatch", "ifMetagenerationMatch")
@@ -35,6 +37,7 @@ class _MethodRequest(NamedTuple):
     values: method_parameters.Values
     metadata: Mapping[str, Any]
     name_field: str
+    media_type: str
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -44,8 +47,12 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         raise InputError(_unknown(inputs.target))
     problems = Problems()
     request = _request(method, inputs, problems)
-    _check_files(request, files, problems)
+    alone = bool(request.metadata) and not files and method.id.startswith(_MAIL)
+    if not alone:
+        _check_files(request, files, problems)
     problems.raise_if_any()
+    if alone:
+        return _metadata_alone(request, inputs)
     uploads = tuple(_upload(_named(request, file), file) for file in files)
     _check_collisions(method, uploads, problems)
     made = batch_upload.prepared(inputs, uploads, problems)
@@ -59,15 +66,16 @@ def _unknown(target: str) -> Problem:
 
 
 def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodRequest:
-    params = problems.collect(lambda: method_parameters.read_params(inputs.params))
-    metadata = problems.collect(lambda: method_parameters.read_metadata(inputs.metadata)) or {}
+    params = problems.collect(lambda: map_inputs.read_params(inputs.params))
+    metadata = problems.collect(lambda: map_inputs.read_metadata(inputs.metadata)) or {}
     if metadata and not method.takes_metadata:
         problems.add("metadata", f"{method.target} takes none.")
     values = {} if params is None else method_parameters.check(method, params, problems)
     # Drive does without a name; whatever else takes one requires it.
     nameless = inputs.upload_protocol == "simple" and method.id.startswith("drive.")
     name_field = "" if nameless else method.name_field
-    return _MethodRequest(method, values, metadata, name_field)
+    media_type = method_parameters.media_type(method, metadata, inputs.media_type, problems)
+    return _MethodRequest(method, values, metadata, name_field, media_type)
 
 
 def _check_files(request: _MethodRequest, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -78,9 +86,23 @@ def _check_files(request: _MethodRequest, files: tuple[Artifact, ...], problems:
         problems.add("metadata", what)
 
 
+def _metadata_alone(request: _MethodRequest, inputs: Inputs) -> Prepared:
+    from uploader.services import metadata_request  # most runs send files
+
+    endpoint = _endpoint(request)
+    line = f"Send the metadata alone to {endpoint.id}"
+
+    def flow() -> Flow:
+        yield from metadata_request.send(endpoint, request.metadata, endpoint.id)
+        return Outcome(f"Metadata sent to {endpoint.id}.")
+
+    return Prepared((line,), endpoint.scopes, partial(batch_upload.rehearse, line) if inputs.dry_run else flow)
+
+
 def _upload(request: _MethodRequest, file: Artifact) -> Upload:
     endpoint = _endpoint(request)
-    return Upload(endpoint, file, media_types.choose(file, endpoint.media_types), request.metadata or None)
+    media_type = request.media_type or media_types.choose(file, endpoint.media_types)
+    return Upload(endpoint, file, media_type, request.metadata or None)
 
 
 def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:

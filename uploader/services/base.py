@@ -212,6 +212,12 @@ class Reused(NamedTuple):
     result: FileResult
 
 
+class Identified(NamedTuple):
+    """The last upload's result again, with the id that its own answer did not tell. The answer is None."""
+
+    result: FileResult
+
+
 class Section(NamedTuple):
     """A table for the job summary that only the service can know, such as a track before and after."""
 
@@ -258,6 +264,7 @@ Step: TypeAlias = (
     | Pause
     | Digest
     | Reused
+    | Identified
     | Show
     | Discarded
 )

@@ -58,6 +58,12 @@ def _describe(upload: Upload) -> str:
     return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
 
 
+def rehearse(line: str) -> Flow:
+    """The rehearsal of a plan that is this one line."""
+    yield Note(f"Would {line[0].lower()}{line[1:]}.")
+    return Outcome("Every check passed; nothing was sent.")
+
+
 def _rehearse(uploads: tuple[Upload, ...]) -> Flow:
     for upload in uploads:
         query = "?" + urlencode(upload.endpoint.query) if upload.endpoint.query else ""

@@ -84,6 +84,7 @@ def choose(artifact: Artifact, accepted: Sequence[str]) -> str:
 
 
 def accepts(accepted: Sequence[str], kind: str) -> bool:
-    """Whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the media type."""
+    """Whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the type, whatever its parameters."""
+    kind = kind.partition(";")[0].strip().lower()
     family = kind.partition("/")[0]
     return any(pattern in {"*/*", f"{family}/*", kind} for pattern in accepted)

@@ -26,9 +26,10 @@ class Method(NamedTuple):
     """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
 
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
-    something that is there already. `name_field` is the metadata field for a file's name, empty where there is none;
-    `id_fields` are the dotted paths under which the answer may hold the identifier, the best first. `empty_answer` says
-    that success has no body, `id_promised` that it names what was made, by a name that the request did not have.
+    something that is there already. `name_field` and `type_field` are the metadata fields for a file's name and media
+    type, empty where there is none; `id_fields` are the dotted paths under which the answer may hold the identifier,
+    the best first. `empty_answer` says that success has no body, `id_promised` that it names what was made, by a name
+    that the request did not have.
     """
 
     target: str
@@ -45,6 +46,7 @@ class Method(NamedTuple):
     scope_existing: str
     takes_metadata: bool
     name_field: str
+    type_field: str
     id_fields: tuple[str, ...]
     id_promised: bool
     empty_answer: bool

@@ -1,42 +1,24 @@
-"""Reads the inputs `params` and `metadata`, and checks them against what the method declares."""
+"""Checks the inputs `params`, `metadata` and `media-type` against what an upload method declares."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from uploader.errors import InputError, Problem
 from uploader.input_problems import Problems
-from uploader.inputs.parse import nearest
-from uploader.services import uri_template
+from uploader.inputs import parse
+from uploader.inputs.invalid_value import InvalidValue
+from uploader.services import media_types, uri_template
 from uploader.services.method_catalogue import Method, Parameter
 
 # Parameters that every method takes. The others of that kind carry secrets or change the form of the answer.
 STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
 _KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
+_DRIVES_OWN = "application/vnd.google-apps."  # what Drive turns an upload into, not what is uploaded
 
 Values = dict[str, tuple[str, ...]]
-
-
-def read_params(text: str) -> dict[str, Any]:
-    """The map in `params`, JSON or YAML, whose scalars stay as they are written. Raises InputError."""
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        value = _yaml(text)
-    return _map("params", value, "a YAML or JSON map")
-
-
-def read_metadata(text: str) -> dict[str, Any]:
-    """The JSON object in `metadata`. Raises InputError."""
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        raise InputError(Problem("metadata", "is not JSON.", "a JSON object")) from None
-    return _map("metadata", value, "a JSON object")
 
 
 def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Values:
@@ -47,7 +29,7 @@ def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Value
         objection = _objection(known.get(name), value)
         if objection:
             # Backticks are for inputs, which may be called alike and have other names in a shell.
-            meant = "" if name in known else nearest(name, tuple(known)).replace("`", "'")
+            meant = "" if name in known else parse.nearest(name, tuple(known)).replace("`", "'")
             problems.add("params", f"{name!r} {objection}{meant}", _accepted(known, name))
         else:
             values[name] = tuple(map(_text, _items(value)))
@@ -61,20 +43,34 @@ def check(method: Method, given: Mapping[str, Any], problems: Problems) -> Value
     return values
 
 
-def _yaml(text: str) -> object:
-    import yaml  # 20 ms that a run without params, or with JSON, does without
+def media_type(method: Method, metadata: Mapping[str, Any], given: str, problems: Problems) -> str:
+    """The files' media type as `metadata` or the input `media-type` states it; empty where neither does.
 
+    What is wrong with it is added to `problems`: Google refuses an upload of another type than its metadata states.
+    """
+    stated = _stated_type(method.type_field, metadata, problems)
+    if stated and given and stated != given:
+        what = f"is {given}, but `{method.type_field}` in `metadata` is {stated}."
+        problems.add("media-type", what, "the same type, or one of the two")
+    kind = stated or given
+    if kind and not media_types.accepts(method.accept, kind):
+        problems.add(
+            "metadata" if stated else "media-type",
+            f"{kind} is no type that {method.target} takes.",
+            ", ".join(method.accept),
+        )
+    return kind
+
+
+def _stated_type(field: str, metadata: Mapping[str, Any], problems: Problems) -> str:
+    stated = metadata.get(field) if field else None
+    if stated is None or str(stated).startswith(_DRIVES_OWN):
+        return ""
     try:
-        # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was written.
-        return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - BaseLoader builds nothing but str, list and dict
-    except (yaml.YAMLError, RecursionError, ValueError):
-        raise InputError(Problem("params", "is neither JSON nor YAML.", "a YAML or JSON map")) from None
-
-
-def _map(name: str, value: object, accepted: str) -> dict[str, Any]:
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return value
-    raise InputError(Problem(name, "is not a map.", accepted))
+        return parse.media_type(str(stated))
+    except InvalidValue as invalid:
+        problems.add("metadata", f"`{field}` {invalid.reason}", invalid.accepted)
+        return ""
 
 
 def _objection(parameter: Parameter | None, value: object) -> str:

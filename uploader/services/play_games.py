@@ -7,13 +7,14 @@ developer.android.com/games/services/publishing/upload.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from uploader.errors import Refused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch_upload, media_types, uri_template
+from uploader.services import batch_upload, map_inputs, media_types, uri_template
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
@@ -27,8 +28,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     batch_upload.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
     batch_upload.require_one(files, "Play Games", problems)
+    metadata = _metadata(inputs, problems)
     endpoint = _endpoint(inputs)
-    uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types)) for file in files)
+    uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types), metadata) for file in files)
     for upload in uploads:
         if upload.artifact.size is None:
             what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
@@ -36,6 +38,16 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     made = batch_upload.prepared(inputs, uploads, problems)
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
     return made._replace(warnings=(_DEPRECATED,), flow=flow)
+
+
+def _metadata(inputs: Inputs, problems: Problems) -> dict[str, Any] | None:
+    """The image's resource as it was given, if it was; it may not speak of another image."""
+    given = problems.collect(lambda: map_inputs.read_metadata(inputs.metadata)) or {}
+    asked = {"resourceId": ("resource-id", inputs.resource_id), "imageType": ("image-type", inputs.image_type)}
+    for field, (name, value) in asked.items():
+        if given.get(field, value) != value:
+            problems.add("metadata", f"`{field}` is not what `{name}` says.", "the same, or leave it out")
+    return given or None
 
 
 def _endpoint(inputs: Inputs) -> Endpoint:
@@ -48,6 +60,7 @@ def _endpoint(inputs: Inputs) -> Endpoint:
         media_types=("image/*",),
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
         max_size=15 << 20,
+        repeatable=True,  # a resource has one image of each type
         session_lifetime=timedelta(days=1),
         id_fields=("resourceId",),
         id_promised=True,

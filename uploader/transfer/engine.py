@@ -20,6 +20,7 @@ from uploader.services.base import (
     Download,
     Flow,
     ForgetUploads,
+    Identified,
     Note,
     Outcome,
     Pause,
@@ -99,11 +100,13 @@ class Engine:
             case _:
                 return self._report(step)
 
-    def _report(self, step: Reused | Publish | Discarded | Note | Show) -> None:
+    def _report(self, step: Reused | Identified | Publish | Discarded | Note | Show) -> None:
         """What is only for the record, or for people."""
         match step:
             case Reused():
                 self.record.add(step.result)
+            case Identified():
+                self.record.results[-1] = step.result
             case Publish():
                 self.record.publish(step.outputs, step.ids)
             case Discarded():

@@ -6,8 +6,9 @@ on where an earlier one died composes the same bytes again, by which the engine 
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from uploader.errors import (
     CredentialsError,
     InputError,
     Interrupted,
-    ProtocolError,
+    Problem,
     Refused,
     TemporaryError,
     UploaderError,
@@ -26,15 +27,16 @@ from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch_upload, uri_template
-from uploader.services.base import Call, Endpoint, Flow, Note, Outcome, Prepared, Publish, Recall, Remember, Upload
-from uploader.services.mail import mail_inputs, mime
+from uploader.services import batch_upload, metadata_request, uri_template
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Recall, Remember, Upload
+from uploader.services.mail import mail_inputs, message_metadata, mime
 from uploader.text import format_size, plural
 
 _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
 _LOOK = "Check the sent mail of the mailbox before you run again."
+_HELD = "the message in metadata"
 _SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
@@ -86,19 +88,35 @@ def prepare(
     problems = Problems()
     if inputs.gmail_action in _NEED_DRAFT and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
-    if inputs.gmail_action == "draft-send" and not mail_inputs.given(inputs, files):
+    has_mail = mail_inputs.given(inputs, files)
+    resource = problems.collect(partial(_resource, inputs, action, mail=has_mail)) or {}
+    identity = mime.MessageIdentity(now(), token())
+    if not has_mail and (inputs.metadata or action.method == "drafts.send"):
         problems.raise_if_any()
-        return _prepared(inputs, action, partial(_send_draft, inputs, action), f"Send the draft {inputs.draft_id}")
+        if alone := _without_upload(inputs, action, resource, identity):
+            return alone
     to_send = inputs.gmail_action in {"send", "draft-send"}
     mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=to_send, limit=action.limit))
     if mail is None:
         raise InputError(*problems)
-    identity = mime.MessageIdentity(now(), token())
-    upload = _upload(inputs, action, mail.name, mail.data(identity))
+    upload = _upload(inputs, action, mail.name, mail.data(identity), resource)
     batch_upload.check(upload, inputs, problems)
     problems.raise_if_any()
     flow = partial(_send, inputs, action, mail, identity, upload)
     return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
+
+
+def _without_upload(
+    inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], identity: mime.MessageIdentity
+) -> Prepared | None:
+    """What needs no upload: a message that is in the metadata itself, a draft as it is."""
+    if message_metadata.holds_message(resource):
+        flow = partial(_send_held, inputs, action, resource, identity)
+        return _prepared(inputs, action, flow, f"{action.plan} {_HELD}")
+    if action.method == "drafts.send":
+        flow = partial(_send_metadata, inputs, action, resource)
+        return _prepared(inputs, action, flow, f"Send the draft {inputs.draft_id}")
+    return None
 
 
 def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
@@ -111,25 +129,33 @@ def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
 def _prepared(
     inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str, warnings: tuple[str, ...] = ()
 ) -> Prepared:
-    return Prepared((line,), (_scope(action),), partial(_rehearse, line) if inputs.dry_run else flow, warnings)
-
-
-def _rehearse(line: str) -> Flow:
-    yield Note(f"Would {line[0].lower()}{line[1:]}.")
-    return Outcome("Every check passed; nothing was sent.")
+    done = partial(batch_upload.rehearse, line) if inputs.dry_run else flow
+    return Prepared((line,), (_scope(action),), done, warnings)
 
 
 def _scope(action: _MailAction) -> str:
     return f"https://www.googleapis.com/auth/{action.scope}"
 
 
-def _path(inputs: Inputs, action: _MailAction) -> str:
-    return uri_template.expand(_USER + action.path, {"user": inputs.user_id, "draft": inputs.draft_id})
+def _resource(inputs: Inputs, action: _MailAction, *, mail: bool) -> dict[str, Any]:
+    """What goes along with the mail, or alone: the metadata given, and the draft to send."""
+    resource = message_metadata.read(inputs, draft=action.method.startswith("drafts."), mail=mail)
+    if inputs.gmail_action in _NEED_DRAFT and resource.get("id", inputs.draft_id) != inputs.draft_id:
+        raise InputError(Problem("metadata", "`id` is not the draft that `draft-id` names."))
+    return {**resource, "id": inputs.draft_id} if action.method == "drafts.send" else resource
 
 
-def _upload(inputs: Inputs, action: _MailAction, name: str, data: bytes) -> Upload:
-    path = _path(inputs, action)
-    endpoint = Endpoint(
+def _upload(inputs: Inputs, action: _MailAction, name: str, data: bytes, resource: Mapping[str, Any]) -> Upload:
+    return Upload(_endpoint(inputs, action), _artifact(name, data), _MEDIA, resource or None)
+
+
+def _artifact(name: str, data: bytes) -> Artifact:
+    return Artifact(name, name, len(data), data=data)
+
+
+def _endpoint(inputs: Inputs, action: _MailAction) -> Endpoint:
+    path = uri_template.expand(_USER + action.path, {"user": inputs.user_id, "draft": inputs.draft_id})
+    return Endpoint(
         id=f"gmail.users.{action.method}",
         root=_ROOT,
         path=path,
@@ -141,23 +167,22 @@ def _upload(inputs: Inputs, action: _MailAction, name: str, data: bytes) -> Uplo
         once=True,
         id_promised=True,
     )
-    metadata = {"id": inputs.draft_id} if action.method == "drafts.send" else None
-    return Upload(endpoint, Artifact(name, name, len(data), data=data), _MEDIA, metadata)
 
 
 def _send(
     inputs: Inputs, action: _MailAction, mail: mail_inputs.Mail, identity: mime.MessageIdentity, upload: Upload
 ) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
-    key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest}"
+    along = json.dumps(upload.metadata, sort_keys=True) if inputs.metadata else ""
+    key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest} {along}".rstrip()
     in_session = inputs.upload_protocol in {"auto", "resumable"}
     kept: str | None = yield Recall(key)
     earlier = mime.MessageIdentity.parse(kept or "")
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
         if not in_session:
             yield Remember(key, None)
-            raise _doubt(mail.name, earlier)
-        identity, upload = earlier, _upload(inputs, action, mail.name, mail.data(earlier))
+            raise _doubt(mail.name, earlier, "`upload-protocol: resumable` can ask the server.")
+        identity, upload = earlier, upload._replace(artifact=_artifact(mail.name, mail.data(earlier)))
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
@@ -171,28 +196,43 @@ def _send(
     return outcome
 
 
-def _doubt(name: str, earlier: mime.MessageIdentity) -> AnswerLost:
+def _doubt(name: str, earlier: mime.MessageIdentity, remedy: str = "") -> AnswerLost:
     """A run that ended without a word left its stamp, and no session that could be asked."""
     return AnswerLost(
         f"It is not known whether {name} still has to be sent: a run began it at {earlier.date:%Y-%m-%d %H:%M} UTC.",
         cause="That run was killed before it could report, or `state-dir` was restored to an older state.",
-        cure=f"{_LOOK} The next run sends it. `upload-protocol: resumable` can ask the server.",
+        cure=f"{_LOOK} The next run sends it. {remedy}".rstrip(),
     )
 
 
-def _send_draft(inputs: Inputs, action: _MailAction) -> Flow:
-    call = Call(
-        "POST", _ROOT, _path(inputs, action), json={"id": inputs.draft_id}, repeatable=False, what="sending the draft"
-    )
+def _send_held(
+    inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], identity: mime.MessageIdentity
+) -> Flow:
+    """Sends a message that is in the metadata itself, and leaves a note meanwhile: there is no session to ask."""
+    key = f"mail {action.method} {inputs.user_id} {json.dumps(resource, sort_keys=True)}"
+    kept: str | None = yield Recall(key)
+    earlier = mime.MessageIdentity.parse(kept or "")
+    if earlier:
+        yield Remember(key, None)
+        raise _doubt(_HELD, earlier)
+    yield Remember(key, str(identity))
     try:
-        answer: dict[str, Any] = yield call
+        outcome = yield from _send_metadata(inputs, action, resource)
+    except UploaderError:
+        yield Remember(key, None)
+        raise
+    yield Remember(key, None)
+    return outcome
+
+
+def _send_metadata(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any]) -> Flow:
+    """Sends what needs no upload: a draft as it is, or a message that is in the metadata itself."""
+    endpoint = _endpoint(inputs, action)
+    try:
+        answer = yield from metadata_request.send(endpoint, resource, endpoint.id)
     except Refused as error:
         _explain(error, inputs)
         raise
-    named = answer.get("id")
-    if not isinstance(named, str) or not named:
-        raise ProtocolError("Gmail answered without the id of the mail that it sent.", cure=_LOOK)
-    yield Publish({}, ids=(named,))  # no upload tells it
     return (yield from _outcome(action, answer))
 
 

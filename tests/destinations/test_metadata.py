@@ -1,0 +1,194 @@
+"""Metadata of a mail and of a Play Games image: along with the bytes by every way of sending, or instead of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.destinations.conftest import Begin
+from tests.support.destinations import USER, a_draft
+from tests.support.job import Job
+
+MAIL = b"From: me@example.com\r\nTo: a@example.com\r\nSubject: Hi\r\n\r\nIt is out.\r\n"
+
+
+def encoded(message: bytes) -> str:
+    """A message as Gmail's JSON holds one."""
+    return base64.urlsafe_b64encode(message).decode()
+
+
+RAW = encoded(MAIL)
+FOR_USER = {"target": "gmail", "impersonate-user": USER}
+WRITTEN = {**FOR_USER, "mail-from": USER, "mail-to": "a@example.com", "mail-subject": "Hi", "mail-body": "It is out."}
+LABELS = {"threadId": "t1", "labelIds": ["INBOX", "Label_7"]}
+ICON = {"target": "play-games", "resource-id": "CgkI", "image-type": "ACHIEVEMENT_ICON", "files": "icon.png"}
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
+
+
+def with_draft(job: Job, action: str) -> dict[str, str]:
+    """The draft that two of the actions need."""
+    return a_draft(job.emulator) if action in ("draft-update", "draft-send") else {}
+
+
+@pytest.mark.parametrize("protocol", ["auto", "multipart"])
+@pytest.mark.parametrize("action", ["send", "insert", "import", "draft", "draft-update", "draft-send"])
+def test_a_mail_takes_its_labels_and_its_thread(job: Job, action: str, protocol: str) -> None:
+    """The resource goes along as it was given: of a message itself, of a draft the message in it."""
+    draft = with_draft(job, action)
+    given: dict[str, Any] = {"message": LABELS} if action.startswith("draft") else LABELS
+    ended = job.run(
+        {**WRITTEN, **draft, "gmail-action": action, "metadata": json.dumps(given), "upload-protocol": protocol}
+    )
+    assert ended.code == 0, ended.log
+    state = job.emulator.state()
+    stored = state["objects"][-1]
+    assert stored["protocol"] == ("multipart" if protocol == "multipart" else "resumable")
+    assert stored["metadata"] == {**given, **({"id": draft["draft-id"]} if action == "draft-send" else {})}
+    [made] = [draft["message"] for draft in state["drafts"]] or state["messages"]
+    assert (made["threadId"], made["labelIds"]) == ("t1", LABELS["labelIds"])
+    assert ended.outputs["thread-id"] == "t1"
+
+
+@pytest.mark.parametrize("action", ["send", "insert", "import", "draft", "draft-update", "draft-send"])
+def test_a_message_in_the_metadata_needs_no_upload(job: Job, action: str) -> None:
+    """The metadata alone goes to the method's standard URI, and its answer becomes the outputs."""
+    draft = with_draft(job, action)
+    before = job.emulator.state()["requests"].get("upload", 0)
+    message = {"raw": RAW, "threadId": "t1"}
+    given: dict[str, Any] = {"message": message} if action.startswith("draft") else message
+    ended = job.run({**FOR_USER, **draft, "gmail-action": action, "metadata": json.dumps(given)})
+    assert ended.code == 0, ended.log
+    state = job.emulator.state()
+    assert state["requests"].get("upload", 0) == before
+    [made] = [draft["message"] for draft in state["drafts"]] or state["messages"]
+    assert (made["id"], made["subject"], made["threadId"]) == (ended.outputs["message-id"], "Hi", "t1")
+    assert state["effects"].get(action) == 1
+    assert ended.outputs["id"] == ended.outputs["ids"] == ended.outputs.get("draft-id", made["id"])
+    assert ended.outputs["attempts"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("target", "given"),
+    [
+        ("gmail.users.messages.send", {"raw": RAW}),
+        ("gmail.users.drafts.create", {"message": {"raw": RAW}}),
+        ("gmail.users.drafts.update", {"message": {"raw": RAW}}),
+        ("gmail.users.drafts.send", {}),
+    ],
+)
+def test_a_method_of_gmail_needs_no_file(job: Job, target: str, given: Mapping[str, Any]) -> None:
+    """By its id, too, a method is called at its standard URI when there is metadata and no file."""
+    draft = a_draft(job.emulator)["draft-id"]
+    params = f"{{userId: me, id: {draft}}}" if target.endswith("update") else "userId: me"
+    metadata = given or {"id": draft}
+    asked = {"target": target, "impersonate-user": USER, "params": params, "metadata": json.dumps(metadata)}
+    before = job.emulator.state()
+    rehearsed = job.run({**asked, "dry-run": "true"})
+    assert f"Would send the metadata alone to {target}." in rehearsed.log
+    state = job.emulator.state()
+    assert (state["messages"], state["drafts"], state["effects"]) == (
+        before["messages"],
+        before["drafts"],
+        before["effects"],
+    )
+    ended = job.run(asked)
+    assert ended.code == 0, ended.log
+    assert job.emulator.state()["requests"][target] == 1 + before["requests"].get(target, 0)
+    assert sum(job.emulator.state()["effects"].values()) == 2  # the draft was the first
+    assert ended.outputs["id"]
+
+
+def test_a_killed_run_leaves_a_note(begin: Begin) -> None:
+    """There is no session that could be asked, so the next run tells of the doubt, and only the one after it sends."""
+    job = begin({"on": "gmail.users.messages.send", "do": "slow-answer", "seconds": 30})
+    given = {**FOR_USER, "metadata": json.dumps({"raw": RAW})}
+    running = job.start(given).when(lambda state: bool(state["messages"]))
+    running.child.kill()
+    running.end()
+    doubtful = job.run(given)
+    assert doubtful.code == 4
+    assert "It is not known whether the message in metadata still has to be sent" in doubtful.log
+    assert len(job.emulator.state()["messages"]) == 1
+    assert job.run(given).code == 0
+    assert len(job.emulator.state()["messages"]) == 2
+
+
+def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:
+    """The answer is lost behind the effect: exit code 4, and nothing is repeated."""
+    job = begin({"on": "gmail.users.messages.send", "do": "answer-lost"})
+    ended = job.run({**FOR_USER, "metadata": json.dumps({"raw": RAW})})
+    assert ended.code == 4
+    assert len(job.emulator.state()["messages"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({**WRITTEN, "metadata": '{"message": {"threadId": "t1"}}'}, "`message` in the wrong place"),
+        ({**WRITTEN, "gmail-action": "draft", "metadata": '{"threadId": "t1"}'}, "`threadId` in the wrong place"),
+        ({**WRITTEN, "metadata": '{"labelIds": "INBOX"}'}, "`labelIds` is not a list"),
+        ({**WRITTEN, "metadata": '{"threadId": 7}'}, "`threadId` is not the id"),
+        ({**WRITTEN, "metadata": "[]"}, "not a map"),
+        ({**WRITTEN, "metadata": json.dumps({"raw": RAW})}, "holds a message in `raw`"),
+        ({**FOR_USER, "metadata": '{"raw": "?"}'}, "not base64url"),
+        ({**FOR_USER, "metadata": '{"raw": ""}'}, "can't be read"),
+        ({**FOR_USER, "metadata": json.dumps({"raw": encoded(b"Subject: Hi\r\n\r\nIt is out.")})}, "no recipient"),
+        (
+            {**WRITTEN, "gmail-action": "draft-send", "draft-id": "r1", "metadata": '{"id": "r2"}'},
+            "`draft-id` names",
+        ),
+        ({**ICON, "metadata": '{"resourceId": "other"}'}, "`resourceId` is not what `resource-id` says"),
+        ({**ICON, "metadata": '{"imageType": "LEADERBOARD_ICON"}'}, "`imageType` is not what"),
+        ({**ICON, "metadata": "{}}"}, "not JSON"),
+    ],
+)
+def test_wrong_metadata_is_told_before_anything_is_sent(job: Job, given: Mapping[str, str], why: str) -> None:
+    """What the service would pass over in silence, or refuse, is exit code 2 and no request."""
+    (job.workspace / "icon.png").write_bytes(PNG)
+    ended = job.run(given)
+    assert ended.code == 2, ended.log
+    [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
+    assert "metadata" in error
+    assert why in error
+    assert "mail-" not in error
+    assert job.emulator.state()["requests"] == {}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "spoken"), [("auto", "multipart"), ("multipart", "multipart"), ("resumable", "resumable")]
+)
+def test_an_image_takes_its_resource(job: Job, protocol: str, spoken: str) -> None:
+    """The image's resource goes along, by either way that carries one."""
+    (job.workspace / "icon.png").write_bytes(PNG)
+    resource = {"kind": "gamesConfiguration#imageConfiguration", "resourceId": "CgkI"}
+    ended = job.run({**ICON, "metadata": json.dumps(resource), "upload-protocol": protocol})
+    assert ended.code == 0, ended.log
+    [stored] = job.emulator.state()["objects"]
+    assert (stored["protocol"], stored["metadata"]) == (spoken, resource)
+    assert ended.outputs["id"] == "CgkI"
+
+
+@pytest.mark.parametrize("protocol", ["simple", "multipart"])
+@pytest.mark.parametrize("fault", [{"do": "status-after-effect", "retry_after": 0}, {"do": "answer-lost"}])
+def test_an_image_is_sent_again(begin: Begin, protocol: str, fault: Mapping[str, Any]) -> None:
+    """A resource has one image of each type, so what may have been received is repeated: two requests, one image."""
+    job = begin({"on": "upload", **fault})
+    (job.workspace / "icon.png").write_bytes(PNG)
+    ended = job.run({**ICON, "upload-protocol": protocol})
+    assert ended.code == 0, ended.log
+    state = job.emulator.state()
+    assert [stored["protocol"] for stored in state["objects"]] == [protocol] * 2
+    assert list(state["gameImages"]) == ["CgkI/ACHIEVEMENT_ICON"]
+    assert ended.outputs["attempts"] == "2"
+
+
+def test_a_small_image_saves_a_round_trip(job: Job) -> None:
+    """As with everything that a repeat replaces, `auto` sends it in one request."""
+    (job.workspace / "icon.png").write_bytes(PNG)
+    ended = job.run(ICON)
+    assert ended.code == 0, ended.log
+    assert [stored["protocol"] for stored in job.emulator.state()["objects"]] == ["simple"]

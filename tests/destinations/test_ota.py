@@ -1,0 +1,105 @@
+"""The id of an over-the-air package: found in the list of the deployment's packages, or said to be unknown."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from tests.destinations.conftest import Begin
+from tests.support.destinations import package
+from tests.support.emulator_client import EmulatorClient
+from tests.support.job import Ended, Job
+
+LIST = "androidovertheair.deployments.packages.list"
+GIVEN = {"target": "ota", "deployment": "d1", "package-title": "System 1.2", "files": "ota.zip"}
+PARTS = b'--b\r\nContent-Type: application/json\r\n\r\n{"deployment": "d1", "package_title": "System 1.2"}\r\n'
+
+
+def upload(job: Job, **more: str) -> Ended:
+    package(job.workspace, 100_000)
+    return job.run({**GIVEN, **more})
+
+
+def names(job: Job) -> list[str]:
+    return [one["name"] for one in job.emulator.state()["packages"]]
+
+
+def somebody_uploads(job: Job) -> None:
+    """Another job makes a package of the same title in the same deployment."""
+    headers = {"X-Goog-Upload-Protocol": "multipart", "Content-Type": "multipart/related; boundary=b"}
+    body = PARTS + b"--b\r\nContent-Type: application/zip\r\n\r\nPK\x03\x04\r\n--b--\r\n"
+    with closing(EmulatorClient(job.emulator)) as client:
+        assert client.request("POST", "/upload/package", body, headers).status == 200
+
+
+@pytest.mark.parametrize("protocol", ["auto", "multipart"])
+def test_the_package_is_known_by_its_name(job: Job, protocol: str) -> None:
+    """The name that the service made is the output, and stands in the results file beside the bytes."""
+    ended = upload(job, **{"upload-protocol": protocol})
+    assert ended.code == 0, ended.log
+    [name] = names(job)
+    assert (ended.outputs["id"], ended.outputs["ids"]) == (name, name)
+    assert ended.results[0]["id"] == name
+    assert f"the package {name} of d1" in ended.log
+
+
+def test_a_title_may_be_used_again(job: Job) -> None:
+    """Of several packages with the title it is the one that was not there before."""
+    first, second = upload(job), upload(job)
+    assert [first.outputs["id"], second.outputs["id"]] == names(job)
+    assert second.outputs["id"] != first.outputs["id"]
+
+
+def test_two_new_packages_are_told_and_not_guessed(begin: Begin) -> None:
+    """While the list is asked for again another job makes a package of the same title: the log has both names."""
+    job = begin({"on": LIST, "nth": 2, "do": "status", "status": 503, "retry_after": 1})
+    package(job.workspace, 100_000)
+    running = job.start(GIVEN).when(lambda state: bool(state["faults"]["fired"]))
+    somebody_uploads(job)
+    ended = running.end()
+    assert ended.code == 0, ended.log
+    assert "2 new packages" in ended.log
+    assert all(name in ended.log for name in names(job))
+    assert "id" not in ended.outputs
+
+
+def test_a_list_that_fails_behind_the_upload_is_a_warning(begin: Begin) -> None:
+    """The package is there; that its name could not be read does not make the run fail."""
+    job = begin({"on": LIST, "nth": 2, "do": "status", "status": 403, "reason": "forbidden", "message": "No."})
+    ended = upload(job)
+    assert ended.code == 0, ended.log
+    assert "::warning" in ended.log
+    assert "The package's id is not known. " in ended.log
+    assert "id" not in ended.outputs
+    assert len(names(job)) == 1
+
+
+def test_a_deployment_that_is_not_there_is_told_before_the_bytes(begin: Begin) -> None:
+    """The first look at the deployment is refused: nothing is sent."""
+    job = begin({"on": LIST, "do": "status", "status": 404, "message": "Requested entity was not found."})
+    ended = upload(job)
+    assert ended.code == 4
+    assert "Requested entity was not found." in ended.log
+    assert job.emulator.state()["requests"].get("upload", 0) == 0
+
+
+def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
+    """All bytes were there, and so was the package: the run that learns of it outputs its name."""
+    lost = {"on": "goog.finalize", "do": "status-after-effect", "retry_after": 0}
+    job = begin(lost, {"on": "goog.query", "do": "status", "retry_after": 0})
+    again = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload", "GITHUB_RUN_ATTEMPT": "1"}
+    package(job.workspace, 100_000)
+    first = job.run({**GIVEN, "max-retries": "1"}, **again)
+    assert first.code == 75, first.log
+    second = job.run(GIVEN, **again)
+    assert second.code == 0, second.log
+    assert second.outputs["resumed"] == "true"
+    assert [second.outputs["id"]] == names(job)
+
+
+def test_a_dry_run_asks_for_no_list(job: Job) -> None:
+    """Nothing but a token is asked for."""
+    ended = upload(job, **{"dry-run": "true"})
+    assert ended.code == 0, ended.log
+    assert LIST not in job.emulator.state()["requests"]
