@@ -131,7 +131,7 @@ def test_a_keyless_job_takes_gitlabs_token(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"dry_run": "maybe"}, {"status": "done"}, {"concurrency": "four"}, {"target": 4}], ids=str
+    "wrong", [{"dry_run": "maybe"}, {"status": "done"}, {"max_retries": "many"}, {"target": 4}], ids=str
 )
 def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: dict[str, Any]) -> None:
     """The inputs are typed, so GitLab refuses the pipeline itself."""

@@ -35,6 +35,7 @@ STREET = (
     "services",
     "credentials",
     "files",
+    "migration",
     "inputs",
     "retrier",
     "protocol",
@@ -60,6 +61,7 @@ OPENERS = {
     "uploader/inputs/env_file.py",
     "uploader/inputs/ci_platform.py",  # the id of this start of the machine
     "uploader/main.py",
+    "uploader/migration/command.py",  # the file that is named
     "uploader/outputs/output_files.py",
     "uploader/services/method_catalogue.py",
     "uploader/state/sealed_store.py",

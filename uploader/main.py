@@ -6,7 +6,6 @@ import atexit
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -15,9 +14,6 @@ from typing import NoReturn
 from uploader import inputs
 from uploader.cancellation import Cancellation
 from uploader.errors import InputError, UploaderError
-from uploader.outputs import make_reporter
-from uploader.redaction import credentials_in
-from uploader.run import Run
 from uploader.signals import cancel_on_signals, ignore_signals
 
 GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
@@ -49,6 +45,10 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 
     No exception leaves it; RUNNER_DEBUG=1 shows where a fault of ours is.
     """
+    if argv[:1] == ["migrate"]:
+        from uploader.migration.command import migrate  # a command of its own, which no upload pays for
+
+        return migrate(argv[1:])
     given, problems = inputs.read(environ, argv)
     if given.show:
         from uploader.inputs import help_text  # what is said of each input, which no run needs
@@ -56,6 +56,10 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
         with suppress(OSError):
             (sys.stderr if given.show == "usage" else sys.stdout).write(help_text.text(given.show))
         return InputError.exit_code if given.show == "usage" else 0
+    from uploader.outputs import make_reporter  # a help text is not reported
+    from uploader.redaction import credentials_in
+    from uploader.run import Run
+
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
@@ -69,6 +73,8 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
         this_run.failed(_fault(error))
         if given.platform.debug:  # where it is asked for, redacted
+            import traceback  # 2 ms that only a fault is worth
+
             reporter.info("".join(traceback.format_exception(error)))
     return this_run.finish()
 

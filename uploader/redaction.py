@@ -123,6 +123,8 @@ class Redactor:
     def hide(self, text: str, limit: int | None = None) -> str:
         """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what programs will read."""
         end = len(text) if limit is None else min(limit, len(text))
+        if len(text) < SHORTEST and end == len(text):  # no secret and no shape of one is so short
+            return text
         forms = self._forms
         window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
         pieces: list[str] = []

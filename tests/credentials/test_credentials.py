@@ -15,12 +15,15 @@ from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+from google.auth.crypt import RSASigner
+from google.oauth2.service_account import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +45,8 @@ from uploader.cancellation import Cancellation
 from uploader.credentials import configuration_checks as checks
 from uploader.credentials import credential_source
 from uploader.credentials.login import SEAL_CONTEXT, Login, load
+from uploader.credentials.service_account_key import ServiceAccount
+from uploader.credentials.token_request import TokenResponse
 from uploader.errors import (
     CredentialsError,
     ForeignHost,
@@ -55,6 +60,7 @@ from uploader.errors import (
 from uploader.http.client import HttpClient
 from uploader.retrier import RetryPolicy
 
+TOKEN_ANSWER = TokenResponse(200, {}, b'{"access_token": "t", "expires_in": 3600}')
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 ROOT = Path(__file__).parents[2]
 IMPERSONATION = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
@@ -390,6 +396,26 @@ def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
     lines = ["-----BEGIN PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END PRIVATE KEY-----"]
     with pytest.raises(InputError, match="credentials: `private_key`"):
         login(read_inputs(service_account(private_key="\n".join(lines))))
+
+
+@pytest.mark.parametrize("subject", [None, "someone@example.com"])
+@pytest.mark.parametrize("key_id", ["0123456789abcdef", None])
+def test_a_key_asks_for_a_token_as_google_auth_does(subject: str | None, key_id: str | None) -> None:
+    """Address, form, header and claims of the signed assertion are those of google-auth's own class."""
+    info = service_account(private_key_id=key_id)
+    signer = RSASigner(rsa_key(), key_id)  # type: ignore[no-untyped-call]  # google-auth has no types here
+    names = {"service_account_email": info["client_email"], "token_uri": info["token_uri"], "subject": subject}
+    theirs = Credentials(signer, scopes=[PLAY], **names)  # type: ignore[no-untyped-call]  # none here either
+    asked = []
+    for one in (ServiceAccount(info, [PLAY], subject), theirs):
+        sent: dict[str, Any] = {}
+        one.refresh(lambda sent=sent, **given: sent.update(given) or TOKEN_ANSWER)
+        form = dict(parse_qsl(sent["body"].decode()))
+        token = form.pop("assertion")
+        claims, header = claims_of(token), json.loads(base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
+        assert claims.pop("exp") - claims.pop("iat") == 3600
+        asked.append((sent["url"], sent["method"], sent["headers"]["Content-Type"], form, header, claims))
+    assert asked[0] == asked[1]
 
 
 def test_a_refusal_does_not_load_google_auth() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -70,6 +71,42 @@ def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
     assert job.emulator.state()["connections"] <= 8 + 1  # one more is for the token
     assert max(descriptors) < 60  # for each of eight: a file, a connection, what is written of its session
     assert ended.peak < small.peak + 16 * MIB
+
+
+LATE: dict[str, Any] = {"on": "simple", "do": "slow-answer", "seconds": 0.03, "times": 1000}
+TOO_MANY: dict[str, Any] = {"on": "simple", "do": "status", "status": 429, "retry_after": 0}
+
+
+def test_more_files_are_in_flight_while_that_brings_speed(begin: Begin) -> None:
+    """Two hundred small files and late answers: more than four are sent at once, over at most 32 connections."""
+    job = begin(LATE)
+    digests = fill(job.workspace, 200, 1000)
+    ended = job.run({**STORAGE, "files": "*.bin"}, RUNNER_DEBUG="1")
+    assert ended.code == 0, ended.log[-2000:]
+    assert sorted(stored(job)) == sorted(digests.items())
+    assert [result["path"] for result in ended.results] == list(digests)
+    assert "8 files in flight instead of 4." in ended.log
+    assert 4 + 1 < job.emulator.state()["connections"] <= 32 + 1  # one more is for the token
+
+
+def test_a_throttled_file_slows_the_others_down(begin: Begin) -> None:
+    """A 429 in the middle: half as many files are in flight from then on, which one line tells, and all arrive."""
+    job = begin({**TOO_MANY, "nth": 6}, LATE)
+    digests = fill(job.workspace, 60, 1000)
+    ended = job.run({**STORAGE, "files": "*.bin"})
+    assert ended.code == 0, ended.log[-2000:]
+    assert sorted(stored(job)) == sorted(digests.items())
+    assert re.findall(r"The server answered 429: (\d+) files in flight instead of (\d+)\.", ended.log) == [("4", "8")]
+
+
+def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:
+    """With a number there are never more connections, and a 429 delays its own file alone."""
+    job = begin({**TOO_MANY, "nth": 6}, LATE)
+    fill(job.workspace, 60, 1000)
+    ended = job.run({**STORAGE, "files": "*.bin", "concurrency": "3"})
+    assert ended.code == 0, ended.log[-2000:]
+    assert "in flight" not in ended.log
+    assert job.emulator.state()["connections"] <= 3 + 1
 
 
 def test_faults_among_many_files_cost_none_of_them(begin: Begin) -> None:

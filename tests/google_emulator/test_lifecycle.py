@@ -32,7 +32,7 @@ def release(code: int, **changed: Any) -> dict[str, Any]:
 def commit(client: EmulatorClient, *releases: dict[str, Any], track: str = "production", query: str = "") -> Reply:
     """Puts releases on a track, as the edit of a release does; artifacts are there already."""
     edit = client.edit()
-    put = client.request("PUT", f"{edit}/tracks/{track}", json={"releases": list(releases)})
+    put = client.request("PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)})
     assert put.status == 200, put.body
     return client.request("POST", f"{edit}:commit{query}", b"")
 

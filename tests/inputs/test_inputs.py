@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
-from uploader.inputs.unknown_inputs import ANSWERS
+from uploader.inputs.other_tools import ANSWERS
 from uploader.redaction import Redactor
 
 KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
@@ -53,7 +53,7 @@ def test_a_run_without_inputs_has_every_default_and_misses_only_the_target() -> 
     """Of all inputs only `target` is required; the others have their defaults."""
     found, problems = inputs.read({"GITLAB_CI": "true"}, ())
     assert [problem.name for problem in problems] == ["target"]
-    assert (found.upload_protocol, found.chunk_size, found.concurrency, found.max_retries) == ("auto", None, 4, 5)
+    assert (found.upload_protocol, found.chunk_size, found.concurrency, found.max_retries) == ("auto", None, None, 5)
     assert (found.retry_deadline, found.stall_timeout, found.finalize_timeout) == (1800.0, 60.0, 600.0)
     assert (found.commit, found.job_summary, found.dry_run, found.user_id) == (True, True, False, "me")
     assert (found.tracks, found.shard, found.state_dir, found.status) == ((), None, None, "")
@@ -81,7 +81,7 @@ def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None
 def test_an_empty_or_blank_value_counts_as_not_given() -> None:
     """GitHub passes inputs that were left out as empty strings; they fall through to the next source."""
     found, problems = read(INPUT_TRACKS="", UPLOADER_TRACKS="beta", INPUT_CONCURRENCY=" \n")
-    assert (found.tracks, found.concurrency, problems) == (("beta",), 4, ())
+    assert (found.tracks, found.concurrency, problems) == (("beta",), None, ())
 
 
 def test_a_second_variable_that_says_something_else_is_mentioned() -> None:
@@ -199,6 +199,7 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("stall-timeout", "0s"),
         ("concurrency", "0"),
         ("concurrency", "65"),
+        ("concurrency", "automatic"),
         ("max-retries", "-1"),
         ("max-retries", "٣"),
         ("user-fraction", "0"),

@@ -363,7 +363,7 @@ def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path))
     assert prepared.lines == (
         "open an edit for com.example.app",
-        "upload com.example.app-7.aab, 2.0 KiB, version 7.0 (7), unless Google Play has it already",
+        "upload com.example.app-7.aab, 2.1 KiB, version 7.0 (7), unless Google Play has it already",
         f"in com.example.app-7.aab: signed with certificate {SIGNER}",
         "in com.example.app-7.aab: minimum API level 24, target 36",
         "upload mapping mapping.txt for version 7",

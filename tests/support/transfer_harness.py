@@ -128,12 +128,16 @@ class RecordingReporter:
 
     hook: Callable[[int], None] = lambda _: None
     infos: list[str] = field(default_factory=list)
+    debugs: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
 
     def info(self, text: str) -> None:
         self.infos.append(text)
+
+    def debug(self, text: str) -> None:
+        self.debugs.append(text)
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)

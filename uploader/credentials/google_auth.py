@@ -67,8 +67,7 @@ def _built(
     if kind == checks.EXTERNAL_USER:
         return _google("auth.external_account_authorized_user").Credentials.from_info(info)
     if kind == checks.IMPERSONATED:
-        nested = info["source_credentials"]
-        return _impersonated(_built(nested["type"], nested, scopes, None, None), info, scopes, subject)
+        return _impersonated(_impersonator(info["source_credentials"], scopes), info, scopes, subject)
     if subject:
         alone = {name: value for name, value in info.items() if name != checks.IMPERSONATION}
         return _impersonated(_external(alone, scopes, supplier), info, scopes, subject)
@@ -76,16 +75,20 @@ def _built(
 
 
 def _service_account(info: Mapping[str, Any], scopes: list[str], subject: str | None) -> Any:
-    """Not by google-auth's own reader, which takes a sixth of the start to validate the key (see `rsa_signer`)."""
-    from uploader.credentials.service_account_key import rsa_signer  # a login of any other kind reads no key
+    from uploader.credentials.service_account_key import ServiceAccount  # a login of any other kind reads no key
 
-    return _google("oauth2.service_account").Credentials(
-        rsa_signer(info["private_key"], info.get("private_key_id")),
-        service_account_email=info["client_email"],
-        token_uri=info["token_uri"],
-        scopes=scopes,
-        subject=subject,
-    )
+    return ServiceAccount(info, scopes, subject)
+
+
+def _impersonator(info: Mapping[str, Any], scopes: list[str]) -> Any:
+    """Who acts for another account: google-auth wants an object of its own there. The key is read as elsewhere."""
+    if info["type"] != checks.SERVICE_ACCOUNT:
+        return _built(info["type"], info, scopes, None, None)
+    from uploader.credentials.service_account_key import sound_key  # a login of any other kind reads no key
+
+    signer = _google("auth.crypt").RSASigner(sound_key(info["private_key"]), info.get("private_key_id"))
+    names = {"service_account_email": info["client_email"], "token_uri": info["token_uri"]}
+    return _google("oauth2.service_account").Credentials(signer, scopes=scopes, **names)
 
 
 def _user(info: Mapping[str, Any]) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 Kind = Literal["github", "gitlab", "console"]
@@ -40,8 +40,7 @@ class JobRun(NamedTuple):
 UNKNOWN_RUN = JobRun("")
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(NamedTuple):
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
     `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `job_facts` what
@@ -61,10 +60,13 @@ class Platform:
     tag: str = ""
     node: str = ""
     oidc_request_url: str = ""
-    oidc_request_token: str = field(default="", repr=False)
-    id_token: str = field(default="", repr=False)
+    oidc_request_token: str = ""
+    id_token: str = ""
     google_application_credentials: str = ""
-    job_facts: Mapping[str, str] = field(default_factory=dict)
+    job_facts: Mapping[str, str] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        return f"Platform(kind={self.kind!r})"  # the rest holds tokens
 
 
 def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform:

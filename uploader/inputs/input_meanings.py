@@ -30,7 +30,8 @@ MEANINGS: Mapping[str, str] = {
     "adding. A mail is always resumable.",
     "chunk-size": "Bytes of one request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole "
     "file is one request, and chunks that grow again follow an interruption.",
-    "concurrency": "How many files to upload at once, 1 to 64, where the service allows it.",
+    "concurrency": "How many files to upload at once, 1 to 64. `auto` begins with 4 and goes up to 32 while that "
+    "brings speed, where the service allows it.",
     "max-retries": "Retries without progress before giving up, 0 to 100.",
     "retry-deadline": "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. A wait "
     "that would pass it ends the run at once.",

@@ -80,7 +80,7 @@ def _text(group: Group, parser: Callable[[str], str], *, secret: bool = False) -
     return _optional(group, "", parser, secret=secret)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
@@ -101,7 +101,7 @@ class Inputs:
     job_summary: bool = _default(ALL, "true", parse.boolean)
     upload_protocol: UploadProtocol = _default(TRANSFER, "auto", parse.choice(UploadProtocol))
     chunk_size: int | None = _default(TRANSFER, "auto", parse.size)
-    concurrency: int = _default(TRANSFER, "4", parse.integer(1, 64))
+    concurrency: int | None = _default(TRANSFER, "auto", parse.files_at_once)
     max_retries: int = _default(TRANSFER, "5", parse.integer(0, 100))
     retry_deadline: float = _default(TRANSFER, "30m", parse.duration(0, 7 * DAY))
     stall_timeout: float = _default(TRANSFER, "60s", parse.duration(1, DAY))

@@ -121,6 +121,15 @@ def integer(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
+def files_at_once(value: str) -> int | None:
+    """How many files may be in flight; `auto` is None."""
+    if value == "auto":
+        return None
+    if re.fullmatch(r"[0-9]{1,2}", value) and 1 <= int(value) <= 64:
+        return int(value)
+    raise InvalidValue("is not a number of files.", "a whole number from 1 to 64, or `auto`")
+
+
 def size(value: str) -> int | None:
     """Bytes from `8MiB`, `512KiB`, `1GiB` or plain digits; `auto` is None."""
     if value == "auto":

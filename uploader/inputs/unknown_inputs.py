@@ -15,75 +15,9 @@ from uploader.errors import Problem
 from uploader.input_problems import Problems
 from uploader.inputs.ci_platform import Kind
 from uploader.inputs.input_table import fields
+from uploader.inputs.other_tools import ANSWERS
 
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
-KEY = "`credentials`, which takes JSON, its base64 and a path alike"
-
-# What to write here, and the inputs of the tools that people come from, as they write them, that mean it. Names that
-# differ from ours in nothing but hyphens, underscores and capitals (packageName, whatsNewDirectory, user_fraction) are
-# found without a row.
-_NAMES_BY_ANSWER = (
-    # r0adkll/upload-google-play and its relatives
-    (KEY, "serviceAccountJson", "serviceAccountJsonPlainText"),
-    ("`files`", "releaseFile", "releaseFiles", "aabFile", "apkFile", "aabFilePath", "apkFilePath"),
-    ("`tracks`", "track"),
-    ("`whats-new-directory`", "whatsNewDir"),
-    ("`status`", "releaseStatus"),
-    ("`in-app-update-priority`", "priority", "updatePriority"),
-    ("`user-fraction`, as a fraction such as `0.05`", "rollout"),
-    ("`existing-edit-id`", "editId"),
-    # fastlane supply
-    (KEY, "json_key", "json_key_data", "key", "issuer"),
-    ("`files`", "apk", "apk_paths", "aab", "aab_paths"),
-    ("`mapping-file`", "mapping"),
-    ("`mapping-file` and `debug-symbols`", "mapping_paths"),
-    ("`images-directory` for the listing and `whats-new-directory` for the notes", "metadata_path"),
-    ("`promote-from` for the track to take, `tracks` for the tracks to put it on", "track_promote_to"),
-    ("`status`", "track_promote_release_status"),
-    ("`dry-run`", "validate_only"),
-    ("`release-name`", "version_name"),
-    ("`promote-version-codes` for a promotion; that of an upload is read from the artifact", "version_code"),
-    ("Not needed: Google Play does it by itself", "deactivate_on_promote", "check_superseded_tracks"),
-    ("`changes-not-sent-for-review`, whose `auto` does that", "rescue_changes_not_sent_for_review"),
-    ("Not needed: Google no longer asks for it", "ack_bundle_installation_warning"),
-    ("Not needed: only what `files` names is uploaded", "skip_upload_apk", "skip_upload_aab"),
-    (
-        "Not needed: only what `images-directory` has is touched",
-        *("skip_upload_metadata", "skip_upload_images", "skip_upload_screenshots"),
-    ),
-    ("Not needed: only notes in `whats-new-directory` are sent", "skip_upload_changelogs"),
-    ("Not needed: only what differs is ever sent", "sync_image_upload"),
-    ("`api-endpoint`", "root_url"),
-    ("`expansion-file-main`, as `references:VERSIONCODE`", "obb_main_references_version"),
-    ("`expansion-file-patch`, as `references:VERSIONCODE`", "obb_patch_references_version"),
-    ("Not needed: the version that is referenced has it", "obb_main_file_size", "obb_patch_file_size"),
-    ("`stall-timeout` and `finalize-timeout`", "timeout"),
-    # gradle-play-publisher
-    (KEY, "serviceAccountCredentials", "ANDROID_PUBLISHER_CREDENTIALS"),
-    ("Not needed: they are used when nothing else is given", "useApplicationDefaultCredentials"),
-    ("`files`, which names the bundle or the APKs", "defaultToAppBundles"),
-    ("Not needed: leave the step out, or give it an `if:`", "enabled"),
-    ("`credentials`, as an `impersonated_service_account` configuration", "impersonateServiceAccount"),
-    ("`promote-from`", "fromTrack"),
-    ("`tracks`", "promoteTrack"),
-    ("`files`, with a pattern such as `dir/*.aab`", "artifactDir"),
-    ("`on-version-conflict`", "resolutionStrategy"),
-    ("`target: play-internal-sharing`", "internalSharing"),
-    # mail, storage and login actions
-    *((f"`mail-{name}`", name) for name in ("to", "from", "cc", "bcc", "subject", "body")),
-    ("`mail-html`", "html_body"),
-    ("`files`", "attachments", "path", "filename"),
-    ('`metadata`, as `{"parents": ["ID"]}`', "folderId"),
-    ("`media-type`", "mimeType", "contentType"),
-    ("`params`, as `bucket: NAME`", "bucket"),
-    ("`params`, as `bucket: NAME` and `name: PATH`", "destination"),
-    (KEY, "credentials_json"),
-    (
-        "`credentials`; a refresh token goes there as an `authorized_user` configuration",
-        *("refresh-token", "client-secret"),
-    ),
-)
-ANSWERS = {name: answer for answer, *names in _NAMES_BY_ANSWER for name in names}
 
 
 def check(unknown: Sequence[str], other_tools: Sequence[str], kind: Kind, problems: Problems) -> None:

@@ -1,8 +1,8 @@
 """What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the answers.
 
-A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or one of the
-small steps below, receives the answer, and returns when it is done. The engine in `transfer` carries the steps out and
-throws what went wrong into the generator, which may clean up (yield more steps) and raises again.
+A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or another
+step, receives the answer, and returns when done. The engine in `transfer` carries the steps out and throws what went
+wrong into the generator, which may clean up (yield more steps) and raises again.
 """
 
 from __future__ import annotations
@@ -98,12 +98,10 @@ class Upload(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Uploads that are independent of one another; the answer is a tuple of `FileResult` in the same order.
-
-    All are tried: a failure stands in its result's `error`, and the flow decides what it means.
-    """
+    """Independent uploads, all tried; the answer is a tuple of `FileResult` in their order, failures in the `error`."""
 
     uploads: tuple[Upload, ...]
+    most: int | None = None  # at once with `concurrency: auto`, where the service has a limit
 
 
 class Note(NamedTuple):

@@ -15,6 +15,7 @@ from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.single_request import may_repeat
 from uploader.retrier import Retrier, RetryPolicy
+from uploader.transfer.concurrency import asks_for_less
 
 LONGEST_DOWNLOAD = 6 * 3600.0  # seconds for one answer: 10 GiB at 500 KB a second
 # Headers that tell how far an upload is, and hold no secret.
@@ -32,13 +33,14 @@ _LOGGED_HEADERS = (
 class TransferSettings(NamedTuple):
     """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
 
+    `concurrency` is how many files may be in flight, None for a number that adapts.
     `quota_project` is the project that a person's login names to be charged for the requests.
     """
 
     root: str = ""
     protocol: str = "auto"
     chunk_size: int | None = None
-    concurrency: int = 4
+    concurrency: int | None = None
     stall_timeout: float = 60.0
     finalize_timeout: float = 600.0
     quota_project: str = ""
@@ -50,7 +52,10 @@ class TransferSettings(NamedTuple):
 
 
 class ApiClient:
-    """Sends requests for a whole run; may be used from several threads. `debug` logs each of them."""
+    """Sends requests for a whole run; may be used from several threads. `debug` logs each of them.
+
+    `on_throttled` is told the status of an answer that asks for fewer requests, and when its request began.
+    """
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class ApiClient:
         self._settings = settings
         self._headers = Headers()
         self.policy = policy
+        self.on_throttled: Callable[[int, float], None] | None = None
 
     def public_url(self, root: str, path: str) -> str:
         """The address of a file that everybody may fetch; an endpoint on loopback stands for every host."""
@@ -124,6 +130,8 @@ class ApiClient:
             self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
         if isinstance(answer, Response):
             self._headers = answer.headers
+            if self.on_throttled and asks_for_less(answer):
+                self.on_throttled(answer.status, began)
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
             self._check(request)
         return answer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
@@ -38,9 +37,10 @@ from uploader.services.base import (
 from uploader.state.journal import Journal
 from uploader.transfer.api_call import call
 from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason
+from uploader.transfer.concurrency import concurrency
 from uploader.transfer.file_source import sha256
 from uploader.transfer.upload import upload
-from uploader.transfer.workers import run_all
+from uploader.transfer.workers import Workers
 
 
 class Engine:
@@ -51,6 +51,8 @@ class Engine:
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
+        self._workers = Workers(concurrency(settings.concurrency), client.policy.clock.monotonic, reporter)
+        client.on_throttled = self._workers.throttled
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
@@ -82,7 +84,7 @@ class Engine:
             case Upload():
                 return self._upload(step)
             case Batch():
-                return self._batch(step.uploads)
+                return self._batch(step.uploads, step.most)
             case Digest():
                 return sha256(step.artifact)
             case Download():
@@ -175,16 +177,17 @@ class Engine:
             raise result.failure
         return result
 
-    def _batch(self, jobs: Sequence[Upload]) -> tuple[FileResult, ...]:
+    def _batch(self, jobs: Sequence[Upload], most: int | None) -> tuple[FileResult, ...]:
         """All of them, several at once, the results in their order; only the cancellation of the run ends all."""
         first = len(self.record.results)
         # Each has its place in the record from the start: what is known is there however the run ends.
         self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
 
-        def task(place: int, job: Upload) -> None:
-            self.record.results[place] = self._upload_with_retries(job)
+        def send(place: int) -> int | None:
+            result = self.record.results[first + place] = self._upload_with_retries(jobs[place])
+            return None if result.error else result.bytes
 
-        run_all([partial(task, place, job) for place, job in enumerate(jobs, first)], self._settings.concurrency)
+        self._workers.run(len(jobs), send, most)
         results = tuple(self.record.results[first : first + len(jobs)])
         interrupted = next((result.failure for result in results if isinstance(result.failure, Interrupted)), None)
         if interrupted is not None:

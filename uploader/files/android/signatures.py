@@ -7,7 +7,6 @@ Sources: source.android.com, "APK Signature Scheme v2" and "v3"; JAR File Specif
 
 from __future__ import annotations
 
-import hashlib
 import re
 import struct
 from collections.abc import Callable, Iterator
@@ -85,6 +84,8 @@ def _of_block(value: bytes) -> list[bytes]:
 
 
 def _certificate(der: bytes) -> SigningCertificate:
+    import hashlib  # OpenSSL, 2 ms that a refusal of the inputs does without
+
     subject, digest = subject_of(der), hashlib.sha256(der).hexdigest()
     named = ", ".join(f"{key}={value}" for key, value in subject)[:_LONGEST_SUBJECT]
     debug = f"the debug certificate of Android's build tools ({named})" if _DEBUG_NAME in subject else ""

@@ -22,6 +22,8 @@ from uploader.services.play.known_errors import conflict
 from uploader.services.play.release_edit import ReleaseEdit
 from uploader.text import plural
 
+IMAGES_AT_ONCE = 4  # they all change one edit, and Play refuses changes that meet (409)
+
 Name: TypeAlias = tuple[str, str]  # language, image type
 Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
 Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
@@ -177,7 +179,7 @@ def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
 
 def _send(edit: ReleaseEdit, uploads: list[Upload]) -> Steps[None]:
     yield from edit.changing("listing")
-    results = yield Batch(tuple(uploads))
+    results = yield Batch(tuple(uploads), most=IMAGES_AT_ONCE)
     for result in results:
         if result.failure is not None:
             raise result.failure
