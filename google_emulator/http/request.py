@@ -10,7 +10,7 @@ from email.message import Message
 
 from google_emulator.http.body import Body
 from google_emulator.http.errors import ApiError
-from google_emulator.http.payload import decompressed, form_fields, is_form
+from google_emulator.http.payload import form_fields, is_form
 from google_emulator.http.response import Json
 
 PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
@@ -59,8 +59,7 @@ class Request:
 
     def read_payload(self) -> None:
         """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may be."""
-        data = self.body.read_all(PAYLOAD_LIMIT)
-        self.payload = decompressed(data, self.header("Content-Encoding"), PAYLOAD_LIMIT)
+        self.payload = self.body.read_all(PAYLOAD_LIMIT)
 
     def take_form(self) -> None:
         """Reads a form in place of JSON as more of the query."""

@@ -93,7 +93,7 @@ NAMED = {
 AUTHORISED = {
     "deep JSON": (("POST /storage/v1/b", JSON, DEEP), 400),
     "deep metadata": ((f"POST {STORAGE}?uploadType=resumable", JSON, DEEP), 400),
-    "a lone surrogate": ((f"POST {STORAGE}?uploadType=resumable", JSON, b'{"name": "\\ud800"}'), 200),
+    "a lone surrogate": ((f"POST {STORAGE}?uploadType=resumable", JSON, b'{"name": "\\ud800"}'), 400),
     "a number without end": (("POST /storage/v1/b", JSON, b'{"name": ' + b"9" * 5000 + b"}"), 400),
     "bytes that are no text": (("POST /storage/v1/b", JSON, b"\xff\xfe{}"), 400),
     "JSON of another kind": (("POST /storage/v1/b", JSON, b"[1]"), 400),
