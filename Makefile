@@ -16,7 +16,7 @@ test: .venv/dev  ## every test
 	$(VENV)/python -m pytest -n auto --dist worksteal -rs
 
 strangers: .venv/dev  ## programs of others against ours, unchanged; writes their table into docs/EMULATOR.md
-	-for tool in node wheels gsutil go; do sh tests/strangers/tool $$tool || true; done
+	@for tool in node wheels gsutil go; do sh tests/strangers/tool $$tool & done; wait
 	$(VENV)/python -m pytest tests/strangers -n auto --dist worksteal -rs
 	$(VENV)/python -m scripts.make_strangers_page
 
