@@ -131,6 +131,13 @@ def test_the_line_for_a_gitlab_job_on_ones_own_machine_runs(tmp_path: Path) -> N
     assert "UPLOADER_VERSION_CODE=7" in report.read_text(encoding="utf-8").splitlines()
 
 
+def test_the_failure_that_a_later_step_acts_on_is_a_code() -> None:
+    """What the step compares the output with is in the page's own table."""
+    (step,) = yaml.safe_load(next(blocks("docs/TROUBLESHOOTING.md", "yaml")))
+    (code,) = re.findall(r"outputs\.failure == '([a-z-]+)'", step["if"])
+    assert f"`{code}`" in (ROOT / "docs" / "TROUBLESHOOTING.md").read_text(encoding="utf-8")
+
+
 def test_the_commands_for_contributors_exist() -> None:
     """Each `make` target that a page names is one of the Makefile's."""
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
