@@ -247,9 +247,3 @@ def refusal(answer: Response, what: str) -> UploaderError:
         message=said.message,
         body=said.body,
     )
-
-
-def raise_refused(answer: Response | Broken | None, what: str) -> None:
-    """Raises the refusal where the last answer was one, and no trouble that passes."""
-    if isinstance(answer, Response) and 400 <= answer.status < 500 and verdict(answer) is not Verdict.RETRY:
-        raise refusal(answer, what) from None

@@ -188,7 +188,7 @@ class Engine:
                 raise result.failure
             return None if result.error else result.bytes
 
-        self._client.on_throttled = self._workers.throttled
+        self._client.on_throttled = self._workers.throttled if len(jobs) > 1 else None
         self._workers.run(len(jobs), send, most)
         return tuple(self.record.results[first : first + len(jobs)])
 

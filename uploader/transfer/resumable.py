@@ -15,6 +15,7 @@ from uploader.http.hosts import absolute, secrets_of, trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.chunking import Chunking
+from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
     Completed,
@@ -34,7 +35,7 @@ from uploader.protocol.session import (
 from uploader.protocol.single_request import may_have_acted
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size, share
-from uploader.transfer.api_client import raise_refused, refusal, require_trusted
+from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.file_transfer import FileTransfer
 
@@ -184,16 +185,9 @@ class Resumable:
         """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
         match event:
             case OffsetUnknown():
-                sent_whole = before.state is not State.NEW and after.sent == after.size
-                self._transfer.in_doubt |= sent_whole and may_have_acted(event.answer)
-                said = event.answer
-                if isinstance(said, Response) and said.body:
-                    said = self._without_uri(said, after)
-                try:
-                    self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
-                except TemporaryError:
-                    raise_refused(said, self._transfer.name)
-                    raise
+                if self._job.endpoint.lookup and before.state is not State.NEW and after.sent == after.size:
+                    self._transfer.in_doubt |= may_have_acted(event.answer)
+                self._wait(event, after)
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
             case Started():
@@ -204,19 +198,26 @@ class Resumable:
             case Stored() if not after.over:
                 self._stored(before, move, after)
             case SessionLost() if not after.over:
-                self._start_over(before, event)
+                all_sent = before.state is State.OFFSET_UNKNOWN and before.sent == before.size
+                self._transfer.in_doubt |= all_sent
+                self._journal.drop(self._job)
+                self._holds(0)
+                self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
+                self._transfer.add_moment("restarted", event.why)
+                # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
+                lost = "nothing is stored, " if self._transfer.counts.attempts and not all_sent else ""
+                self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
 
-    def _start_over(self, before: Session, event: SessionLost) -> None:
-        """Forgets the lost session, and says what went with it."""
-        all_sent = before.state is State.OFFSET_UNKNOWN and before.sent == before.size
-        self._transfer.in_doubt |= all_sent
-        self._journal.drop(self._job)
-        self._holds(0)
-        self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
-        self._transfer.add_moment("restarted", event.why)
-        # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
-        lost = "nothing is stored, " if self._transfer.counts.attempts and not all_sent else ""
-        self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
+    def _wait(self, event: OffsetUnknown, session: Session) -> None:
+        """Waits before the next question. Raises what the service refused where that, and no trouble, was the last."""
+        answer = event.answer
+        said = self._without_uri(answer, session) if isinstance(answer, Response) else answer
+        try:
+            self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
+        except TemporaryError:
+            if isinstance(said, Response) and 400 <= said.status < 500 and verdict(said) is not Verdict.RETRY:
+                raise refusal(said, self._transfer.name) from None
+            raise
 
     def _stored(self, before: Session, move: Move, after: Session) -> None:
         """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
@@ -270,7 +271,7 @@ class Resumable:
 
     def _without_uri(self, answer: Response, session: Session) -> Response:
         """The answer without the session's URI, which some servers repeat in their errors and resources."""
-        if not session.uri:
+        if not session.uri or not answer.body:
             return answer
         body = answer.body
         for secret in secrets_of(session.uri, self._transfer.media.with_query()):
