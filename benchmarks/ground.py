@@ -10,10 +10,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import google_crc32c
 
 from benchmarks.sink import CONTROL
 
@@ -52,16 +55,18 @@ class Ground:
         return self._ask(None)
 
     def file(self, size: int) -> Path:
-        """A file of random bytes, made once; the sink states its digest from then on."""
+        """A file of random bytes, made once; the sink states from then on what Cloud Storage would."""
         path = self.folder / "workspace" / f"{size}.bin"
         if not path.exists():
-            digest = hashlib.sha256()
+            md5, crc32c = hashlib.md5(usedforsecurity=False), 0
             with path.open("wb") as file:
                 for start in range(0, size, _BLOCK):
                     block = os.urandom(min(_BLOCK, size - start))
-                    digest.update(block)
+                    md5.update(block)
+                    crc32c = google_crc32c.extend(crc32c, block)
                     file.write(block)
-            self.stated[str(size)] = {"sha256": digest.hexdigest()}
+            digests = {"md5Hash": md5.digest(), "crc32c": crc32c.to_bytes(4, "big")}
+            self.stated[str(size)] = {name: b64encode(one).decode() for name, one in digests.items()}
         return path
 
     def sparse(self, size: int) -> Path:

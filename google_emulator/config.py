@@ -84,6 +84,13 @@ class Config:
         default=True,
         metadata={"meaning": "the service account may act for users (`sub` in the assertion)"},
     )
+    anonymous: bool = field(
+        default=False,
+        metadata={
+            "meaning": "a request without a token is the service account's: Google's storage clients send none to an "
+            "emulator (STORAGE_EMULATOR_HOST); else a 401"
+        },
+    )
     granularity: int = field(
         default=262_144,
         metadata={"meaning": "dialect B: chunk granularity that is announced and checked"},

@@ -48,7 +48,8 @@ class Dispatcher:
             return _respond(self._admin.respond, request)
         handler = self._router.resolve(request)
         try:
-            return self._faults.respond(request, lambda request: self._dated(_respond(handler, request)))
+            response = self._faults.respond(request, lambda request: self._dated(_respond(handler, request)))
+            return _without_308(request, response)
         finally:
             self._traffic.finished(request.operations, request.body.received)
             self._log.add(request)
@@ -63,3 +64,11 @@ def _respond(handler: Handler, request: Request) -> Response:
         return handler(request)
     except ApiError as error:
         return error.response()
+
+
+def _without_308(request: Request, response: Response) -> Response:
+    """A 308 in another dress, for clients whose HTTP library would follow it (Google's Go client asks so)."""
+    if response.status == 308 and request.header("X-GUploader-No-308").lower() == "yes":
+        response.status = 200
+        response.set_header("X-Http-Status-Code-Override", "308")
+    return response

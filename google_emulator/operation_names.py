@@ -21,6 +21,7 @@ STEPS = {
     "resumable.final": "a request that carries the last byte, or finalises an empty file",
     "resumable.query": "the question for the offset",
     "resumable.cancel": "DELETE of a session",
+    "goog.raw": "X-Goog-Upload-Protocol: raw",
     "goog.multipart": "X-Goog-Upload-Protocol: multipart",
     "goog.start": "the command start",
     "goog.upload": "the command upload, with or without finalize",

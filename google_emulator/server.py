@@ -7,25 +7,30 @@ Google's front ends do, so that a client that reads it can stop and one that doe
 from __future__ import annotations
 
 import contextlib
-import http.client
+import re
 import socket
 import socketserver
 import struct
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from email.message import Message
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from google_emulator.config import Config
 from google_emulator.http.body import BLOCK, Body
 from google_emulator.http.errors import ApiError, Disconnected, Interrupted
-from google_emulator.http.framing import LINE_LIMIT, Source, chunked, sized, stream_of
+from google_emulator.http.framing import Source, framed, stream_of
+from google_emulator.http.gzip_body import decompressed
+from google_emulator.http.head import Head, read_head
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response, reason_phrase
 from google_emulator.traffic import Traffic
 
 LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
 _FILLER = b"x" * BLOCK
+_LINE_BREAK = re.compile("[\r\n\0]+")  # in what a client has stored, and gets back in a header
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -106,34 +111,55 @@ class Connection(socketserver.StreamRequestHandler):
     def _serve_one(self) -> bool:
         """One request and its response; whether the connection stays open."""
         try:
-            request = self._read_request()
+            head = read_head(stream_of(self.rfile))
+            if head is None:
+                return False
+            request = self._request(head)
         except ApiError as error:
-            self._send(error.response(), close=True)
-            return False
-        if request is None:
-            return False
+            return self._refuse(error)
         try:
-            return self._reply(request, self.server.respond(request))
+            response = self._respond(request)
         except Interrupted as interruption:
-            if interruption.response is not None:
-                return self._reply(request, interruption.response)
-            self._abort(reset=interruption.reset)
-            return False
+            if interruption.response is None:
+                self._abort(reset=interruption.reset)
+                return False
+            response = interruption.response
+        except Disconnected:
+            return self._refuse(ApiError(400, "The request body ended before it was complete."))
+        return self._reply(request, response, keep_open=head.keeps_open)
 
-    def _reply(self, request: Request, response: Response) -> bool:
+    def _respond(self, request: Request) -> Response:
+        """The response to a request, whatever happens: a defect of the emulator is told, here and to the client."""
+        try:
+            return self.server.respond(request)
+        except (Interrupted, Disconnected):
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer
+            traceback.print_exc(file=sys.stderr)
+            return ApiError(500, "Internal error encountered.").response()
+
+    def _refuse(self, error: ApiError) -> bool:
+        """The answer to what can't be read on: nobody knows where the next request would begin."""
+        self._send(error.response(), close=True)
+        self._linger()
+        return False
+
+    def _reply(self, request: Request, response: Response, *, keep_open: bool) -> bool:
         body = request.body
         early = not body.ended and (body.length is None or body.length - body.received > BLOCK)
-        close = early or request.header("Connection").lower() == "close"
         if not early:
-            with contextlib.suppress(ApiError):
+            try:
                 body.drain()
-        self._send(response, close=close)
-        if early:
+            except (ApiError, Disconnected):
+                early = True  # where a next request would begin can't be known
+        goes_on = keep_open and not early
+        self._send(response, close=not goes_on, with_body=request.method != "HEAD")
+        if not goes_on:
             self._linger()
-        return not close
+        return goes_on
 
     def _linger(self) -> None:
-        """Reads what a client goes on sending behind a response, until it stops."""
+        """Reads what a client goes on sending behind a response, until it stops: closed before, it might be lost."""
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(LINGER)
@@ -147,36 +173,20 @@ class Connection(socketserver.StreamRequestHandler):
         self.rfile.close()
         self.connection.close()
 
-    def _read_request(self) -> Request | None:
-        line = self.rfile.readline(LINE_LIMIT)
-        if not line:
-            return None
-        words = line.decode("latin-1").split()
-        if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            raise ApiError(400, "Your client has issued a malformed or illegal request.")
-        method, target, _ = words
-        try:
-            headers = http.client.parse_headers(self.rfile)
-        except http.client.HTTPException as error:
-            raise ApiError(431, f"Request header fields too large: {error}") from None
-        url = urlsplit(target)
+    def _request(self, head: Head) -> Request:
+        """The request behind a head; a body that is compressed on its way is one of unknown length."""
+        url, headers = head.url, head.headers
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        return Request(self.server.url, method, url.path, query, headers, self._body(headers), raw_query=url.query)
+        return Request(self.server.url, head.method, url.path, query, headers, self._body(headers), raw_query=url.query)
 
     def _body(self, headers: Message) -> Body:
-        source, length = self._source(headers)
+        source, length = framed(stream_of(self.rfile), headers)
         if headers.get("Expect", "").lower() == "100-continue":
             source = self._continuing(source)
+        if length != 0 and headers.get("Content-Encoding", "").strip().lower() == "gzip":
+            del headers["Content-Encoding"]  # from here on there is nothing compressed
+            source, length = decompressed(source), None
         return Body(source, length, self.server.pace)
-
-    def _source(self, headers: Message) -> tuple[Source, int | None]:
-        stream = stream_of(self.rfile)
-        if headers.get("Transfer-Encoding", "").lower() == "chunked":
-            return chunked(stream), None
-        text = str(headers.get("Content-Length", "0"))
-        if not text.isdecimal():
-            raise ApiError(400, "Invalid Content-Length.")
-        return sized(stream, int(text)), int(text)
 
     def _continuing(self, source: Source) -> Source:
         """Says `100 Continue` when the body is first wanted, and not before."""
@@ -191,8 +201,12 @@ class Connection(socketserver.StreamRequestHandler):
 
         return fill
 
-    def _send(self, response: Response, *, close: bool) -> None:
-        data = _head(response, close=close) + response.body[: response.cut]
+    def _send(self, response: Response, *, close: bool, with_body: bool = True) -> None:
+        data = _head(response, close=close)
+        if not with_body:
+            self.connection.sendall(data)
+            return
+        data += response.body[: response.cut]
         if response.cut is not None:
             self.connection.sendall(data)
             self.server.sleep(response.pause)
@@ -209,7 +223,7 @@ class Connection(socketserver.StreamRequestHandler):
 
 def _head(response: Response, *, close: bool) -> bytes:
     lines = [f"HTTP/1.1 {response.status} {reason_phrase(response.status)}"]
-    lines += [f"{name}: {value}" for name, value in response.headers]
+    lines += [f"{name}: {_LINE_BREAK.sub(' ', value)}" for name, value in response.headers]
     if response.status != 204 and not response.header("Content-Length"):
         lines.append(f"Content-Length: {len(response.body) + response.filler}")
     if close:

@@ -128,4 +128,5 @@ def _session(one: Session) -> dict[str, Json]:
         "requests": one.requests,
         "bytes_received": one.received,
         "bytes_repeated": one.repeated,
+        "uneven_chunks": one.uneven_chunks,
     }

@@ -223,6 +223,17 @@ def test_the_digest_counts_what_was_read_first(tmp_path: Path) -> None:
         assert source.digests()["sha256"] == hashlib.sha256(content).hexdigest()
 
 
+def test_a_reader_that_is_faster_than_the_digest_waits_for_it(tmp_path: Path) -> None:
+    """No buffer is filled anew before it was digested, and what was read so far can be asked for at any block."""
+    content = data_of(6 * SIZE)
+    with FileSource(on_disk(tmp_path, content)) as source:
+        for number, _ in enumerate(source.blocks(Span(0, len(content)))):
+            if number % 9 == 0:
+                read = (number + 1) * BLOCK
+                assert source.prefix() == (read, hashlib.sha256(content[:read]).hexdigest())
+        assert source.digests()["sha256"] == hashlib.sha256(content).hexdigest()
+
+
 def test_the_sample_sees_both_ends(tmp_path: Path) -> None:
     """Another byte in the first or in the last 512 KiB makes another sample; what lies between is not read."""
 

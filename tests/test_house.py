@@ -52,7 +52,7 @@ STREET = (
 )
 NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")
 WAITING = ("time.sleep", "threading.Thread", "threading.Timer", "concurrent.futures", "multiprocessing", "asyncio")
-HEAVY = ("requests", "google.auth", "cryptography", "yaml", "tqdm", "dotenv", "google_emulator")
+HEAVY = ("requests", "google.auth", "google_crc32c", "cryptography", "yaml", "tqdm", "dotenv", "google_emulator")
 # Who opens files: the door to those of the run, and what is no file of the run (credentials, state, outputs, itself).
 OPENERS = {
     "uploader/files/workspace.py",

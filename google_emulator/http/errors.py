@@ -69,6 +69,14 @@ class ApiError(Exception):
         return json_response({"error": error}, self.status)
 
 
+class PlainError(ApiError):
+    """A refusal of Google's upload servers themselves, in front of any service: plain text, not JSON."""
+
+    def response(self) -> Response:
+        """The error as it is sent."""
+        return Response(self.status, self.message.encode(), [("Content-Type", "text/plain; charset=utf-8")])
+
+
 class Interrupted(Exception):
     """A fault ends the request here: with this response, or without one by closing (or resetting) the connection."""
 
@@ -79,7 +87,7 @@ class Interrupted(Exception):
 
 
 class Disconnected(ConnectionError):
-    """The client broke the connection in the middle of a request."""
+    """The client broke the connection, or its half of it, in the middle of a request."""
 
 
 def unauthenticated() -> ApiError:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from email.message import Message
 from io import BufferedIOBase
 from typing import Protocol, TypeAlias, cast
 
 from google_emulator.http.errors import ApiError, Disconnected
 
 LINE_LIMIT = 64 * 1024  # bytes
+MOST_TRAILERS = 100
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
 # Fills a view with the next bytes and tells how many; 0 is the proper end, `Disconnected` an improper one.
 Source: TypeAlias = Callable[[memoryview], int]
@@ -22,6 +27,28 @@ class Stream(Protocol):
 
     def readline(self, limit: int, /) -> bytes:
         """Reads up to the end of a line."""
+
+    def peek(self, size: int, /) -> bytes:
+        """Looks at what comes next, without taking it."""
+
+
+def framed(stream: Stream, headers: Message) -> tuple[Source, int | None]:
+    """The body that these headers announce, and its length in bytes, None when that is unknown.
+
+    Raises `ApiError` 400 for headers that contradict themselves or each other, 501 for another transfer coding.
+    """
+    coding = headers.get("Transfer-Encoding")
+    lengths = set(headers.get_all("Content-Length", ["0"] if coding is None else []))
+    if coding is not None:
+        if lengths:
+            raise ApiError(400, "A request has a Content-Length or a Transfer-Encoding, not both.")
+        if coding.strip().lower() != "chunked":
+            raise ApiError(501, "The only transfer coding is chunked.")
+        return chunked(stream), None
+    length = lengths.pop().strip()
+    if lengths or not _LENGTH.fullmatch(length):
+        raise ApiError(400, "Invalid Content-Length.")
+    return sized(stream, int(length)), int(length)
 
 
 def sized(stream: Stream, length: int) -> Source:
@@ -67,15 +94,15 @@ def _chunk_size(stream: Stream) -> int | None:
     line = stream.readline(LINE_LIMIT)
     if not line:
         raise Disconnected("the body ended early")
-    try:
-        size = int(line.split(b";")[0].strip(), 16)
-    except ValueError:
-        raise ApiError(400, "A chunk begins without its size.") from None
-    if size:
+    found = _CHUNK_SIZE.fullmatch(line)
+    if found is None:
+        raise ApiError(400, "A chunk begins without its size.")
+    if size := int(found[1], 16):
         return size
-    while stream.readline(LINE_LIMIT) not in (b"\r\n", b"\n", b""):
-        pass
-    return None
+    for _ in range(MOST_TRAILERS):
+        if stream.readline(LINE_LIMIT) in (b"\r\n", b"\n", b""):
+            return None
+    raise ApiError(400, "There are too many lines behind the last chunk.")
 
 
 def stream_of(file: BufferedIOBase) -> Stream:

@@ -1,34 +1,11 @@
-"""The body of a plain call as clients really send it: some compress it, some put the query into it as a form."""
+"""The body of a plain call as some clients really send it: a form, with what belongs into the query."""
 
 from __future__ import annotations
 
-import zlib
 from email.message import Message
 from urllib.parse import parse_qsl
 
-from google_emulator.http.errors import ApiError
-
-_GZIP = 16 + zlib.MAX_WBITS  # what zlib calls the format of gzip
 _FORM = "application/x-www-form-urlencoded"
-
-
-def decompressed(data: bytes, encoding: str, limit: int) -> bytes:
-    """A body in its Content-Encoding; Google's Java client compresses its JSON.
-
-    Raises `ApiError` 400 for what is not compressed so, 413 beyond `limit` bytes.
-    """
-    if encoding.lower() != "gzip" or not data:
-        return data
-    stream = zlib.decompressobj(_GZIP)
-    try:
-        whole = stream.decompress(data, limit + 1)
-    except zlib.error:
-        raise ApiError(400, "The request body is not compressed with gzip.") from None
-    if len(whole) > limit:
-        raise ApiError(413, "Request payload size exceeds the limit.", "requestTooLarge")
-    if not stream.eof:
-        raise ApiError(400, "The request body is not compressed with gzip.")
-    return whole
 
 
 def is_form(headers: Message) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 
 from google_emulator.http.body import Body
 from google_emulator.http.errors import ApiError
-from google_emulator.http.payload import decompressed, form_fields, is_form
+from google_emulator.http.payload import form_fields, is_form
 from google_emulator.http.response import Json
 
 PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
@@ -52,14 +53,13 @@ class Request:
         text = self.header(name)
         if not text:
             return None
-        if not text.isdecimal():
+        if not re.fullmatch("[0-9]{1,18}", text):
             raise ApiError(400, f"Invalid {name}: {text!r}.")
         return int(text)
 
     def read_payload(self) -> None:
         """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may be."""
-        data = self.body.read_all(PAYLOAD_LIMIT)
-        self.payload = decompressed(data, self.header("Content-Encoding"), PAYLOAD_LIMIT)
+        self.payload = self.body.read_all(PAYLOAD_LIMIT)
 
     def take_form(self) -> None:
         """Reads a form in place of JSON as more of the query."""

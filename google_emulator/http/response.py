@@ -42,7 +42,7 @@ class Response:
 
 def json_response(value: Json, status: int = 200) -> Response:
     """A JSON response as Google's servers send it."""
-    body = json.dumps(value, indent=2, ensure_ascii=False).encode()
+    body = json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "replace")
     return Response(status, body, [("Content-Type", "application/json; charset=UTF-8")])
 
 

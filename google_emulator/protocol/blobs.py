@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import itertools
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,29 +91,34 @@ def _write_all(descriptor: int, data: memoryview, offset: int) -> None:
         offset += count
 
 
-def store_body(body: Body, write: Callable[[memoryview], None], *, skip: int = 0, stored: int = 0) -> None:
+def store_body(
+    body: Body, write: Callable[[memoryview], None], *, skip: int = 0, stored: int = 0, most: int | None = None
+) -> None:
     """Moves a body to `write` in whole granules, the rest only once the body has properly ended.
 
     `skip` bytes are passed over first (the sender repeats what is stored); `stored` is the offset of the first byte
-    written, so that granules end at multiples of 256 KiB. A body that breaks off leaves whole granules behind, as
-    Google's servers do, or, when a fault says so, exactly what it says.
+    written, so that granules end at multiples of 256 KiB; behind `most` bytes the rest is passed over, too. A body that
+    breaks off leaves whole granules behind, as Google's servers do, or, when a fault says so, exactly what it says.
     """
+    left = sys.maxsize if most is None else max(0, most - skip)
     _skip(body, skip)
     buffer = memoryview(bytearray(GRANULE))
-    room = GRANULE - stored % GRANULE
-    filled = 0
+    room, filled = min(left, GRANULE - stored % GRANULE), 0
     try:
-        while count := body.readinto(buffer[filled:room]):
+        while room and (count := body.readinto(buffer[filled:room])):
             filled += count
             if filled == room:
                 write(buffer[:filled])
-                room, filled = GRANULE, 0
+                left -= filled
+                room, filled = min(left, GRANULE), 0
     except BaseException:
         if body.exact and filled:
             write(buffer[:filled])
         raise
     if filled:
         write(buffer[:filled])
+    if most is not None:
+        _skip(body, sys.maxsize)
 
 
 def _skip(body: Body, count: int) -> None:

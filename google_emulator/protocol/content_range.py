@@ -1,6 +1,7 @@
 """Uploads in the dialect of `uploadType`: media, multipart, resumable with Content-Range and 308.
 
-Strict where Google's documents are: granularity, gaps, lengths that contradict each other, exactly two parts.
+Strict where Google's servers are: chunks that are too small, gaps, lengths that contradict each other, exactly two
+parts. A chunk that is no multiple of 256 KiB is stored down to one, as recordings of Google's answers show.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from google_emulator.http.errors import ApiError
+from google_emulator.http.errors import ApiError, PlainError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response
 from google_emulator.protocol.blobs import GRANULE
@@ -22,12 +23,15 @@ STEPS = (
     "multipart",
     *(f"resumable.{step}" for step in ("start", "put", "final", "query", "cancel")),
 )
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18}|\*)|\*)/(\d{1,18}|\*)")
 
 
 @dataclass(frozen=True, slots=True)
 class ContentRange:
-    """A request's Content-Range: the offsets of its first and past its last byte (None: a query), and the total."""
+    """A request's Content-Range: the offsets of its first and past its last byte, and the total.
+
+    Without a start it is a query; without an end (`bytes 0-*/*`, as @google-cloud/storage says) the rest of the file.
+    """
 
     start: int | None
     end: int | None
@@ -40,6 +44,8 @@ def parse_content_range(text: str) -> ContentRange:
     if match is None:
         raise ApiError(400, f"Failed to parse Content-Range header: {text!r}.")
     start, last, total = (None if part in (None, "*") else int(part) for part in match.groups())
+    if start is not None and total is not None and start > total:
+        raise ApiError(400, f"Invalid Content-Range header: {text!r}.")
     end = None if last is None else last + 1
     if start is not None and end is not None and (end <= start or (total is not None and end > total)):
         raise ApiError(400, f"Invalid Content-Range header: {text!r}.")
@@ -57,7 +63,7 @@ def protocol_steps(request: Request) -> set[str]:
     if text.startswith("bytes */"):
         return {"resumable.query"} | ({"resumable.final"} if text == "bytes */0" else set())
     match = _CONTENT_RANGE.fullmatch(text)
-    last = text == "" or (match is not None and match[2] is not None and match[3] == str(int(match[2]) + 1))
+    last = text == "" or (match is not None and (match[2] == "*" or match[3] == str(int(match[2]) + 1)))
     return {"resumable.put"} | ({"resumable.final"} if last else set())
 
 
@@ -83,7 +89,7 @@ class ContentRangeDialect:
     def _start(self, request: Request, method: UploadMethod) -> Response:
         require_length(request)
         read_metadata(request)
-        content_type = request.header("X-Upload-Content-Type") or "application/octet-stream"
+        content_type = request.header("X-Upload-Content-Type")
         total = request.number("X-Upload-Content-Length")
         session = self._uploads.open_session(
             request, method, dialect="resumable", content_type=content_type, total=total
@@ -97,8 +103,8 @@ class ContentRangeDialect:
         if request.method == "DELETE":
             session.cancel(ApiError(499, "The upload was cancelled.").response())
             return Response(499)
-        if request.method != "PUT":
-            raise ApiError(405, "Bytes are sent to a session with PUT.", "httpMethodNotAllowed")
+        if request.method not in ("PUT", "POST"):
+            raise ApiError(405, "Bytes are sent to a session with PUT or POST.", "httpMethodNotAllowed")
         text = request.header("Content-Range")
         span = parse_content_range(text) if text else ContentRange(0, request.body.length, request.body.length)
         return self._query(request, session, span) if span.start is None else self._put(request, session, span)
@@ -110,18 +116,20 @@ class ContentRangeDialect:
         with session.lock:
             if session.result is not None:
                 return self._uploads.finish_session(session, request)
-            _check_total(session, span.total)
-            total = session.total if span.total is None else span.total
-            if total is not None and session.blob.size > total:
-                raise ApiError(400, f"{session.blob.size} bytes are stored, more than the total of {total}.")
-            return self._progress(session, request, total)
+            if span.total is None or span.total >= session.blob.size:
+                _check_total(session, span.total)
+            return self._progress(session, request, session.total if span.total is None else span.total)
 
     def _put(self, request: Request, session: Session, span: ContentRange) -> Response:
         if session.result is not None:
             return self._uploads.finish_session(session, request)
-        _check_chunk(request, session, span)
-        start = span.start or 0
-        session.store(request.body, skip=session.blob.size - start)
+        most = _check_chunk(request, session, span)
+        start, before = span.start or 0, session.blob.size
+        session.uneven_chunks += most is not None
+        session.store(request.body, skip=before - start, most=most)
+        if span.end is not None and request.body.received != span.end - start:
+            session.lose(before)
+            raise _contradiction(span, request.body.received)
         with session.lock:
             total = span.total if span.total is not None else _end_of_file(request, span, start)
             session.total = total if total is not None else session.total
@@ -134,6 +142,8 @@ class ContentRangeDialect:
         response = Response(308, b"", [("X-GUploader-UploadID", session.id)])
         if session.blob.size:
             response.set_header("Range", f"bytes=0-{session.blob.size - 1}")
+            if md5 := session.blob.digests().get("md5"):
+                response.set_header("X-Range-MD5", md5)
         return response
 
 
@@ -147,22 +157,33 @@ def _end_of_file(request: Request, span: ContentRange, start: int) -> int | None
     return start + request.body.received if span.end is None else None
 
 
-def _check_chunk(request: Request, session: Session, span: ContentRange) -> None:
-    """Refuses a chunk that contradicts its headers, leaves a gap or breaks the granularity."""
+def _contradiction(span: ContentRange, received: int) -> ApiError:
+    return ApiError(400, f"Content-Range has {(span.end or 0) - (span.start or 0)} bytes, the body {received}.")
+
+
+def _check_chunk(request: Request, session: Session, span: ContentRange) -> int | None:
+    """Refuses a chunk that contradicts its headers, leaves a gap or is too small.
+
+    How many of its bytes are stored is returned, None: all of them.
+    """
     require_length(request)
     start, end = span.start or 0, span.end
     if end is not None and request.body.length is not None and end - start != request.body.length:
-        raise ApiError(400, f"Content-Range has {end - start} bytes, Content-Length is {request.body.length}.")
+        raise _contradiction(span, request.body.length)
     _check_total(session, span.total)
     if start > session.blob.size:
-        raise ApiError(
+        raise PlainError(
             503,
             f"Invalid request.  According to the Content-Range header, the upload offset is {start} byte(s), "
             f"which exceeds already uploaded size of {session.blob.size} byte(s).",
         )
-    if end is not None and end != span.total and (end - start) % GRANULE:
-        raise ApiError(
+    if end is None or end in (span.total, session.total) or (end - start) % GRANULE == 0:
+        return None
+    if end - start < GRANULE:
+        raise PlainError(
             400,
-            f"Invalid request.  The number of bytes uploaded is required to be a multiple of {GRANULE}, except for "
-            f"the final request.  The received request contained {end - start} bytes.",
+            f"Invalid request.  The number of bytes uploaded is required to be equal or greater than {GRANULE}, except "
+            f"for the final request (it's recommended to be the exact multiple of {GRANULE}).  The received request "
+            f"contained {end - start} bytes, which does not meet this requirement.",
         )
+    return (end - start) // GRANULE * GRANULE

@@ -1,4 +1,4 @@
-"""Uploads in the dialect of the `X-Goog-Upload-*` headers: multipart, and start, upload, finalize, query, cancel.
+"""Uploads in the dialect of the `X-Goog-Upload-*` headers: raw, multipart, and start, upload, finalize, query, cancel.
 
 Every request is a POST, every response says in X-Goog-Upload-Status whether the session is active, final or cancelled.
 """
@@ -12,11 +12,11 @@ from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Response
 from google_emulator.protocol.sessions import Session
-from google_emulator.protocol.single_request import multipart_upload, read_metadata
+from google_emulator.protocol.single_request import multipart_upload, read_metadata, simple_upload
 from google_emulator.protocol.upload_method import UploadMethod
 from google_emulator.protocol.upload_store import UploadStore
 
-STEPS = ("goog.multipart", "goog.start", "goog.upload", "goog.finalize", "goog.query", "goog.cancel")
+STEPS = ("goog.raw", "goog.multipart", "goog.start", "goog.upload", "goog.finalize", "goog.query", "goog.cancel")
 PREFIX = "X-Goog-Upload-"
 _STATUS_WORDS = {"open": "active", "cancelled": "cancelled"}
 
@@ -32,8 +32,9 @@ def _commands(request: Request) -> list[str]:
 
 def protocol_steps(request: Request) -> set[str]:
     """The protocol step of a request, by its headers alone; `upload, finalize` is both."""
-    if request.header(PREFIX + "Protocol").lower() == "multipart":
-        return {"goog.multipart"}
+    protocol = request.header(PREFIX + "Protocol").lower()
+    if protocol in ("raw", "multipart") and "upload_id" not in request.query:
+        return {f"goog.{protocol}"}
     return {f"goog.{command}" for command in _commands(request)} & set(STEPS)
 
 
@@ -51,17 +52,23 @@ class GoogUploadDialect:
         if "upload_id" in request.query:
             return self._command(request, self._uploads.continue_session(request))
         protocol = request.header(PREFIX + "Protocol").lower()
-        if protocol == "multipart":
-            response = multipart_upload(self._uploads, request, method)
+        if protocol in ("raw", "multipart"):
+            response = self._single(request, method, protocol)
             response.set_header(PREFIX + "Status", "final")
             return response
         if protocol == "resumable" and _commands(request) == ["start"]:
             return self._start(request, method)
-        raise ApiError(400, "X-Goog-Upload-Protocol must be multipart, or resumable with the command start.")
+        raise ApiError(400, "X-Goog-Upload-Protocol must be raw, multipart, or resumable with the command start.")
+
+    def _single(self, request: Request, method: UploadMethod, protocol: str) -> Response:
+        if protocol == "multipart":
+            return multipart_upload(self._uploads, request, method)
+        content_type = request.header(PREFIX + "Content-Type")
+        return simple_upload(self._uploads, request, method, content_type, protocol="raw")
 
     def _start(self, request: Request, method: UploadMethod) -> Response:
         read_metadata(request)
-        content_type = request.header(PREFIX + "Header-Content-Type") or "application/octet-stream"
+        content_type = request.header(PREFIX + "Header-Content-Type")
         total = request.number(PREFIX + "Header-Content-Length")
         try:
             session = self._uploads.open_session(
@@ -131,9 +138,12 @@ class GoogUploadDialect:
                 raise ApiError(400, "A finalize without upload has no body.")
             return
         offset, granularity = request.number(PREFIX + "Offset"), self._config.granularity
-        if offset is None or offset != session.blob.size:
-            raise ApiError(400, f"X-Goog-Upload-Offset is {offset}, but {session.blob.size} bytes were received.")
+        if offset is None:
+            raise ApiError(400, "X-Goog-Upload-Offset is required.")
+        if offset != session.blob.size:
+            raise ApiError(409, f"X-Goog-Upload-Offset is {offset}, but {session.blob.size} bytes were received.")
         if "finalize" not in commands and (length == 0 or length % granularity):
+            session.uneven_chunks += 1
             raise ApiError(400, f"A chunk of {length} bytes is no multiple of {granularity}.")
         if session.total is not None and offset + length > session.total:
             raise ApiError(400, f"More bytes than the {session.total} that were announced.")

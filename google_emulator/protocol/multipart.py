@@ -1,6 +1,7 @@
 """Reads `multipart/related` (RFC 2387) as upload endpoints take it: exactly two parts, metadata first, then media.
 
-The media part is streamed. Lines may end in CRLF, or throughout in LF, as some of Google's own clients send them.
+The media part is streamed. As some of Google's own clients send it, lines may end in LF throughout, a part may lack its
+Content-Type (Go), and the header may name the boundary in single quotes (gsutil).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class MultipartReader:
         if message.get_content_type() != "multipart/related" or not isinstance(boundary, str) or not boundary:
             raise ApiError(400, "Content-Type must be multipart/related with a boundary.", "badContent")
         self._body = body
-        self._dashes = b"--" + boundary.encode()
+        self._dashes = b"--" + boundary.encode("latin-1", "replace")
         self._eol = b"\r\n"
         self._buffer = b""
         self._block = bytearray(BLOCK)
@@ -40,19 +41,17 @@ class MultipartReader:
         """The first part: a JSON object."""
         self._first_boundary()
         head = self._head()
-        if head.get_content_type() != "application/json":
+        if head.get("Content-Type") and head.get_content_type() != "application/json":
             raise _malformed("The first part must be the metadata, as application/json.")
         return json_object(self._until(self._eol + self._dashes))
 
     def media_type(self) -> str:
-        """The second part's own Content-Type."""
+        """The second part's own Content-Type, empty without one."""
         self._line_after_boundary()
         head = self._head()
-        if "Content-Type" not in head:
-            raise _malformed("The media part has no Content-Type.")
         if head.get("Content-Transfer-Encoding", "binary").lower() not in ("binary", "8bit", "7bit"):
             raise _malformed("The media part must not be encoded.")
-        return str(head["Content-Type"])
+        return str(head.get("Content-Type", ""))
 
     def media(self, write: Callable[[bytes], None]) -> None:
         """The second part's bytes, streamed to `write`, and the proper end of the body behind them."""
@@ -88,8 +87,12 @@ class MultipartReader:
 
     def _first_boundary(self) -> None:
         line = self._until(b"\n")
-        if line.removesuffix(b"\r") != self._dashes:
+        while line in (b"", b"\r"):
+            line = self._until(b"\n")
+        begun = line.removesuffix(b"\r")
+        if begun != self._dashes and begun != b"--" + self._dashes[2:].strip(b"'"):
             raise _malformed("It does not begin with its boundary.")
+        self._dashes = begun
         self._eol = b"\r\n" if line.endswith(b"\r") else b"\n"
 
     def _line_after_boundary(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from google_emulator.http.body import Body
-from google_emulator.http.errors import Disconnected
+from google_emulator.http.errors import ApiError
 from google_emulator.http.response import Json, Response
 from google_emulator.protocol.blobs import Blob, store_body
 from google_emulator.protocol.upload_method import UploadMethod
@@ -24,8 +24,9 @@ class Session:
     """One upload in progress.
 
     Sizes are in bytes; `total` is None while unknown; `received` counts every byte that came, `repeated` those stored
-    already. `expires` is in seconds since the epoch. `params` and `query` are those of the start. `result` is
-    the response that every request gets once the session is over. `lock` guards all of it.
+    already; `uneven_chunks` are those that were no multiple of the granularity and not the last. `expires` is in
+    seconds since the epoch. `params` and `query` are those of the start. `result` is the response that every request
+    gets once the session is over. `lock` guards all of it.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Session:
     received: int = 0
     repeated: int = 0
     requests: int = 0
+    uneven_chunks: int = 0
     lock: threading.Condition = field(default_factory=threading.Condition)
     _turn: int = 0
     _storing: bool = False
@@ -61,10 +63,11 @@ class Session:
             self._turn += 1
             self._storing = False
 
-    def store(self, body: Body, *, skip: int = 0) -> None:
+    def store(self, body: Body, *, skip: int = 0, most: int | None = None) -> None:
         """Stores a body behind what is there, after passing over `skip` bytes that are there already.
 
-        Raises `Disconnected` when the client goes away or a newer request has superseded this one.
+        Behind its first `most` bytes the rest of the body is lost. Raises `Disconnected` when the client goes away,
+        `ApiError` when a newer request has superseded this one.
         """
         with self.lock:
             turn, start = self._turn, self.blob.size
@@ -81,11 +84,11 @@ class Session:
             with self.lock:
                 count()  # at once: a request may stand still for ever
                 if self._turn != turn or self.finished:
-                    raise Disconnected("superseded by a newer request")
+                    raise ApiError(503, "A newer request has taken the upload over.")
                 self.blob.write(data)
 
         try:
-            store_body(body, write, skip=skip, stored=start)
+            store_body(body, write, skip=skip, stored=start, most=most)
         finally:
             with self.lock:
                 count()

@@ -9,7 +9,7 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.protocol.blobs import Blob, store_body
 from google_emulator.protocol.multipart import MultipartReader
-from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.protocol.upload_method import UNKNOWN_TYPE, Media, UploadMethod
 from google_emulator.protocol.upload_store import UploadStore
 
 
@@ -19,16 +19,21 @@ def require_length(request: Request) -> None:
         raise ApiError(411, "POST requests require a Content-length header.", "lengthRequired")
 
 
-def simple_upload(uploads: UploadStore, request: Request, method: UploadMethod) -> Response:
-    """The body is the media, and there is no metadata. Raises `ApiError` where the method refuses it."""
+def simple_upload(
+    uploads: UploadStore, request: Request, method: UploadMethod, content_type: str = "", protocol: str = "simple"
+) -> Response:
+    """The body is the media, and there is no metadata. Raises `ApiError` where the method refuses it.
+
+    `content_type` is the media type where another header than Content-Type says it.
+    """
     require_length(request)
-    content_type = request.header("Content-Type") or "application/octet-stream"
+    content_type = content_type or request.header("Content-Type") or UNKNOWN_TYPE
 
     def receive(blob: Blob) -> None:
         store_body(request.body, blob.write)
 
     method.check_media(content_type, request.body.length)
-    return _upload(uploads, request, method, receive, content_type=content_type, metadata={}, protocol="simple")
+    return _upload(uploads, request, method, receive, content_type=content_type, metadata={}, protocol=protocol)
 
 
 def multipart_upload(uploads: UploadStore, request: Request, method: UploadMethod) -> Response:
@@ -37,14 +42,14 @@ def multipart_upload(uploads: UploadStore, request: Request, method: UploadMetho
     reader = MultipartReader(request.body, request.header("Content-Type"))
     metadata = reader.metadata()
     content_type = reader.media_type()
+    method.check_agreement(content_type, metadata)
 
     def receive(blob: Blob) -> None:
         reader.media(blob.write)
 
     method.check_media(content_type, None)
-    return _upload(
-        uploads, request, method, receive, content_type=content_type, metadata=metadata, protocol="multipart"
-    )
+    kind = content_type or UNKNOWN_TYPE
+    return _upload(uploads, request, method, receive, content_type=kind, metadata=metadata, protocol="multipart")
 
 
 def _upload(

@@ -13,6 +13,15 @@ from google_emulator.http.response import Json
 from google_emulator.http.routes import PLAY_SCOPE
 from google_emulator.protocol.blobs import Blob
 
+UNKNOWN_TYPE = "application/octet-stream"
+_DISAGREEMENT = (
+    "Content-Type specified in the upload ({upload}) does not match Content-Type specified in metadata ({metadata}). "
+    "If it was a simple upload (uploadType=media), the Content-Type was specified as a bare header. If it was a "
+    "multipart upload (uploadType=multipart), then the Content-Type was specified in the second part of the multipart. "
+    "If it was a resumable upload (uploadType=resumable), then the Content-Type was specified with the "
+    "X-Upload-Content-Type header with the start of the resumable session."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Media:
@@ -39,7 +48,8 @@ class UploadMethod:
     `check` is given the request and its metadata before bytes are taken and raises `ApiError`; what it returns is
     ignored. `finish` turns complete media into the resource. `accept` are media types (with `*`), `limit` is in bytes,
     `algorithms` the digests that its resource shows. `created` is the status of success; `empty` says that success has
-    no body. `upload_type` is false where only the X-Goog-Upload headers are understood.
+    no body. `upload_type` is false where only the X-Goog-Upload headers are understood. `type_field` is the field of
+    the metadata that has to agree with the media type of the upload, where there is one.
     """
 
     id: str
@@ -54,10 +64,17 @@ class UploadMethod:
     created: int = 201
     empty: bool = False
     upload_type: bool = True
+    type_field: str = ""
+
+    def check_agreement(self, content_type: str, metadata: dict[str, Json]) -> None:
+        """Refuses (400) a media type of the upload, if it has one, that is another than that of the metadata."""
+        meant = metadata.get(self.type_field) if content_type else None
+        if meant and meant != content_type:
+            raise ApiError(400, _DISAGREEMENT.format(upload=content_type, metadata=meant), "invalid")
 
     def check_media(self, content_type: str, size: int | None) -> None:
         """Refuses a media type that the method does not take (400) and a size in bytes above its limit (413)."""
-        kind = content_type.partition(";")[0].strip().lower()
+        kind = (content_type or UNKNOWN_TYPE).partition(";")[0].strip().lower()
         if not any(fnmatchcase(kind, pattern) for pattern in self.accept):
             accepted = ", ".join(self.accept)
             raise ApiError(400, f"Media type '{kind}' is not supported. Valid media types: [{accepted}]", "badContent")

@@ -13,7 +13,7 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.protocol.blobs import Blob, BlobStore
 from google_emulator.protocol.sessions import Session
-from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.protocol.upload_method import UNKNOWN_TYPE, Media, UploadMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,12 @@ class UploadStore:
         content_type: str,
         total: int | None,
     ) -> Session:
-        """A new session for the request's method, its metadata taken from the payload. `total` is in bytes."""
+        """A new session for the request's method, its metadata taken from the payload.
+
+        `content_type` may be empty: nobody has said; `total` is in bytes.
+        """
         metadata = request.json()
+        method.check_agreement(content_type, metadata)
         method.check_media(content_type, total)
         method.check(request, metadata)
         session = Session(
@@ -67,7 +71,7 @@ class UploadStore:
             path=request.path,
             query=dict(request.query),
             metadata=metadata,
-            content_type=content_type,
+            content_type=content_type or UNKNOWN_TYPE,
             total=total,
             blob=self.blobs.new(method.algorithms),
             expires=self._clock() + self._session_lifetime,

@@ -1,4 +1,4 @@
-"""Google Drive: files are created and replaced, and answer with the fields that were asked for.
+"""Google Drive: files are created, replaced, found, read and deleted, and answer with the fields that were asked for.
 
 Reference: developers.google.com/drive/api/reference/rest/v3/files.
 """
@@ -12,83 +12,166 @@ from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
+from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.services.drive_query import condition_of
+from google_emulator.services.media_download import media_response
+from google_emulator.services.partial_response import selected
 from google_emulator.services.timestamps import timestamp
 
-SCOPES = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
+WRITE = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
+READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
 DEFAULT_FIELDS = "kind,id,name,mimeType"
-_FILE = "/drive/v3/files/{file}"
+FOLDER = "application/vnd.google-apps.folder"
+ROOT = "root"
+LONGEST_PAGE = 1000
+_FILES = "/drive/v3/files"
+_FILE = _FILES + "/{file}"
 
 
 class Drive:
-    """The files of one account, by id."""
+    """The files of one account, by id; folders are files, too, and the root is there from the start."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.files: dict[str, dict[str, Json]] = {}
+        self._blobs: dict[str, Blob] = {}
         self._clock = clock
         self._numbers = itertools.count(1)
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
-        return [Route("drive.files.get", "GET", _FILE, self._get, SCOPES)]
+        return [
+            Route("drive.files.get", "GET", _FILE, self._get, READ),
+            Route("drive.files.list", "GET", _FILES, self._list, READ),
+            Route("drive.files.create", "POST", _FILES, self._create_empty, WRITE),
+            Route("drive.files.update", "PATCH", _FILE, self._update_metadata, WRITE),
+            Route("drive.files.delete", "DELETE", _FILE, self._delete, WRITE),
+            Route("drive.about.get", "GET", "/drive/v3/about", _about, READ),
+        ]
 
     def uploads(self) -> list[UploadMethod]:
         """The upload methods of this API."""
         digests = ("md5", "sha1")
         return [
-            UploadMethod(
-                "drive.files.create", "/upload/drive/v3/files", self._create, scopes=SCOPES, algorithms=digests
-            ),
+            UploadMethod("drive.files.create", "/upload" + _FILES, self._create, scopes=WRITE, algorithms=digests),
             UploadMethod(
                 "drive.files.update",
                 "/upload" + _FILE,
                 self._update,
                 self._check_exists,
                 methods=("PATCH",),
-                scopes=SCOPES,
+                scopes=WRITE,
                 algorithms=digests,
             ),
         ]
 
     def _get(self, request: Request) -> Response:
-        return json_response(_selected(request, self._file(request)))
+        file = self._file(request)
+        if request.query.get("alt") != "media":
+            return _shown(request, file)
+        if file["id"] not in self._blobs:
+            raise ApiError(403, "Only files with binary content can be downloaded.", "fileNotDownloadable")
+        return media_response(request, self._blobs[file["id"]].path, [("Content-Type", str(file["mimeType"]))])
+
+    def _list(self, request: Request) -> Response:
+        """A page of the files that `q` asks for; the newest first, as Drive gives them unless told otherwise."""
+        condition, begin = condition_of(request.query.get("q", "")), _number(request, "pageToken", 0)
+        found = [file for file in reversed(self.files.values()) if condition(file)]
+        end = begin + min(_number(request, "pageSize", 100), LONGEST_PAGE)
+        listing = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[begin:end]}
+        more = {"nextPageToken": str(end)} if len(found) > end else {}
+        fields = request.query.get("fields", f"kind,incompleteSearch,nextPageToken,files({DEFAULT_FIELDS})")
+        return json_response(selected({**listing, **more}, fields))
+
+    def _create_empty(self, request: Request) -> Response:
+        """A file without media, such as a folder."""
+        return _shown(request, self._set(self._new_id(request.json()), request.json(), {}))
+
+    def _update_metadata(self, request: Request) -> Response:
+        file = self._file(request)
+        return _shown(request, self._set(file["id"], request.json(), _moved(request, file)))
+
+    def _delete(self, request: Request) -> Response:
+        file = self._file(request)
+        self.files.pop(file["id"], None)
+        self._blobs.pop(file["id"], None)
+        return Response(204)
 
     def _file(self, request: Request) -> dict[str, Json]:
-        file = self.files.get(request.params["file"])
-        if file is None:
-            raise ApiError(404, f"File not found: {request.params['file']}.")
+        file_id = request.params["file"]
+        file = {"kind": "drive#file", "id": ROOT, "name": "My Drive", "mimeType": FOLDER, "trashed": False}
+        if file_id != ROOT and (file := self.files.get(file_id, {})) == {}:
+            raise ApiError(404, f"File not found: {file_id}.")
         return file
 
     def _check_exists(self, request: Request, metadata: dict[str, Json]) -> None:
         del metadata
         self._file(request)
 
+    def _new_id(self, metadata: dict[str, Json]) -> str:
+        return str(metadata.get("id") or f"file-{next(self._numbers)}")
+
     def _create(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._store(request, media, str(media.metadata.get("id") or f"file-{next(self._numbers)}"))
+        return self._store(request, media, self._new_id(media.metadata))
 
     def _update(self, request: Request, media: Media) -> dict[str, Json]:
         return self._store(request, media, request.params["file"])
 
     def _store(self, request: Request, media: Media, file_id: str) -> dict[str, Json]:
-        now = timestamp(self._clock())
-        before = self.files.get(file_id, {"createdTime": now})
-        changed = {name: value for name, value in media.metadata.items() if name != "parents"}
-        self.files[file_id] = {
-            "name": "Untitled",
-            "parents": media.metadata.get("parents", ["root"]),
-            **before,
-            **changed,
-            "kind": "drive#file",
-            "id": file_id,
+        self._blobs[file_id] = media.blob
+        file = {
             "mimeType": media.metadata.get("mimeType") or media.content_type,
             "size": str(media.blob.size),
-            "modifiedTime": now,
             **{f"{name}Checksum": media.blob.hex(name) for name in ("md5", "sha1", "sha256")},
         }
-        return _selected(request, self.files[file_id])
+        shown: dict[str, Json] = selected(self._set(file_id, media.metadata, file), _fields(request))
+        return shown
+
+    def _set(self, file_id: str, metadata: dict[str, Json], file: dict[str, Json]) -> dict[str, Json]:
+        """Puts a file there, or what has changed of one."""
+        now = timestamp(self._clock())
+        before = self.files.get(file_id, {"name": "Untitled", "trashed": False, "createdTime": now})
+        self.files[file_id] = {
+            "parents": metadata.get("parents") or [ROOT],
+            "modifiedTime": now,
+            "mimeType": "application/octet-stream",
+            **before,
+            **{name: value for name, value in metadata.items() if name != "parents" and value is not None},
+            **file,
+            **({} if metadata.get("modifiedTime") else {"modifiedTime": now}),
+            "kind": "drive#file",
+            "id": file_id,
+        }
+        return self.files[file_id]
 
 
-def _selected(request: Request, file: dict[str, Json]) -> dict[str, Json]:
-    """The fields that `fields` asks for; Drive gives kind, id, name and mimeType when it is absent."""
-    wanted = request.query.get("fields", DEFAULT_FIELDS)
-    return file if wanted == "*" else {name: file[name] for name in wanted.split(",") if name in file}
+def _moved(request: Request, file: dict[str, Json]) -> dict[str, Json]:
+    """The parents after `addParents` and `removeParents`."""
+    added, removed = (request.query.get(name, "").split(",") for name in ("addParents", "removeParents"))
+    parents = [*file.get("parents", ()), *added]
+    return {"parents": [one for one in dict.fromkeys(parents) if one and one not in removed]}
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query.get(name) or str(default)
+    if not text.isdecimal() or len(text) > 9:
+        raise ApiError(400, f"Invalid Value for {name}", "invalid")
+    return int(text)
+
+
+def _fields(request: Request) -> str:
+    """What `fields` asks for; Drive gives kind, id, name and mimeType when it is absent."""
+    return request.query.get("fields", DEFAULT_FIELDS)
+
+
+def _shown(request: Request, file: dict[str, Json]) -> Response:
+    return json_response(selected(file, _fields(request)))
+
+
+def _about(request: Request) -> Response:
+    """Who asks, and how much room is left; Drive gives no answer here without `fields`."""
+    if "fields" not in request.query:
+        raise ApiError(400, "The 'fields' parameter is required for this method.", "required")
+    user = {"kind": "drive#user", "displayName": request.account, "me": True, "emailAddress": request.account}
+    room = {"limit": str(15 << 30), "usage": "0", "usageInDrive": "0", "usageInDriveTrash": "0"}
+    return json_response(selected({"kind": "drive#about", "user": user, "storageQuota": room}, request.query["fields"]))

@@ -56,7 +56,9 @@ def test_the_image_holds_the_locked_dependencies_and_nothing_else(image: Image) 
     assert found.pop("google-release-uploader") == __version__
     locked = set(re.findall(r"^([\w-]+)==([\w.]+)", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
     assert set(found.items()) <= locked
-    assert {"requests", "google-auth", "cryptography", "tqdm", "python-dotenv", "pyyaml"} <= found.keys()
+    named = "requests google-auth google-crc32c cryptography tqdm python-dotenv pyyaml"
+    assert set(named.split()) <= found.keys()
+    assert image.python("import google_crc32c; print(google_crc32c.implementation)") == "c\n"
     for python in ("python", "/usr/local/bin/python3"):
         assert "No module named pip" in image.run("-m", "pip", entrypoint=python).stderr
 

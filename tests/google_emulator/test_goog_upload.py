@@ -106,8 +106,6 @@ def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:
 @pytest.mark.parametrize(
     ("command", "data", "offset"),
     [
-        ("upload", DATA[:GRANULE], "5"),
-        ("upload", DATA[:GRANULE], str(GRANULE)),
         ("upload", DATA[:GRANULE], ""),
         ("upload", DATA[:1000], "0"),
         ("upload", b"", "0"),
@@ -125,6 +123,23 @@ def test_what_contradicts_the_session_is_refused(
     reply = client.goog(url, command, data, Offset=offset)
     assert (reply.status, reply.header("X-Goog-Upload-Status")) == (400, "active")
     assert client.emulator.state()["objects"] == []
+
+
+@pytest.mark.parametrize("offset", ["5", str(GRANULE)])
+def test_a_wrong_offset_is_a_conflict(client: EmulatorClient, offset: str) -> None:
+    """An offset that is not the number of bytes stored is a 409; the session lives, and tells the true one."""
+    url = client.start_goog_session(size=len(DATA))
+    assert status(client.goog(url, "upload", DATA[:GRANULE], Offset=offset)) == (409, "active", "0")
+    assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(len(DATA))
+
+
+@pytest.mark.parametrize("headers", [{"Content-Type": "text/x"}, {"X-Goog-Upload-Content-Type": "text/x"}])
+def test_a_small_file_may_come_raw(client: EmulatorClient, headers: dict[str, str]) -> None:
+    """X-Goog-Upload-Protocol raw: the body is the file, in one request, and its type is in either header."""
+    reply = client.request("POST", f"{STORAGE}?name=x", b"abc", {"X-Goog-Upload-Protocol": "raw", **headers})
+    assert (reply.status, reply.header("X-Goog-Upload-Status")) == (200, "final")
+    assert (reply.json["size"], reply.json["contentType"]) == ("3", "text/x")
+    assert client.emulator.state()["requests"]["goog.raw"] == 1
 
 
 def test_the_granularity_is_configurable(start_emulator: StartEmulator) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.emulator_client import GRANULE, STORAGE, EmulatorClient, read_reply
 
+UNKNOWN = "application/octet-stream"
 BOUNDARY = "next_part"
 RELATED = {"Content-Type": f"multipart/related; boundary={BOUNDARY}"}
 METADATA = b'Content-Type: application/json; charset=UTF-8\r\n\r\n{"name": "x"}'
@@ -67,7 +68,6 @@ def test_multipart_may_end_its_lines_with_lf(client: EmulatorClient) -> None:
         pytest.param(body(METADATA, MEDIA + b"abc", MEDIA + b"def"), id="three parts"),
         pytest.param(body(METADATA, MEDIA + b"abc", end=b""), id="no closing boundary"),
         pytest.param(body(METADATA, MEDIA + b"abc") + b"more", id="something behind the end"),
-        pytest.param(body(METADATA, b"\r\nabc"), id="media without a type"),
         pytest.param(body(METADATA, MEDIA + b"abc")[2:], id="no first boundary"),
         pytest.param(body(METADATA.replace(b"}", b""), MEDIA + b"abc"), id="broken metadata"),
         pytest.param(body(METADATA, b"Content-Transfer-Encoding: base64\r\n" + MEDIA + b"YWJj"), id="encoded media"),
@@ -77,6 +77,39 @@ def test_multipart_may_end_its_lines_with_lf(client: EmulatorClient) -> None:
 def test_a_malformed_multipart_body_is_refused(client: EmulatorClient, data: bytes) -> None:
     """Exactly two parts, in order, whole: anything else is a 400 and stores nothing."""
     assert send(client, data) == 400
+    assert client.emulator.state()["objects"] == []
+
+
+def test_multipart_parts_may_lack_their_types(client: EmulatorClient) -> None:
+    """Google's Go client leaves the media's type to the metadata, or to the service."""
+    typed = b'Content-Type: application/json\r\n\r\n{"name": "x", "contentType": "text/html"}'
+    for parts, kind in (((typed, b"\r\nabc"), "text/html"), ((b'\r\n{"name": "y"}', b"\r\nabc"), UNKNOWN)):
+        reply = client.request("POST", f"{STORAGE}?uploadType=multipart", body(*parts), RELATED)
+        assert (reply.status, reply.json["contentType"], reply.json["size"]) == (200, kind, "3")
+
+
+@pytest.mark.parametrize("written", ["'next_part'", '"next_part"', "next_part"])
+def test_the_boundary_may_be_quoted(client: EmulatorClient, written: str) -> None:
+    """The quotes, single ones as gsutil writes them, are no part of it, and an empty line may come first."""
+    assert (
+        send(
+            client, b"\r\n" + body(METADATA, MEDIA + b"abc"), {"Content-Type": f"multipart/related; boundary={written}"}
+        )
+        == 200
+    )
+
+
+def test_a_boundary_may_have_quotes_of_its_own(client: EmulatorClient) -> None:
+    """RFC 2046 allows single quotes in a boundary."""
+    data = body(METADATA, MEDIA + b"abc").replace(b"next_part", b"'next_part'")
+    assert send(client, data, {"Content-Type": "multipart/related; boundary='next_part'"}) == 200
+
+
+def test_content_types_that_differ_are_refused(client: EmulatorClient) -> None:
+    """Cloud Storage's answer where the media part has another type than the metadata."""
+    metadata = b'Content-Type: application/json\r\n\r\n{"name": "x", "contentType": "text/html"}'
+    reply = client.request("POST", f"{STORAGE}?uploadType=multipart", body(metadata, MEDIA + b"abc"), RELATED)
+    assert (reply.status, reply.reason) == (400, "invalid")
     assert client.emulator.state()["objects"] == []
 
 

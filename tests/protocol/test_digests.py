@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.http.messages import Headers
-from uploader.protocol.digests import Claim, claims
+from uploader.protocol.digests import Claim, claims, decisive
 
 DATA = b"the bytes"
 HEX = {name: hashlib.new(name, DATA).hexdigest() for name in ("md5", "sha1", "sha256")}
@@ -25,14 +25,15 @@ FORMS: list[tuple[str, dict[str, Any], dict[str, str], list[Claim]]] = [
     ("Drive", {"md5Checksum": HEX["md5"]}, {}, [Claim("md5", HEX["md5"], "md5Checksum")]),
     ("Drive, sha256", {"sha256Checksum": HEX["sha256"]}, {}, [Claim("sha256", HEX["sha256"], "sha256Checksum")]),
     ("Cloud Storage", {"md5Hash": B64["md5"]}, {}, [Claim("md5", HEX["md5"], "md5Hash")]),
+    ("Cloud Storage, crc32c", {"crc32c": "yZRlqg=="}, {}, [Claim("crc32c", "c99465aa", "crc32c")]),
     ("upper case", {"sha256": HEX["sha256"].upper()}, {}, [Claim("sha256", HEX["sha256"], "sha256")]),
     ("base64 where hex is usual", {"sha256": B64["sha256"]}, {}, [Claim("sha256", HEX["sha256"], "sha256")]),
     ("the web's base64", {"sha256": URL_SAFE}, {}, [Claim("sha256", HEX["sha256"], "sha256")]),
     (
-        "a header, with a checksum that is left aside",
+        "a header",
         {},
-        {"X-Goog-Hash": f"crc32c=AAAAAA==,md5={B64['md5']}"},
-        [Claim("md5", HEX["md5"], "x-goog-hash")],
+        {"X-Goog-Hash": f"crc32c=yZRlqg==, md5={B64['md5']}"},
+        [Claim("crc32c", "c99465aa", "x-goog-hash"), Claim("md5", HEX["md5"], "x-goog-hash")],
     ),
     ("nonsense stays and matches nothing", {"sha1": "no digest"}, {}, [Claim("sha1", "no digest", "sha1")]),
     ("a digest of another length", {"sha1": HEX["md5"]}, {}, [Claim("sha1", HEX["md5"], "sha1")]),
@@ -48,6 +49,24 @@ FORMS: list[tuple[str, dict[str, Any], dict[str, str], list[Claim]]] = [
 def test_every_form_is_found(resource: dict[str, Any], headers: dict[str, str], found: list[Claim]) -> None:
     """Hex or base64, at the top, in `binary` or `image`, or in a header."""
     assert list(claims(resource, Headers(headers))) == found
+
+
+@pytest.mark.parametrize(
+    ("stated", "computed", "checked"),
+    [
+        ("sha1 sha256", "sha256", "sha256"),
+        ("md5 crc32c", "sha256 crc32c", "crc32c"),
+        ("md5 crc32c", "sha256 md5", "md5"),
+        ("md5 crc32c", "sha256", "crc32c"),
+        ("md5 sha1 md5", "sha256", "sha1"),
+        ("md5 md5", "sha256", "md5 md5"),
+        ("", "sha256", ""),
+    ],
+)
+def test_what_was_computed_is_checked_and_otherwise_the_best(stated: str, computed: str, checked: str) -> None:
+    """All that say something of a digest that is there; of the others only what is worth another reading."""
+    found = decisive([Claim(name, "value", "field") for name in stated.split()], computed.split())
+    assert " ".join(claim.algorithm for claim in found) == checked
 
 
 KEYS = st.sampled_from(["sha1", "sha256", "md5Hash", "binary", "image", "x"])

@@ -119,10 +119,12 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)
-    query = sorted(pair for pair in parse_qsl(uri.query) if pair[0] not in {"alt", "uploadType"})
+    query = [pair for pair in parse_qsl(uri.query) if pair[0] not in {"alt", "uploadType"}]
+    if method.path.startswith("/drive/v3/"):  # whose answers hold no digest unasked
+        query.append(("fields", "kind,id,name,mimeType,sha256Checksum"))
     assert upload.endpoint.root == f"{uri.scheme}://{uri.netloc}"
     assert upload.endpoint.upload_path == uri.path
-    assert sorted(upload.endpoint.query) == query
+    assert sorted(upload.endpoint.query) == sorted(query)
     assert upload.endpoint.http_method == request.method
     assert upload.metadata == metadata
     if method.resumable and metadata is not None:

@@ -127,6 +127,8 @@ class Running:
         assert not leaks, leaks
         refused = refused_by_google(self.job.emulator.requests)
         assert not refused, f"Google would refuse {refused}"
+        sessions = self.job.emulator.state()["sessions"]
+        assert not any(one["uneven_chunks"] for one in sessions), "a chunk was no multiple of the granularity"
         return Ended(
             code=self.child.returncode,
             log=log.decode(),

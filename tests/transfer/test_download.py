@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+import google_crc32c as crc32c
 import pytest
 
 from tests.support.scripted_transport import Script, says, scripted
@@ -21,6 +22,7 @@ from uploader.services.base import Download, Downloaded, Flow, Outcome
 
 DATA = data_of(300_000)
 ETAG = '"one"'
+CRC32C = base64.b64encode(crc32c.value(DATA).to_bytes(4, "big")).decode()
 MD5 = base64.b64encode(hashlib.md5(DATA, usedforsecurity=False).digest()).decode()
 
 
@@ -79,7 +81,7 @@ def ranges(server: Script) -> list[str]:
 
 def test_a_file_comes_whole(tmp_path: Path) -> None:
     """Its digest is computed while it comes, and nothing else is left beside it."""
-    with scripted(says(200, DATA, f"x-goog-hash: crc32c=AAAAAA==,md5={MD5}")) as server:
+    with scripted(says(200, DATA, f"x-goog-hash: crc32c={CRC32C},md5={MD5}")) as server:
         found = fetch(server, tmp_path)
     assert found == ("file.bin", hashlib.sha256(DATA).hexdigest(), len(DATA))
     assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
@@ -205,9 +207,10 @@ def test_a_broken_chunk_is_a_broken_connection(tmp_path: Path) -> None:
 def test_a_wrong_digest_ends_the_run(tmp_path: Path) -> None:
     """Whichever the server states, or the step knows."""
     other = "0" * 64
-    stated = says(200, DATA, "x-goog-hash: md5=AAAAAAAAAAAAAAAAAAAAAA==")
-    with scripted(stated) as server, pytest.raises(IntegrityError, match="md5"):
-        fetch(server, tmp_path)
+    for algorithm, digest in (("md5", "AAAAAAAAAAAAAAAAAAAAAA=="), ("crc32c", "AAAAAA==")):
+        stated = says(200, DATA, f"x-goog-hash: {algorithm}={digest}")
+        with scripted(stated) as server, pytest.raises(IntegrityError, match=algorithm):
+            fetch(server, tmp_path)
     with scripted(says(200, DATA)) as server, pytest.raises(IntegrityError, match="sha256"):
         fetch(server, tmp_path, sha256=other)
     assert list(tmp_path.iterdir()) == []

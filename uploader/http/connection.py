@@ -77,6 +77,7 @@ class WatchedConnection(HTTPConnection):
     _outgoing: Outgoing = Outgoing((), 60.0)
     _early: bytes = b""
     _out_of_step = False
+    _watched: tuple[Any, select.poll] | None = None
 
     def request(self, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> None:
         """Sends one request; a body that the server cuts short with its answer ends in BrokenPipeError (see send)."""
@@ -102,9 +103,7 @@ class WatchedConnection(HTTPConnection):
     def _await_room(self) -> None:
         """Waits until bytes can move, which is seen even in the middle of a large TLS write, or the answer begins."""
         stall = self._outgoing.stall
-        deadline = time.monotonic() + stall
-        poll = select.poll()  # select.select refuses descriptors from 1024 on
-        poll.register(self.sock, select.POLLIN | select.POLLOUT)
+        deadline, poll = time.monotonic() + stall, self._poll()
         happened = 0
         while not happened & select.POLLOUT:
             left = deadline - time.monotonic()
@@ -116,7 +115,17 @@ class WatchedConnection(HTTPConnection):
                 self._out_of_step = True
                 raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
         # Only TLS inside a proxy's own TLS is no real socket: it has to wait for room by itself.
-        self.sock.settimeout(0 if isinstance(self.sock, socket.socket) else stall)
+        timeout = 0 if isinstance(self.sock, socket.socket) else stall
+        if self.sock.gettimeout() != timeout:
+            self.sock.settimeout(timeout)
+
+    def _poll(self) -> select.poll:
+        """What waits for room or for an answer, made once for each socket."""
+        if self._watched is None or self._watched[0] is not self.sock:
+            poll = select.poll()  # select.select refuses descriptors from 1024 on
+            poll.register(self.sock, select.POLLIN | select.POLLOUT)
+            self._watched = self.sock, poll
+        return self._watched[1]
 
     def _has_answer(self) -> bool:
         """Whether the answer itself has begun. Under TLS a readable socket may hold a session ticket only."""

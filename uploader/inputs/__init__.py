@@ -6,7 +6,7 @@ together.
 
 from uploader.inputs.ci_platform import JobRun, Platform
 from uploader.inputs.input_names import renamed
-from uploader.inputs.input_table import TARGETS, Field, Inputs, fields
+from uploader.inputs.input_table import TARGETS, Field, Inputs, Show, fields
 from uploader.inputs.reader import read
 
-__all__ = ["TARGETS", "Field", "Inputs", "JobRun", "Platform", "fields", "read", "renamed"]
+__all__ = ["TARGETS", "Field", "Inputs", "JobRun", "Platform", "Show", "fields", "read", "renamed"]

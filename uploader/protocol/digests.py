@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from uploader.http.messages import Headers
@@ -17,10 +17,11 @@ _HEX_FIELDS = {
     "sha1Checksum": "sha1",
     "md5Checksum": "md5",
     "md5Hash": "md5",  # base64 in Cloud Storage
+    "crc32c": "crc32c",  # base64, the highest byte first
 }
 # Where else the service itself writes digests; any other object (`metadata`, `properties`) holds what people put there.
 _HOLDERS = ("binary", "image")
-_LENGTHS = {"sha256": 32, "sha1": 20, "md5": 16}  # bytes
+_LENGTHS = {"sha256": 32, "crc32c": 4, "sha1": 20, "md5": 16}  # bytes; the best for its cost comes first
 _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 
@@ -38,6 +39,16 @@ def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
     nested = [value for value in map(resource.get, _HOLDERS) if isinstance(value, Mapping)]
     found = [claim for level in (resource, *nested) for claim in _fields(level)]
     return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))
+
+
+def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim, ...]:
+    """The claims to be checked: those of which the digest is `computed` already, else those of the best algorithm.
+
+    Whichever fits shows that the bytes arrived, so no other digest is worth reading them again.
+    """
+    known = tuple(claim for claim in stated if claim.algorithm in computed)
+    best = next((name for name in _LENGTHS if any(claim.algorithm == name for claim in stated)), "")
+    return known or tuple(claim for claim in stated if claim.algorithm == best)
 
 
 def stated_size(resource: Mapping[str, Any]) -> int | None:
@@ -59,11 +70,10 @@ def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
 
 
 def _goog_hash(header: str) -> Iterator[Claim]:
-    # crc32c is left aside: it is always beside an md5 here, and costs seconds for each gigabyte in Python.
     for item in header.split(","):
         name, _, value = item.strip().partition("=")
-        if name == "md5" and value:
-            yield Claim("md5", normal(value, _LENGTHS["md5"]), "x-goog-hash")
+        if name in _LENGTHS and value:
+            yield Claim(name, normal(value, _LENGTHS[name]), "x-goog-hash")
 
 
 def normal(text: str, length: int) -> str:

@@ -17,7 +17,15 @@ from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services import batch_upload, map_inputs, media_types, method_catalogue, method_parameters, uri_template
+from uploader.services import (
+    batch_upload,
+    map_inputs,
+    media_types,
+    method_catalogue,
+    method_parameters,
+    stated_digest,
+    uri_template,
+)
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.method_catalogue import Method
 
@@ -130,6 +138,7 @@ def _object_named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
 def _endpoint(request: _MethodRequest) -> Endpoint:
     method, values = request.method, request.values
     filled = {name: values[name][0] for name in uri_template.names(method.upload_path)}
+    states, queried = stated_digest.asked_for(method.path, values)
     return Endpoint(
         id=method.target,
         root=method.root,
@@ -138,7 +147,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         media_types=method.accept,
         scopes=(_scope(request),),
         http_method=method.http_method,
-        query=tuple((name, value) for name, items in values.items() if name not in filled for value in items),
+        query=tuple((name, value) for name, items in queried.items() if name not in filled for value in items),
         max_size=method.max_size,
         multipart=method.multipart,
         resumable=method.resumable,
@@ -147,6 +156,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,
         id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the answer
+        states=states,
     )
 
 

@@ -32,10 +32,9 @@ class Endpoint(NamedTuple):
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
     a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
-    arrived. `lookup` is the path (with its query) of what a repeatable request makes, where a precondition refuses the
-    repeat of a request that was obeyed (412): it shows whether that is so. `id_fields` are the dotted paths under which
-    an answer may hold the resource's identifier, the best first; where it is `id_promised`, an answer without one is no
-    success.
+    arrived. `lookup` is the path (with its query) that shows what a repeatable request made, where a precondition then
+    refuses its repeat (412). `id_fields` are the dotted paths under which an answer may hold the identifier, the best
+    first; where it is `id_promised`, an answer without one is no success. `states` is the digest that answers state.
     """
 
     id: str
@@ -58,6 +57,7 @@ class Endpoint(NamedTuple):
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False
+    states: str = ""
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""

@@ -8,9 +8,8 @@ comes is counted, and no more is taken than the step allows.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from uploader.errors import IntegrityError, ProtocolError, TemporaryError, UploaderError
 from uploader.files.destination import NewFile
@@ -21,6 +20,7 @@ from uploader.reporting import Reporter
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import ApiClient, last_failure
+from uploader.transfer.hashing import new
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
@@ -61,11 +61,11 @@ class _Reception:
         self.furthest = 0
         self._start_over()
 
-    def _start_over(self) -> None:
+    def _start_over(self, stated: Iterable[str] = ()) -> None:
         self.offset = 0
         self._total: int | None = None
         self._etag = ""
-        self._digests = {name: hashlib.new(name, usedforsecurity=False) for name in ("sha256", "md5")}
+        self._digests = {name: new(name) for name in ("sha256", *stated)}
         self._file.clear()
 
     def attempt(self) -> Response | Broken:
@@ -107,7 +107,7 @@ class _Reception:
             self._total = total if self._accepted else None
             self._check_size(self._total or 0)
         elif status == 200:
-            self._start_over()
+            self._start_over(claim.algorithm for claim in digests.decisive(digests.claims({}, headers), ("sha256",)))
             length = _LENGTH.fullmatch(headers.get("content-length") or "")
             self._total = int(length[0]) if length else None
             self._etag = _version(headers)

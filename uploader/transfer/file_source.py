@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from uploader.files.artifacts import Artifact, changed, difference
 from uploader.http.messages import Block, Span
-from uploader.transfer.hashing import MAX_BEHIND, Hasher
+from uploader.transfer.hashing import MAX_HELD, Hasher, new
 
 BLOCK = 256 * 1024  # bytes read and handed on at once
-_BUFFERS = MAX_BEHIND + 2  # one is sent, one is read; fresh memory each time would cost as much again
+_BUFFERS = MAX_HELD + 1  # the one is read next; fresh memory each time would cost as much again
 _SAMPLE = 512 * 1024  # bytes
 _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more than it saves
 
@@ -20,16 +20,17 @@ _OVERLAP_FROM = 4 * 1024 * 1024  # bytes; below this a second thread costs more 
 class FileSource:
     """A file, or content held in memory, from which any span can be read again.
 
-    Digests follow what is really sent: each byte goes into them the first time it is read. Use as a context manager.
+    Digests (`algorithms`) follow what is really sent: each byte goes into them the first time it is read. Use as a
+    context manager.
     """
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Artifact, algorithms: tuple[str, ...] = ("sha256",)) -> None:
         assert artifact.size is not None
         self.size = artifact.size
         self._artifact = artifact
         self._path = artifact.path  # which is made anew each time
         self._hashed = 0
-        self._hasher = Hasher(("sha256",), overlap=artifact.size >= _OVERLAP_FROM)
+        self._hasher = Hasher(algorithms, overlap=artifact.size >= _OVERLAP_FROM)
         self._file = artifact.open()
         self._opened = self._ctime()
 
@@ -94,13 +95,13 @@ class FileSource:
         return 0 if self._artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
 
     def digests(self) -> dict[str, str]:
-        """The sha256 of the whole content, of which the last bytes have just been sent."""
+        """The digests of the whole content, of which the last bytes have just been sent."""
         self._hash_up_to(self.size)
         return self._hasher.finish()
 
     def digest(self, algorithm: str) -> str:
-        """Another digest of the whole content, for services that state no sha256; reads it once more."""
-        extra = hashlib.new(algorithm, usedforsecurity=False)
+        """Another digest of the whole content, for a service that was not known to state it; reads it once more."""
+        extra = new(algorithm)
         for block in self._read(Span(0, self.size)):
             extra.update(block)
         return extra.hexdigest()

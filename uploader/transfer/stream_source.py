@@ -21,12 +21,14 @@ _GLANCE = 0.05  # seconds between two looks whether a pipe has a writer
 class StreamSource:
     """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory.
 
-    For the writer of a named pipe it waits `limit` seconds at most.
+    For the writer of a named pipe it waits `limit` seconds at most. `algorithms` are the digests that are computed.
     """
 
-    def __init__(self, artifact: Artifact, clock: Clock, limit: float) -> None:
+    def __init__(
+        self, artifact: Artifact, clock: Clock, limit: float, algorithms: tuple[str, ...] = ("sha256",)
+    ) -> None:
         self.size: int | None = None
-        self._hasher = Hasher(("sha256", "sha1", "md5"), overlap=False)
+        self._hasher = Hasher(algorithms, overlap=False)
         self._base = 0
         self._window = bytearray()
         self._name = artifact.name
@@ -72,8 +74,9 @@ class StreamSource:
         return self._hasher.finish()
 
     def digest(self, algorithm: str) -> str:
-        """One of them; a stream can't be read again, so all that services use were made on the way."""
-        return self.digests().get(algorithm, "")
+        """Empty: a stream can't be read again for a digest that was not computed on the way."""
+        del algorithm
+        return ""
 
     def _next(self, most: int) -> bytes:
         try:

@@ -13,6 +13,7 @@ from uploader.transfer import single
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.file_transfer import FileTransfer
+from uploader.transfer.hashing import while_sending
 from uploader.transfer.resumable import Resumable
 from uploader.transfer.stream_source import StreamSource
 
@@ -23,12 +24,14 @@ def upload(
     job: Upload, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter
 ) -> FileResult:
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
-    progress = reporter.progress(job.artifact.name, job.artifact.size)
+    progress, states = reporter.progress(job.artifact.name, job.artifact.size), job.endpoint.states
     try:
         if job.artifact.size is None:
-            source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, settings.stall_timeout)
+            algorithms = while_sending(states, readable_again=False)
+            limit = settings.stall_timeout
+            source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, limit, algorithms)
         else:
-            source = FileSource(job.artifact)
+            source = FileSource(job.artifact, while_sending(states, readable_again=True))
     except UploaderError as error:
         progress.done(False)
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
@@ -74,9 +77,8 @@ def _sent(transfer: FileTransfer, settings: TransferSettings, journal: Journal) 
         from uploader.transfer import precondition  # few uploads have any
 
         answer = precondition.look_up(transfer, refused)
-        resource = answer.json() or {}
-        stated = digests.claims(resource, answer.headers)
-        how = _difference(transfer, answer) if stated else "the service states no digest of what the object holds"
+        known = _comparable(transfer, answer)
+        how = _difference(transfer, answer) if known else "the service states no digest of what the object holds"
         precondition.require_own(transfer, refused, answer, how)
         return answer
 
@@ -90,7 +92,7 @@ def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) 
 
 
 def _verify(answer: Response, transfer: FileTransfer) -> None:
-    """Compares every digest that the service states with what was sent. Raises `IntegrityError` with both."""
+    """Compares what the service states of the bytes with what was sent. Raises `IntegrityError` with both."""
     counts = transfer.counts
     counts.stored = counts.size
     counts.resource = answer.json() or {}
@@ -102,6 +104,8 @@ def _verify(answer: Response, transfer: FileTransfer) -> None:
             cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
             code="damaged-in-transit",
         )
+    if digests.claims(counts.resource, answer.headers) and not _comparable(transfer, answer):
+        transfer.warning("of what the service states of the bytes, nothing was computed of the stream.")
 
 
 def _difference(transfer: FileTransfer, answer: Response) -> str:
@@ -111,11 +115,18 @@ def _difference(transfer: FileTransfer, answer: Response) -> str:
     stated = digests.stated_size(resource)
     if stated is not None and stated != size:
         return f"the service reports {stated} bytes, {size} were sent"
-    for claim in digests.claims(resource, answer.headers):
+    for claim in _comparable(transfer, answer):
         actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
         if actual != claim.value:
             return f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
     return ""
+
+
+def _comparable(transfer: FileTransfer, answer: Response) -> tuple[digests.Claim, ...]:
+    """Which digests in the answer are compared: of a stream, which can't be read again, only what was computed."""
+    sent = transfer.source.digests()
+    found = digests.decisive(digests.claims(answer.json() or {}, answer.headers), sent)
+    return tuple(claim for claim in found if claim.algorithm in sent or isinstance(transfer.source, FileSource))
 
 
 def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileResult:
