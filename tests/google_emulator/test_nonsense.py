@@ -19,7 +19,7 @@ from tests.support.emulator_client import EmulatorClient
 
 SOURCES = Path(google_emulator.__file__).parent.rglob("*.py")
 NAMES = sorted({name for file in SOURCES for name in re.findall(r'"([A-Za-z]\w{1,30})"', file.read_text("utf-8"))})
-VALUES = (True, -1, 10**400, "", "1" * 5000, "\r\nX: y", [], [[]], {}, {"id": {}})
+VALUES: tuple[object, ...] = (True, -1, 10**400, "", "1" * 5000, "\r\nX: y", [], [[]], {}, {"id": {}})
 PARAMETERS = ("com.example.app", "1" * 5000, "\u0661", "../..", "\0")
 
 
