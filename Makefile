@@ -3,7 +3,7 @@
 
 VENV = .venv/bin
 
-.PHONY: help demo test bench lint format types validate check soak fuzz lock sbom clean
+.PHONY: help demo test strangers bench lint format types validate check soak fuzz lock sbom clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -14,6 +14,11 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 
 test: .venv/dev  ## every test
 	$(VENV)/python -m pytest -n auto --dist worksteal -rs
+
+strangers: .venv/dev  ## programs of others against ours, unchanged; writes their table into docs/EMULATOR.md
+	@for tool in node wheels gsutil go; do sh tests/strangers/tool $$tool & done; wait
+	$(VENV)/python -m pytest tests/strangers -n auto --dist worksteal -rs
+	$(VENV)/python -m scripts.make_strangers_page
 
 bench: .venv/dev build/runtime  ## measure against curl and other clients: docs/PERFORMANCE.md
 	$(VENV)/python -m benchmarks

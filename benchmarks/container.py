@@ -1,11 +1,18 @@
 """Measures the image that `tests/container/build` makes: its compressed size, and how soon it begins to work.
 
-The image that it is put together from stands beside it: what an image on top of that would have to pull at least.
+Beside it stands an older image of the program, if `OLD_IMAGE` names one of the test store, else the image that it is
+put together from: what an image on top of that would have to pull at least. An older one is built from its checkout,
+with the scripts of this one:
+
+    git worktree add ../old COMMIT && cp tests/container/[a-z]* ../old/tests/container/
+    sh ../old/tests/container/build old
+    make bench OLD_IMAGE=localhost/google-release-uploader:old
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -22,12 +29,23 @@ _PYTHON = "/app/venv/bin/python"
 
 
 def container(rounds: int) -> dict[str, Any]:
-    """What was found, in bytes and seconds; nothing where no image can be built or run."""
-    try:
-        base, image = (_script(name) for name in ("base", "build"))
-    except (subprocess.CalledProcessError, OSError):
-        return {}
+    """What was found, in bytes and seconds. Raises `CalledProcessError` where no image can be built or run."""
+    base, image = (_script(name) for name in ("base", "build"))
+    old = os.environ.get("OLD_IMAGE", "")
     began = json.loads(_run(image, ("-I", "-c", (_HERE / "start.py").read_text(encoding="utf-8")), _PYTHON))
+    cold = cold_start([image, old or base], rounds)
+    return {
+        **began,
+        **{name: median(times) for name, times in _whole_runs(image, rounds).items()},
+        **({"cold": cold[image], "cold_other": cold[old or base]} if cold else {}),
+        "other": "the older image" if old else "the image that it is made from",
+        "layers": _layers(image),
+        "other_size": sum(_layers(old or base)),
+    }
+
+
+def _whole_runs(image: str, rounds: int) -> dict[str, list[float]]:
+    """Seconds of a whole `podman run`, of the program's version and of nothing."""
     whole = {"program": (("--version",), None), "nothing": ((), "true")}
     seconds: dict[str, list[float]] = {name: [] for name in whole}
     for _ in range(rounds):
@@ -35,14 +53,7 @@ def container(rounds: int) -> dict[str, Any]:
             before = time.monotonic()
             _run(image, words, entrypoint)
             seconds[name].append(time.monotonic() - before)
-    cold = cold_start([image, base], rounds)
-    return {
-        **began,
-        **{name: median(values) for name, values in seconds.items()},
-        **{name: cold[made] for name, made in (("cold", image), ("cold_base", base)) if made in cold},
-        "layers": _layers(image),
-        "base": sum(_layers(base)),
-    }
+    return seconds
 
 
 def _script(name: str) -> str:

@@ -15,20 +15,22 @@ from benchmarks.ground import ROOT, Ground
 
 OURS = "this program"
 CURL = "curl -T"
+RCLONE = "rclone"
 PEERS = Path(__file__).with_name("peers")
 # With its own dependencies and nothing else, as users have it: `requests` loads what it finds, chardet for 30 ms.
 PYTHON = ROOT / "build" / "runtime" / "bin" / "python"
+_RCLONE = ("rclone", "--retries", "1")
+_NODE = "@googleapis/androidpublisher (node)"
 
 Command = tuple[list[str], dict[str, str]]  # what to run, and what to add to its environment
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A name, what makes the command that sends a file over a scheme, and the schemes that it can be sent over."""
+    """A name, and what makes the command that sends a file over a scheme."""
 
     name: str
     command: Callable[[Ground, str, Path], Command]
-    schemes: tuple[str, ...] = ("https", "http")
 
 
 def ours(ground: Ground, scheme: str, files: str, **inputs: str) -> Command:
@@ -65,9 +67,18 @@ def _node(ground: Ground, scheme: str, file: Path) -> Command:
     return ["node", str(_modules(ground) / "publisher.mjs"), ground.url(scheme), str(file), str(ground.key)], {}
 
 
-def _rclone(ground: Ground, scheme: str, file: Path) -> Command:
-    remote = f":gcs,endpoint='{ground.url(scheme)}/storage/v1/',anonymous=true,no_check_bucket=true:b"
-    return ["rclone", "copyto", "--retries", "1", "--ignore-checksum", str(file), f"{remote}/o"], {}
+def _rclone(ground: Ground, scheme: str, file: Path, *, options: tuple[str, ...] = ()) -> Command:
+    return [*_RCLONE, "copyto", *options, str(file), f"{_remote(ground, scheme)}/o"], {}
+
+
+def rclone_folder(ground: Ground, folder: Path, connections: int) -> Command:
+    """How rclone sends every file of a folder to Cloud Storage over TLS, so many of them at a time."""
+    many = ("--transfers", str(connections), "--checkers", str(connections))
+    return [*_RCLONE, "copy", *many, str(folder), f"{_remote(ground, 'https')}/{folder.name}"], {}
+
+
+def _remote(ground: Ground, scheme: str) -> str:
+    return f":gcs,endpoint='{ground.url(scheme)}/storage/v1/',anonymous=true,no_check_bucket=true:b"
 
 
 def _modules(ground: Ground) -> Path:
@@ -75,20 +86,31 @@ def _modules(ground: Ground) -> Path:
 
 
 def contestants(ground: Ground) -> tuple[Contestant, ...]:
-    """Everybody: this program, curl, and every peer that is installed here or can be, the first two first."""
+    """Everybody: this program, curl, and every peer that is installed here or can be; the ground notes the others."""
     found = [Contestant(OURS, _ours), Contestant(CURL, _curl)]
     for module, name, script, options in _LIBRARIES:
         if _installed(module):
-            # google-api-python-client and what stands on it speak TLS whatever the scheme of the endpoint.
-            schemes = ("https",) if module in ("googleapiclient", "codemagic") else ("https", "http")
-            found.append(Contestant(name, partial(_python, script, options=options), schemes))
+            found.append(Contestant(name, partial(_python, script, options=options)))
+        else:
+            ground.left_out[name] = "not installed"
     if _node_installed(ground):
-        found.append(Contestant("@googleapis/androidpublisher (node)", _node))
-    if shutil.which("rclone"):
-        found.append(Contestant("rclone copyto, no checksum", _rclone))
+        found.append(Contestant(_NODE, _node))
+    else:
+        ground.left_out[_NODE] = "no node or npm, or no package index"
+    if rclone_installed(ground):
+        found += [Contestant(RCLONE, _rclone), Contestant(f"{RCLONE}, no checksum", _rclone_unchecked)]
     return tuple(found)
 
 
+def rclone_installed(ground: Ground) -> bool:
+    """Whether there is an rclone; the ground notes if not."""
+    if not shutil.which("rclone"):
+        ground.left_out[RCLONE] = "not installed"
+        return False
+    return True
+
+
+_rclone_unchecked = partial(_rclone, options=("--ignore-checksum",))
 _LIBRARIES = (
     ("requests", "requests, a file as body", "plain_requests.py", ()),
     ("google.cloud.storage", "google-cloud-storage", "cloud_storage.py", ("default",)),

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import google_crc32c
 
-from benchmarks.sink import CONTROL
+from benchmarks.sink import CONTROL, LOGIN
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = 1 << 20  # bytes
@@ -26,11 +25,20 @@ _BLOCK = 1 << 20  # bytes
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """The place of one run. `stated` are the digests that the sink states, by size in bytes."""
+    """The place of one run. `stated` are the digests of the files, in hex by their names, by the file's size in bytes.
+
+    `left_out` says of each peer that could not be had or failed why.
+    """
 
     folder: Path
     ports: dict[str, int]
     stated: dict[str, dict[str, str]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def workspace(self) -> Path:
+        """Where contestants run, with the files to send."""
+        return self.folder / "workspace"
 
     @property
     def authority(self) -> Path:
@@ -55,23 +63,35 @@ class Ground:
         return self._ask(None)
 
     def file(self, size: int) -> Path:
-        """A file of random bytes, made once; the sink states from then on what Cloud Storage would."""
-        path = self.folder / "workspace" / f"{size}.bin"
+        """A file of random bytes, made once; the sink knows its digests from then on."""
+        path = self.workspace / f"{size}.bin"
         if not path.exists():
-            md5, crc32c = hashlib.md5(usedforsecurity=False), 0
+            crc32c = 0
+            sums = {name: hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")}
             with path.open("wb") as file:
                 for start in range(0, size, _BLOCK):
                     block = os.urandom(min(_BLOCK, size - start))
-                    md5.update(block)
-                    crc32c = google_crc32c.extend(crc32c, block)
                     file.write(block)
-            digests = {"md5Hash": md5.digest(), "crc32c": crc32c.to_bytes(4, "big")}
-            self.stated[str(size)] = {name: b64encode(one).decode() for name, one in digests.items()}
+                    crc32c = google_crc32c.extend(crc32c, block)
+                    for each in sums.values():
+                        each.update(block)
+            known = {name: each.hexdigest() for name, each in sums.items()}
+            self.stated[str(size)] = {**known, "crc32c": f"{crc32c:08x}"}
         return path
+
+    def files(self, count: int, size: int) -> Path:
+        """A folder of so many copies of one such file, so that the sink knows their digests."""
+        folder = self.workspace / f"{count}x{size}"
+        content = self.file(size).read_bytes()
+        if not folder.exists():
+            folder.mkdir()
+            for number in range(count):
+                (folder / f"{number}.bin").write_bytes(content)
+        return folder
 
     def sparse(self, size: int) -> Path:
         """A file of zeros that takes no space; its digest is known to nobody."""
-        path = self.folder / "workspace" / f"{size}.sparse"
+        path = self.workspace / f"{size}.sparse"
         with path.open("wb") as file:
             file.truncate(size)
         return path
@@ -137,6 +157,6 @@ def _write_key(here: Ground) -> None:
         "private_key": made.stdout.decode(),
         "client_email": "bench@bench.iam.gserviceaccount.com",
         "client_id": "1",
-        "token_uri": here.url("http") + "/token",
+        "token_uri": here.url("http") + LOGIN,
     }
     here.key.write_text(json.dumps(key))

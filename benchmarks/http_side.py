@@ -71,11 +71,8 @@ class Peer:
 
     def text(self, head: Head) -> bytes:
         """A small body as it is."""
-        size = int(head.headers.get("content-length", 0))
-        while len(self._rest) < size:
-            self._rest += self._more()
-        text, self._rest = self._rest[:size], self._rest[size:]
-        return text
+        sizes = self._chunks() if head.length is None else (head.length,)
+        return b"".join(map(self._exactly, sizes))
 
     def answer(self, status: int, content: Mapping[str, Any] | None = None, **headers: str) -> None:
         """Answers with JSON, or with nothing; a header's underscores stand for hyphens."""
@@ -105,6 +102,12 @@ class Peer:
             self._swallow(2, quiet=True)  # the line's end after the bytes
             if not size:
                 return
+
+    def _exactly(self, size: int) -> bytes:
+        while len(self._rest) < size:
+            self._rest += self._more()
+        text, self._rest = self._rest[:size], self._rest[size:]
+        return text
 
     def _swallow(self, size: int, *, quiet: bool = False) -> int:
         left = size

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from benchmarks.ground import Ground
+
+LONGEST = 300.0  # seconds until a child that hangs is killed
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,6 @@ class Run:
 
 def measured(command: Sequence[str], ground: Ground, more: Mapping[str, str], **settings: Any) -> Run:
     """Runs the command in the ground's workspace, with the sink set up as told, and measures it."""
-    workspace: Path = ground.folder / "workspace"
     ground.set_up(**settings)
     before = ground.seen()["cpu"]
     log = ground.folder / "child.log"
@@ -43,13 +45,16 @@ def measured(command: Sequence[str], ground: Ground, more: Mapping[str, str], **
         child = subprocess.Popen(
             command,
             env={**ground.environment(), **more},
-            cwd=workspace,
+            cwd=ground.workspace,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
         )
+        watch = threading.Timer(LONGEST, os.kill, (child.pid, signal.SIGKILL))
+        watch.start()
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.monotonic() - began
+        watch.cancel()
     child.returncode = os.waitstatus_to_exitcode(status)
     seen = ground.seen()
     return Run(

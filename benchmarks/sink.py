@@ -1,8 +1,9 @@
 """A server that takes uploads and keeps nothing: it counts, waits as long as told, and fails where told.
 
 Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, on a port each. It
-speaks just enough of Google's upload protocols for every contestant, and it computes no digest: it states the ones that
-it was told for a size. `/__sink` is its back door: POST sets it up anew, GET tells what it saw.
+speaks just enough of Google's upload protocols for every contestant, and it computes no digest: of those that it was
+told for a size, it states what the service would (`answers`). `/__sink` is its back door: POST sets it up anew, GET
+tells what it saw.
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from benchmarks import answers
+from benchmarks.answers import Method
 from benchmarks.http_side import Gone, Head, Peer
 from benchmarks.tls_side import TlsSocket
 
 CONTROL = "/__sink"
+LOGIN = "/token"
+_SMALL = 1 << 20  # bytes of a body that is read whole to know where its parts begin
 
 
 @dataclass
 class Sink:
     """What is set up and what was seen since then. `latency` is in seconds and comes before each answer.
 
-    `fault` is `{"at": offset, "do": "503" | "reset"}` and fires once; `stated` maps a size to the digests to state.
+    `fault` is `{"at": offset, "do": "503" | "reset"}` and fires once; `stated` maps a size to the digests of
+    the file that has it, in hex by their names.
     """
 
     latency: float = 0.0
@@ -56,14 +62,14 @@ class Server:
     def __init__(self) -> None:
         self._sink = Sink()
         self._stored: dict[str, int] = {}
-        self._sizes: dict[str, int | None] = {}
+        self._sessions: dict[str, tuple[Method, int | None]] = {}  # by their paths, with the size if it was told
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._open = 0
 
     def listen(self, tls: ssl.SSLContext | None) -> int:
         """Serves on a free port from now on, and returns it."""
-        listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         threading.Thread(target=self._accept, args=(listener, tls), daemon=True).start()
         return int(listener.getsockname()[1])
 
@@ -83,7 +89,7 @@ class Server:
                     if head.path == CONTROL:
                         self._control(peer, head)
                         continue
-                    if not counted:
+                    if not counted and head.path != LOGIN:  # which Google has on another host
                         counted = True
                         self._opened(1)
                     self._answer(peer, head)
@@ -113,35 +119,49 @@ class Server:
             self._sink.first_request = self._sink.first_request or time.monotonic()
         url = urlsplit(head.path)
         query = parse_qs(url.query)
-        if url.path == "/token":
+        if url.path == LOGIN:
             peer.text(head)
             self._say(peer, 200, {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"})
-        elif head.method == "GET":  # some look first whether the object is there
-            self._say(peer, 404, {"error": {"code": 404, "message": "not found"}})
+        elif head.method in ("GET", "HEAD"):  # some look first whether the object is there
+            missing = {"error": {"code": 404, "message": "not found"}}
+            self._say(peer, 404, missing if head.method == "GET" else None)
         elif url.path.startswith("/session/"):
             self._session(peer, head, url.path)
         elif query.get("uploadType") == ["resumable"]:
-            self._start(peer, head)
+            self._start(peer, head, Method(url.path, query.get("fields", [""])[0]))
         else:
-            self._say(peer, 200, self._resource(self._take(peer, head, 0), bundle=url.path.endswith("/bundles")))
+            self._all_at_once(peer, head, Method(url.path, query.get("fields", [""])[0]))
 
-    def _start(self, peer: Peer, head: Head) -> None:
+    def _all_at_once(self, peer: Peer, head: Head, method: Method) -> None:
+        """A request that holds a whole file, by itself or as the second part of its body."""
+        media_type = head.headers.get("content-type", "")
+        small = head.length is None or head.length <= _SMALL
+        if "/storage/" in method.path and media_type.startswith("multipart/related") and small:
+            body = peer.text(head)
+            self._count(len(body))
+            size = answers.media_size(body, media_type)
+        else:
+            size = self._take(peer, head, 0)
+        self._say(peer, 200, self._resource(method, size))
+
+    def _start(self, peer: Peer, head: Head, method: Method) -> None:
         peer.text(head)
         with self._lock:
             path = f"/session/{next(self._numbers)}"
         size = head.headers.get("x-upload-content-length")
-        self._sizes[path] = int(size) if size else None
+        self._sessions[path] = method, int(size) if size else None
         self._say(peer, 200, Location=f"{peer.scheme}://{head.headers['host']}{path}?upload_id={path[9:]}")
 
     def _session(self, peer: Peer, head: Head, path: str) -> None:
+        method, size = self._sessions[path]
         span = head.headers.get("content-range", "").removeprefix("bytes ")
         start = int(span.split("-")[0]) if "-" in span else None
-        total = span.rpartition("/")[2] if span else str(self._sizes[path] or head.headers.get("content-length"))
+        total = span.rpartition("/")[2] if span else str(size or head.headers.get("content-length"))
         if start is not None or not span:
             self._take(peer, head, start or 0, path)
         stored = self._stored.get(path, 0)
         if total.isdigit() and stored == int(total):
-            self._say(peer, 200, self._resource(stored))
+            self._say(peer, 200, self._resource(method, stored))
         else:
             # Go's client asks that the 308 be written in a header, lest somebody take it for a redirect.
             no_308: dict[str, str] = (
@@ -166,11 +186,8 @@ class Server:
             peer.drain()
         raise Gone
 
-    def _resource(self, size: int, *, bundle: bool = False) -> dict[str, Any]:
-        if bundle:
-            return {"versionCode": 1, "sha1": "", "sha256": "", **self._sink.stated.get(str(size), {})}
-        names = {"kind": "storage#object", "id": "b/o/1", "name": "o", "bucket": "b", "generation": "1"}
-        return {**names, "metageneration": "1", "size": str(size), **self._sink.stated.get(str(size), {})}
+    def _resource(self, method: Method, size: int) -> dict[str, Any]:
+        return answers.resource(method, size, self._sink.stated.get(str(size), {}))
 
     def _say(self, peer: Peer, status: int, content: dict[str, Any] | None = None, **headers: str) -> None:
         if self._sink.latency:

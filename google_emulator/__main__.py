@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from google_emulator.atomic_file import write_atomically
 from google_emulator.emulator import Emulator
 from google_emulator.faults.fault_plan import read_plan
 
@@ -24,15 +25,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--oidc-file", type=Path, help="write what a keyless login needs here, as JSON, mode 0600")
     parser.add_argument("--faults", default="[]", metavar="JSON|FILE", help='a list, or {"faults": [], "config": {}}')
     parser.add_argument("--root", type=Path, help="keep uploaded bytes here instead of a temporary folder")
+    parser.add_argument(
+        "--tls", nargs="?", const="", metavar="DIR",
+        help="answer for Google's own hosts, too: certificate, key and variables go here (else a temporary folder)",
+    )  # fmt: skip
+    parser.add_argument("--tls-port", type=int, default=0, help="with --tls: port of the proxy; 0 takes a free one")
     return parser
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file that appears whole, readable by its owner alone."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600 by its contract
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(name).replace(path)
 
 
 def _keyless(emulator: Emulator) -> dict[str, str]:
@@ -53,21 +51,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     try:
         faults, config = read_plan(options.faults)
-        emulator = Emulator(faults, config=config, root=options.root, port=options.port)
-    except (ValueError, TypeError, OSError, OverflowError) as error:  # the last: a port beyond 65535
+        with Emulator(faults, config=config, root=options.root, port=options.port) as emulator:
+            _serve(emulator, options, stop)
+    except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:  # the last but one: a port over 65535
         sys.stderr.write(f"emulator: {error}\n")
         return 2
-    with emulator:
+    return 0
+
+
+def _serve(emulator: Emulator, options: argparse.Namespace, stop: threading.Event) -> None:
+    """Writes and prints what clients wait for, the port last, and waits for the end. Raises `OSError`, `ValueError`."""
+    with contextlib.ExitStack() as stack:
+        said = f"listening on {emulator.url}\n"
+        if options.tls is not None:
+            folder = options.tls or stack.enter_context(tempfile.TemporaryDirectory(prefix="google-emulator-"))
+            said += _google_hosts(emulator, Path(folder), options.tls_port)
         if options.key_file:
-            write_atomically(options.key_file, json.dumps(emulator.key, indent=2) + "\n")
+            write_atomically(options.key_file, _json(emulator.key))
         if options.oidc_file:
-            write_atomically(options.oidc_file, json.dumps(_keyless(emulator), indent=2) + "\n")
+            write_atomically(options.oidc_file, _json(_keyless(emulator)))
         if options.port_file:
-            write_atomically(options.port_file, f"{emulator.port}\n")
-        sys.stdout.write(f"listening on {emulator.url}\n")
+            write_atomically(options.port_file, f"{emulator.port}\n".encode())
+        sys.stdout.write(said)
         sys.stdout.flush()
         stop.wait()
-    return 0
+
+
+def _google_hosts(emulator: Emulator, folder: Path, port: int) -> str:
+    """Serves Google's own hosts; what a shell is told. Raises `ImportError` where the library for it is too old."""
+    from google_emulator.client_environment import shell_lines  # certificates are made by those alone who want TLS
+
+    return shell_lines(emulator.serve_google_hosts(folder, port))
+
+
+def _json(value: Mapping[str, str]) -> bytes:
+    return json.dumps(value, indent=2).encode() + b"\n"
 
 
 if __name__ == "__main__":

@@ -73,8 +73,7 @@ class Emulator:
         admin = Admin(self.state, self.faults, self._backend)
         router, clock = Router(self._backend), self._backend.clock
         self._server.respond = Dispatcher(router, self.faults, admin, self._traffic, self._log, clock).respond
-        run, options = self._server.serve_forever, {"poll_interval": POLL_INTERVAL}
-        self._thread = threading.Thread(target=run, kwargs=options, name="emulator", daemon=True)
+        self._thread = _serving(self._server)
 
     def _injector(self) -> FaultInjector:
         backend = self._backend
@@ -190,6 +189,27 @@ class Emulator:
         self._thread.start()
         return self
 
+    def serve_google_hosts(self, folder: Path, port: int = 0) -> dict[str, str]:
+        """From now on answers for Google's own hosts as well, over TLS, behind a proxy on 127.0.0.1.
+
+        What a client needs is written into `folder`; the variables that lead it here are returned. `port` is the
+        proxy's; 0 takes a free one. Raises `OSError` and `ValueError` as `write_environment` does.
+        """
+        # A run without TLS is spared certificates.
+        from google_emulator.certificates import make_certificates
+        from google_emulator.client_environment import write_environment
+        from google_emulator.https_proxy import HttpsProxy
+
+        certificates = make_certificates()
+        proxy = HttpsProxy(port, self.config, self._traffic, certificates.context)
+        self._cleanup.callback(proxy.server_close)
+        key = self.authority.service_account_key("https://oauth2.googleapis.com")
+        environment = write_environment(folder, proxy.port, certificates, key)
+        proxy.respond = self._server.respond
+        _serving(proxy).start()
+        self._cleanup.callback(proxy.stop)
+        return environment
+
     def stop(self) -> None:
         """Ends at once: waits in faults are cut short, connections broken, a temporary root removed."""
         self._server.stop()
@@ -203,3 +223,9 @@ class Emulator:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _serving(server: Server) -> threading.Thread:
+    """A thread that will serve until the server is stopped."""
+    options = {"poll_interval": POLL_INTERVAL}
+    return threading.Thread(target=server.serve_forever, kwargs=options, name="emulator", daemon=True)

@@ -44,8 +44,8 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, port: int, config: Config, traffic: Traffic) -> None:
-        super().__init__(("127.0.0.1", port), Connection)
+    def __init__(self, port: int, config: Config, traffic: Traffic, connection: type[Connection] | None = None) -> None:
+        super().__init__(("127.0.0.1", port), connection or Connection)
         self.url = f"http://127.0.0.1:{self.port}"
         self.respond: Callable[[Request], Response]
         self.traffic = traffic
@@ -92,9 +92,13 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Connection(socketserver.StreamRequestHandler):
-    """One connection: requests one after the other until either side has had enough."""
+    """One connection: requests one after the other until either side has had enough.
+
+    `root` is the root URL by which the client came, empty for the server's own.
+    """
 
     rbufsize = BLOCK
+    root = ""
     disable_nagle_algorithm = True
     server: Server
 
@@ -177,7 +181,8 @@ class Connection(socketserver.StreamRequestHandler):
         """The request behind a head; a body that is compressed on its way is one of unknown length."""
         url, headers = head.url, head.headers
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        return Request(self.server.url, head.method, url.path, query, headers, self._body(headers), raw_query=url.query)
+        root = self.root or self.server.url
+        return Request(root, head.method, url.path, query, headers, self._body(headers), raw_query=url.query)
 
     def _body(self, headers: Message) -> Body:
         source, length = framed(stream_of(self.rfile), headers)

@@ -19,6 +19,9 @@ from google_emulator.http.routes import Route
 
 # google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
+# Older libraries (signet, gtoken 7, oauth2client) know the endpoint by the name that it had in their day.
+OLDER_AUDIENCES = ("https://www.googleapis.com/oauth2/v4/token", "https://accounts.google.com/o/oauth2/token")
+PATHS = ("/token", "/oauth2/v4/token", "/o/oauth2/token")
 ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 USER = "user@example.com"
 CLOCK_SKEW = 10  # seconds
@@ -46,7 +49,7 @@ class TokenEndpoint:
 
     def routes(self) -> list[Route]:
         """What this endpoint serves."""
-        return [Route("oauth.token", "POST", "/token", self._token, scopes=None)]
+        return [Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS]
 
     def _token(self, request: Request) -> Response:
         try:
@@ -72,7 +75,7 @@ class TokenEndpoint:
         _check_times(claims, self._authority.now())
         if claims.get("iss") != SERVICE_ACCOUNT:
             raise OAuthError("invalid_grant", "Invalid grant: account not found")
-        if claims.get("aud") not in (f"{server_url}/token", GOOGLE_AUDIENCE):
+        if claims.get("aud") not in (f"{server_url}/token", GOOGLE_AUDIENCE, *OLDER_AUDIENCES):
             raise OAuthError("invalid_grant", "Invalid JWT: Failed audience check.")
         scopes = tuple(str(claims.get("scope", "")).split())
         if not scopes:

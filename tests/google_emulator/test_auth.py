@@ -81,6 +81,15 @@ def test_a_signed_assertion_becomes_a_token(client: EmulatorClient) -> None:
     other.close()
 
 
+@pytest.mark.parametrize("host", ["https://www.googleapis.com", "https://accounts.google.com"])
+@pytest.mark.parametrize("path", ["/token", "/oauth2/v4/token", "/o/oauth2/token"])
+def test_older_libraries_log_in(client: EmulatorClient, host: str, path: str) -> None:
+    """The endpoint has the names that it had in their day, and an assertion may be for any of them."""
+    older = {"https://www.googleapis.com": "/oauth2/v4/token", "https://accounts.google.com": "/o/oauth2/token"}
+    reply = form(client, path, {"grant_type": GRANT, "assertion": signed(client, aud=host + older[host])})
+    assert (reply.status, reply.json["token_type"]) == (200, "Bearer")
+
+
 def test_the_user_acted_for_is_remembered(client: EmulatorClient) -> None:
     """`sub` in the assertion is domain-wide delegation."""
     exchange(client, signed(client, sub="boss@example.com"))

@@ -82,7 +82,7 @@ def test_somebody_elses_object_of_the_same_size_is_no_success(protocol: str) -> 
         before = put_there(emulator, FOREIGN)
         emulator.faults.add([{"on": protocol, **NOT_STORED}])
         bench = Bench(emulator, protocol=protocol)
-        is_unknown(bench.send(job()), "md5Hash", "but what was sent has")
+        is_unknown(bench.send(job()), "crc32c", "but what was sent has")
         assert (held(bench), len(bench.stored())) == (before, 1)
 
 

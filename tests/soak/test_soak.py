@@ -17,7 +17,7 @@ def test_nothing_is_lost_doubled_or_finalised_wrongly(tmp_path: Path, seed: int)
     assert not ledger.wrong
     assert ledger.releases == 30
     assert ledger.kills > 5
-    assert ledger.faults.total() > 20
+    assert ledger.faults.total() > 15  # a kill can come before a fault
     assert ledger.resumed > 0
     assert ledger.received <= 4 * ledger.size
     assert ledger.descriptors[-1][1] < 60

@@ -52,7 +52,6 @@ class Engine:
         self._journal = journal
         self._reporter = reporter
         self._workers = Workers(concurrency(settings.concurrency), client.policy.clock.monotonic, reporter)
-        client.on_throttled = self._workers.throttled
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
         self._doubtful: list[Upload] = []
@@ -187,6 +186,7 @@ class Engine:
             result = self.record.results[first + place] = self._upload_with_retries(jobs[place])
             return None if result.error else result.bytes
 
+        self._client.on_throttled = self._workers.throttled if len(jobs) > 1 else None
         self._workers.run(len(jobs), send, most)
         results = tuple(self.record.results[first : first + len(jobs)])
         interrupted = next((result.failure for result in results if isinstance(result.failure, Interrupted)), None)

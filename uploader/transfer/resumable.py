@@ -185,8 +185,8 @@ class Resumable:
         """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
         match event:
             case OffsetUnknown():
-                sent_whole = before.state is not State.NEW and after.sent == after.size
-                self._transfer.in_doubt |= sent_whole and may_have_acted(event.answer)
+                if self._job.endpoint.lookup and before.state is not State.NEW and after.sent == after.size:
+                    self._transfer.in_doubt |= may_have_acted(event.answer)
                 self._wait(event, after)
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))

@@ -71,24 +71,25 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
 
 def _sent(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
     """The resource that the upload ended with, or that a try stored whose answer was lost."""
-    try:
-        return _send(transfer, settings, journal)
-    except Refused as refused:
-        from uploader.transfer import precondition  # few uploads have any
-
-        answer = precondition.look_up(transfer, refused)
-        known = _comparable(transfer, answer)
-        how = _difference(transfer, answer) if known else "the service states no digest of what the object holds"
-        precondition.require_own(transfer, refused, answer, how)
-        return answer
-
-
-def _send(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
     endpoint, media = transfer.job.endpoint, transfer.media
     protocol = protocol_for(endpoint, media.size, settings.protocol, has_metadata=media.metadata is not None)
-    if protocol == "resumable" or media.size is None:
-        return Resumable(transfer, journal, settings.chunk_size).run()
-    return single.upload(transfer, media.size, multipart=protocol == "multipart")
+    try:
+        if protocol == "resumable" or media.size is None:
+            return Resumable(transfer, journal, settings.chunk_size).run()
+        return single.upload(transfer, media.size, multipart=protocol == "multipart")
+    except Refused as refused:
+        return _stored_before(transfer, refused)
+
+
+def _stored_before(transfer: FileTransfer, refused: Refused) -> Response:
+    """What an earlier try stored, where that is why the last one was refused; raises the refusal everywhere else."""
+    from uploader.transfer import precondition  # few uploads have any
+
+    answer = precondition.look_up(transfer, refused)
+    known = _comparable(transfer, answer)
+    how = _difference(transfer, answer) if known else "the service states no digest of what the object holds"
+    precondition.require_own(transfer, refused, answer, how)
+    return answer
 
 
 def _verify(answer: Response, transfer: FileTransfer) -> None:

@@ -1,0 +1,129 @@
+"""Where the tools are and what each needs in its environment; a test is skipped only where one can't be had."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+GEMS = "require 'google/apis/androidpublisher_v3'; puts Gem.loaded_specs['google-api-client'].version"
+
+
+GO_CLIENT = ("dpkg-query", "--show", "--showformat=${Version}", "golang-google-api-dev")
+# Where a client is a package of another name.
+PACKAGES = {
+    "@google-cloud/storage for Node": "@google-cloud/storage",
+    "googleapis for Node": "googleapis-common",
+    "google-cloud-storage for Python": "google-cloud-storage",
+}
+
+
+class Tool(NamedTuple):
+    """A tool that is there: its folder (empty for one that the system has), variables that it needs, its version.
+
+    `version` is asked with the name of a package, since one tool may have several.
+    """
+
+    folder: str
+    environment: Mapping[str, str]
+    version: Callable[[str], str]
+
+
+def said(*command: str) -> str:
+    """The last line that a command prints; skips the test, with its reason, where it can't be run."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.skip(f"{Path(command[0]).name} can't be had here: {(done.stderr or done.stdout).strip()[-300:]}")
+    return done.stdout.strip().rpartition("\n")[2]
+
+
+def fetched(name: str) -> str:
+    """The folder of a tool that is fetched by its lock."""
+    return said("sh", str(HERE / "tool"), name)
+
+
+def _node() -> Tool:
+    said("node", "--version")
+    folder = fetched("node")
+
+    def version(package: str) -> str:
+        described = (Path(folder) / "node_modules" / package / "package.json").read_text(encoding="utf-8")
+        return str(json.loads(described)["version"])
+
+    return Tool(folder, {"NODE_PACKAGES": folder}, version)
+
+
+def _python() -> Tool:
+    # httplib2 speaks to no proxy without PySocks, which is not among the project's packages.
+    return Tool("", {"PYTHONPATH": fetched("wheels")}, importlib.metadata.version)
+
+
+def _codemagic() -> Tool:
+    said("java", "-version")  # it asks bundletool about each bundle
+    return _python()
+
+
+def _ruby() -> Tool:
+    version = said("ruby", "-e", GEMS)
+    return Tool("", {}, lambda _: version)
+
+
+def _go() -> Tool:
+    said("go", "version")
+    version = said(*GO_CLIENT).partition("-")[0]
+    return Tool(fetched("go"), {}, lambda _: version)
+
+
+def _gsutil() -> Tool:
+    folder = fetched("gsutil")
+    version = said(f"{folder}/bin/gsutil", "version").rpartition(" ")[2]
+    return Tool(folder, {}, lambda _: version)
+
+
+def _rclone() -> Tool:
+    version = said("sh", "-c", "rclone version | head -n 1").rpartition("v")[2].partition("-")[0]
+    return Tool("", {}, lambda _: version)
+
+
+def _wheels() -> Tool:
+    return Tool(fetched("wheels"), {}, importlib.metadata.version)
+
+
+_TOOLS: Mapping[str, Callable[[], Tool]] = {
+    "node": _node,
+    "python": _python,
+    "codemagic": _codemagic,
+    "ruby": _ruby,
+    "go": _go,
+    "gsutil": _gsutil,
+    "rclone": _rclone,
+    "wheels": _wheels,
+}
+
+
+@functools.cache
+def tool(name: str) -> Tool:
+    """A tool by its name, fetched once; skips the test, with the reason, where it can't be had."""
+    return _TOOLS[name]()
+
+
+def places(tool: Tool, file: Path) -> dict[str, str]:
+    """What a command may name."""
+    return {
+        "tool": tool.folder,
+        "file": str(file),
+        "programs": str(HERE / "programs"),
+        "python": sys.executable,
+        "bin": str(Path(sys.executable).parent),
+    }
