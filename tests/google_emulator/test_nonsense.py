@@ -15,7 +15,8 @@ import pytest
 import google_emulator
 from google_emulator.config import Config
 from google_emulator.google_services import Backend
-from tests.support.emulator_client import EmulatorClient
+from google_emulator.request_log import LARGEST
+from tests.support.emulator_client import APP, EmulatorClient
 
 SOURCES = Path(google_emulator.__file__).parent.rglob("*.py")
 NAMES = sorted({name for file in SOURCES for name in re.findall(r'"([A-Za-z]\w{1,30})"', file.read_text("utf-8"))})
@@ -75,3 +76,12 @@ def test_a_damaged_artifact_is_refused(client: EmulatorClient, method: int, fiel
     path = f"/upload{client.edit()}/bundles?uploadType=media"
     reply = client.request("POST", path, bytes(data), {"Content-Type": "application/octet-stream"})
     assert reply.status == 403
+
+
+def test_large_bodies_are_not_kept_for_ever(client: EmulatorClient) -> None:
+    """Of the requests that came, only so much is remembered as a machine has room for."""
+    body = b'{"title": "' + b"a" * (9 << 20) + b'"}'
+    for _ in range(LARGEST // len(body) + 2):
+        assert client.request("POST", f"{APP}/edits", body).status in (200, 400)
+    assert sum(len(request.body or b"") for request in client.emulator.requests) <= LARGEST
+    assert client.emulator.requests
