@@ -1,11 +1,11 @@
 # Every target makes what it needs: a `.venv` from the hashed locks, with nothing but a python3 and a package index.
-# A second run is quick, since each step leaves a stamp. `make` alone tells what there is.
+# A second run is quick, since each step leaves a stamp. `make` alone lists the targets.
 
 VENV = .venv/bin
 
 .PHONY: help demo test strangers bench lint format types validate check soak fuzz lock sbom clean
 
-help:  ## what there is
+help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: .venv/runtime  ## a real upload to the embedded emulator, with faults injected; no account needed
@@ -15,7 +15,7 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 test: .venv/dev  ## every test
 	$(VENV)/python -m pytest -n auto --dist worksteal -rs
 
-strangers: .venv/dev  ## programs of others against ours, unchanged; writes their table into docs/EMULATOR.md
+strangers: .venv/dev  ## other clients against the emulator; writes the table in docs/EMULATOR.md
 	@for tool in node wheels gsutil go; do sh tests/strangers/tool $$tool & done; wait
 	$(VENV)/python -m pytest tests/strangers -n auto --dist worksteal -rs
 	$(VENV)/python -m scripts.make_strangers_page
@@ -27,7 +27,7 @@ lint: .venv/dev  ## style and common mistakes
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 
-format: .venv/dev  ## lay the code out
+format: .venv/dev  ## format the code
 	$(VENV)/ruff check --fix .
 	$(VENV)/ruff format .
 
@@ -39,10 +39,10 @@ validate: .venv/dev  ## workflows, action, Dockerfile and scripts, each by its o
 
 check: lint types validate test  ## all of the above, as CI does it
 
-soak: .venv/dev  ## a thousand releases with faults and kills by lot; writes docs/RELIABILITY.md in some ten minutes
+soak: .venv/dev  ## a thousand releases with random faults and kills; writes docs/RELIABILITY.md in some ten minutes
 	$(VENV)/python -m tests.soak --releases $(or $(RELEASES),1000) --seed $(or $(SEED),1) --write docs/RELIABILITY.md
 
-fuzz: .venv/fuzz  ## every parser of foreign bytes against a fuzzer, a minute each (SECONDS=60)
+fuzz: .venv/fuzz  ## fuzz every parser of untrusted bytes, a minute each (SECONDS=60)
 	$(VENV)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
 
 lock: .venv/dev  ## resolve the dependencies anew; `make lock UPGRADE=--upgrade` takes the newest
@@ -51,7 +51,7 @@ lock: .venv/dev  ## resolve the dependencies anew; `make lock UPGRADE=--upgrade`
 sbom: build/cyclonedx  ## what the program is made of, as CycloneDX, in build/
 	build/cyclonedx/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml --output-file build/sbom.cdx.json requirements.lock
 
-clean:  ## forget everything that was made
+clean:  ## delete everything that make has built
 	rm -rf .venv build dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/runtime: requirements.lock scripts/venv

@@ -1,11 +1,11 @@
-"""A release without any account: three uploads to the embedded emulator, with faults on the way, and proof at the end.
+"""A release without any account: three uploads to the embedded emulator with injected faults, and then a check.
 
     make demo
 
 With a folder as its argument it leaves the job summaries there, as GitHub gets them.
 
-Act one sends a bundle to a Play track, act two archives it in a Drive folder, act three mails the ids to the team. Each
-act runs the same `entrypoint.py` that a CI job runs, with the environment that GitHub's runner would give it.
+The first run sends a bundle to a Play track, the second archives it in a Drive folder, the third mails the ids to the
+team. Each runs the same `entrypoint.py` that a CI job runs, with the environment that GitHub's runner would give it.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ FAULTS: list[dict[str, Any]] = [
 
 
 def main() -> int:
-    """Runs the three acts and returns 0 when every byte is where it belongs, and none that was stored came twice."""
+    """Makes the three runs and returns 0 when every byte is where it belongs, and none that was stored came twice."""
     with tempfile.TemporaryDirectory(prefix="uploader-demo-") as folder, Emulator(faults=FAULTS) as emulator:
         workspace = Path(folder)
         say(f"Making {BUNDLE}: 32 MiB with a valid manifest")
         bundle = workspace / BUNDLE
         specimens.make_bundle(bundle, "com.example.shop", 4711, "1.4.2", size_bytes=32 * MIB)
-        stage = Stage(workspace, emulator.url, emulator.key)
-        release = stage.act(
-            "Act one: Google Play, in chunks, through a 503, a reset and a partial store",
+        demo = Demo(workspace, emulator.url, emulator.key)
+        release = demo.upload(
+            "1. Google Play, in chunks, despite a 503, a reset and a partly stored chunk",
             {"target": "play", "files": "*.aab", "tracks": "internal", "chunk-size": "4MiB", "release-name": "1.4.2"},
         )
-        archive = stage.act(
-            "Act two: a Drive folder; the final answer is lost and asked for again",
+        archive = demo.upload(
+            "2. A Drive folder; the final answer is lost and asked for again",
             {"target": "drive.files.create", "files": "*.aab", "metadata": '{"parents": ["releases"]}'},
         )
-        mail = stage.act(
-            "Act three: a mail to the team; the server fails after sending it, and it is not sent twice",
+        mail = demo.upload(
+            "3. A mail to the team; the server fails after sending it, and it is not sent twice",
             {
                 "target": "gmail",
                 "impersonate-user": "releases@example.com",
@@ -68,17 +68,17 @@ def main() -> int:
                 "mail-body": f"Edit {release['edit-id']}, archived in Drive as {archive['id']}.",
             },
         )
-        return curtain(emulator.state(), bundle, release, archive, mail)
+        return report(emulator.state(), bundle, release, archive, mail)
 
 
-class Stage:
+class Demo:
     """A workspace with the emulator as Google, in which the program is run as a CI job runs it."""
 
     def __init__(self, workspace: Path, url: str, key: Mapping[str, str]) -> None:
         self._workspace = workspace
         self._common = {"api-endpoint": url, "credentials": json.dumps(key), "state-dir": str(workspace / ".state")}
 
-    def act(self, title: str, inputs: Mapping[str, str]) -> dict[str, str]:
+    def upload(self, title: str, inputs: Mapping[str, str]) -> dict[str, str]:
         """One run: shows its log, with its outputs, and its summary; returns the outputs. Ends the demo if it fails."""
         say(title)
         files = {"GITHUB_OUTPUT": self._workspace / "output", "GITHUB_STEP_SUMMARY": self._workspace / "summary.md"}
@@ -120,7 +120,7 @@ def read_outputs(text: str) -> Iterator[tuple[str, str]]:
         yield name, "\n".join(takewhile(partial(ne, delimiter), lines))
 
 
-def curtain(
+def report(
     state: Mapping[str, Any],
     bundle: Path,
     release: Mapping[str, str],
@@ -137,18 +137,18 @@ def curtain(
         "the bundle is in Play and in Drive, byte for byte, once each": len(copies) == 2,
         "no byte that the server had stored was sent again": repeated == 0,
         "one mail was sent": len(state["messages"]) == 1,
-        "every fault fired": len(fired) == len(FAULTS),
+        "every fault was injected": len(fired) == len(FAULTS),
         "the edit is committed": release["edit-id"] in str(state["edits"]["committed"]),
     }
-    say("Curtain")
+    say("Result")
     for text, true in checks.items():
         print(f"  {'yes' if true else 'NO '}  {text}")
     print(f"\nEdit {release['edit-id']} is committed with version code {release['version-code']} on track internal.")
     print(f"Drive file {archive['id']}, mail {mail['message-id']}; sha256 {sha256}.")
     sent = sum(int(run["bytes-uploaded"]) for run in (release, archive, mail)) + again
-    print(f"{sent:,} bytes were sent: {again:,} of them ({again / sent:.0%}) again, since a fault had lost them,")
-    print(f"and {repeated} again that the server had stored.")
-    print(f"{len(fired)} faults fired and were survived:", *fired, sep="\n  ")
+    print(f"{sent:,} bytes were sent, {again:,} of them ({again / sent:.0%}) again because a fault had lost them.")
+    print(f"Bytes sent again although the server had stored them: {repeated}.")
+    print(f"{len(fired)} injected faults were survived:", *fired, sep="\n  ")
     return 0 if all(checks.values()) else 1
 
 

@@ -1,4 +1,4 @@
-"""A rollout in simulated days, without any account: one release fares well, one is halted on its fourth day.
+"""A rollout over simulated days, without any account: one release does well, one is halted on its fourth day.
 
     make demo
 
@@ -51,13 +51,13 @@ class Course(NamedTuple):
 
 
 HEALTHY = Course(
-    "A healthy release: held while hardly anybody has it, then a step a day",
+    "A healthy release: held while it has too few users, then one step a day",
     42,
     [Day(60, 0.0167), Day(900, 0.0052), Day(4_000, 0.0048), Day(18_000, 0.0047), Day(45_000, 0.0046)],
     ["held", "stepped", "stepped", "stepped", "completed"],
 )
 CRASHING = Course(
-    "A release that crashes: doubtful at first, then surely too bad",
+    "A release that crashes: within chance at first, then clearly above the limit",
     43,
     [Day(60, 0.0), Day(800, 0.004), Day(900, 0.0122), Day(4_100, 0.021), Day(4_000, 0.004)],
     ["held", "stepped", "held", "halted", "halted"],

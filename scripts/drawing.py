@@ -19,6 +19,8 @@ MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
 SANS = "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,sans-serif"
 COLOURS = (("===", "#79c0ff"), ("  yes", "#7ee787"), ("  | ▸", "#d2a8ff"), ("  ---", "#8b949e"), ("$", "#ffffff"))
 WIDTH = 900  # pixels of the page
+CHART = "#eaecef"  # behind the bars
+HALO = f"paint-order:stroke;stroke:{CHART};stroke-width:4px"  # keeps the lines of the axis out of the words
 
 
 def terminal(lines: Sequence[tuple[float, str]], source: str) -> str:
@@ -31,7 +33,7 @@ def terminal(lines: Sequence[tuple[float, str]], source: str) -> str:
     keys = ";".join(f"{at / whole:.5f}" for at, _ in lines)
     places = ";".join(f"0 {min(ROWS - number, 0) * LINE}" for number in range(1, len(lines) + 1))
     texts = (
-        f'<text x="16" y="{number * LINE + 26}" fill="{_colour(line)}">{_escaped(line[:COLUMNS])}'
+        f'<text x="16" y="{number * LINE + 26}" fill="{_colour(line)}">{_escaped(_fitting(line))}'
         f"{_appearance(at / whole, whole) if 0 < number < ROWS else ''}</text>"
         for number, (at, line) in enumerate(lines)
     )
@@ -40,7 +42,8 @@ def terminal(lines: Sequence[tuple[float, str]], source: str) -> str:
         height,
         source,
         '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>',
-        f'<clipPath id="screen"><rect y="8" width="100%" height="{height - 16}"/></clipPath>',
+        f'<clipPath id="screen"><rect y="12" width="100%" height="{height - 20}"/></clipPath>',
+        "<style>text{white-space:pre}</style>",  # Chromium's way to keep blanks; others have the attribute below
         f'<g clip-path="url(#screen)" font-family="{MONO}" font-size="13" xml:space="preserve"><g>',
         f'<animateTransform attributeName="transform" type="translate" calcMode="discrete" dur="{whole:.2f}s" '
         f'repeatCount="indefinite" keyTimes="{keys}" values="{places}"/>',
@@ -96,8 +99,8 @@ class _Page:
         self._at(24, self.y, text, size=size, weight=weight)
 
     def _at(self, x: float, y: float, text: str, **style: object) -> None:
-        names = {"font-size": "size", "font-weight": "weight", "fill": "fill", "text-anchor": "anchor"}
-        attributes = "".join(f' {name}="{value}"' for name, key in names.items() if (value := style.get(key)))
+        names = {"size": "font-size", "weight": "font-weight", "anchor": "text-anchor"}
+        attributes = "".join(f' {names.get(key, key)}="{value}"' for key, value in style.items() if value)
         self.parts.append(f'<text x="{x:.0f}" y="{y:.0f}"{attributes}>{_escaped(text)}</text>')
 
     def _table(self, rows: Sequence[Sequence[str]]) -> None:
@@ -118,7 +121,7 @@ class _Page:
         left, top = max(len(task.section) for task in chart.tasks) * 7 + 44, self.y + 6
         scale = (WIDTH - left - 40) / chart.last
         bottom = top + 22 * len(chart.tasks)
-        self.parts.append(f'<rect x="24" y="{top}" width="{WIDTH - 48}" height="{bottom - top}" fill="#eaecef"/>')
+        self.parts.append(f'<rect x="24" y="{top}" width="{WIDTH - 48}" height="{bottom - top}" fill="{CHART}"/>')
         for tick in range(0, int(chart.last) + 1, chart.step):
             x = left + tick * scale
             self.parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" stroke="#8b949e"/>')
@@ -138,12 +141,17 @@ class _Page:
         x, anchor = (begin - 6, "end") if before else (end + 6, None)
         if (end - begin) > len(task.words) * 6.5:
             x, anchor = (begin + end) / 2, "middle"
-        self._at(x, y + 15, task.words, size=12, anchor=anchor)
+        self._at(x, y + 15, task.words, size=12, anchor=anchor, style=None if anchor == "middle" else HALO)
 
 
 def _svg(width: float, height: float, source: str, *parts: str) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">'
     return "\n".join((head, f"<metadata>{_escaped(source)}</metadata>", *parts, "</svg>")) + "\n"
+
+
+def _fitting(line: str) -> str:
+    """A line that is too long for the terminal ends in an ellipsis."""
+    return line if len(line) <= COLUMNS else f"{line[: COLUMNS - 1]}…"
 
 
 def _escaped(text: str) -> str:

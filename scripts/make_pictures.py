@@ -26,7 +26,7 @@ VARIABLE = re.compile(r"^  \| \S+: |^    \S.* :.*\d+, \d+$|^    tickInterval")  
 
 
 def record() -> tuple[list[tuple[float, str]], str]:
-    """Runs the demo: each line with the second in which it came, and the Markdown of the first act's job summary.
+    """Runs the demo: each line with the second in which it came, and the Markdown of the first run's job summary.
 
     Raises CalledProcessError when the demo fails.
     """

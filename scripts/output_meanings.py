@@ -7,19 +7,20 @@ from collections.abc import Mapping
 OUTPUTS: Mapping[str, str] = {
     "id": "The resource id of the first file.",
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
-    "edit-id": "The Play edit. Empty where it was deleted again: nothing had to be changed, a dry run, a failure.",
-    "committed": "`true` when Play has everything that was asked for, also where nothing had to be changed; empty when "
-    "the run ended before it could see whether the commit happened; else `false`, always in a rehearsal.",
+    "edit-id": "The Play edit. Empty if it was deleted: when nothing had to be changed, after a dry run, after most "
+    "failures.",
+    "committed": "`true` when everything that was asked for is committed on Google Play, including when nothing had "
+    "to be changed; empty when the run ended before it could see whether the commit happened; otherwise `false`, as "
+    "in every rehearsal.",
     "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), else `false`.",
     "version-code": "The highest version code.",
     "version-codes": "All version codes, separated by commas.",
-    "next-version-code": "One more than the highest version code that was ever uploaded, whatever the track. From "
-    "`play-status`.",
-    "user-fraction": "The share of users that a staged release is rolled out to. Empty where it has none.",
-    "lifecycle": "How far the review of the release is, as Google Play says it: `IN_REVIEW`, `APPROVED_NOT_PUBLISHED`, "
+    "next-version-code": "One more than the highest version code ever uploaded to any track. From `play-status`.",
+    "user-fraction": "The share of users who get the staged release. Empty if it is not staged.",
+    "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, `APPROVED_NOT_PUBLISHED`, "
     "`PUBLISHED` and others.",
-    "status": "What is on the tracks: one line of JSON, an object for each track.",
-    "universal-apk": "Where the universal APK was written, once it was checked. Several are separated by commas.",
+    "status": "What is on the tracks: one line of JSON with an object for each track.",
+    "universal-apk": "The path of the universal APK, once it has been checked. Several are separated by commas.",
     "universal-apk-sha256": "The SHA-256 of the universal APK.",
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
     "plan": "What a dry run would change, as one line of JSON.",
@@ -30,11 +31,11 @@ OUTPUTS: Mapping[str, str] = {
     "message-id": "The Gmail message.",
     "thread-id": "The Gmail thread.",
     "draft-id": "The Gmail draft.",
-    "bytes-uploaded": "File bytes that this run brought to the server, as far as it confirmed them.",
+    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed.",
     "bytes-resent": "Bytes that were sent more than once.",
-    "attempts": "Requests with a body.",
+    "attempts": "The number of requests that carried file data.",
     "resumed": "`true` when an upload of an earlier run was continued, else `false`.",
-    "failure": "A stable code of what ended the run, such as `track-not-found`. Empty when it ended well.",
+    "failure": "A stable error code, such as `track-not-found`. Empty after a success.",
     "results-file": "The path of `uploader-results.json` in the workspace, an array with one object for each upload.",
     "provenance-file": "The path of `uploader-provenance.json` in the workspace. Set only when it was written.",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,8 +69,9 @@ def test_the_smallest_workflow_runs(machine: MakeRunner, google: Emulator, login
 def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     """All of them but the installation, which the test of the wheel carries out."""
     (block,) = [block for block in blocks("README.md", "sh") if "google_emulator.specimens" in block]
-    install, *lines = block.splitlines()
-    assert install.startswith("pip install .")
+    environment, install, *lines = block.splitlines()
+    assert environment.startswith("python3 -m venv ")
+    assert install == "pip install ."
     folder = str(Path(sys.executable).parent)
     environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     ended = subprocess.run(
@@ -79,12 +81,15 @@ def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     assert "version-code=42" in ended.stdout
 
 
-@pytest.mark.parametrize(("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include")])
+@pytest.mark.parametrize(
+    ("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")]
+)
 def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> None:
     """The job, and the component that a full URL includes, in a pipeline for a tag and in none for a branch."""
     gitlab.tool()
     documents = [yaml.safe_load(block) for block in blocks(page, "yaml")]
-    shown = next(document for document in documents if key in document)
+    key, mirrored = ("include", True) if key == "mirror" else (key, False)
+    shown = [document for document in documents if key in document][mirrored]
     if key == "include":
         shown["include"][0] = {"local": "templates/upload.yml", "inputs": shown["include"][0]["inputs"]}
         inputs, values = shown["include"][0]["inputs"], {}
@@ -104,6 +109,33 @@ def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> N
         tag = project.start(shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2")
         assert tag.code == 0, tag.log
         assert len(google.state()["edits"]["committed"]) == 1
+
+
+def test_the_line_for_a_gitlab_job_on_ones_own_machine_runs(tmp_path: Path) -> None:
+    """The README's job without an account, in a shell instead of its image."""
+    program = gitlab.tool()
+    (line,) = [block for block in blocks("docs/GITLAB.md", "sh") if block.startswith("gitlab-ci-local ")]
+    shown = loaded("README.md", "release")
+    for name in KEYLESS:
+        del shown["release"]["variables"][f"UPLOADER_{name.upper().replace('-', '_')}"]
+    shown["release"]["variables"]["UPLOADER_API_ENDPOINT"] = "emulator"
+    del shown["release"]["id_tokens"]
+    folder = tmp_path / "app"
+    folder.mkdir()
+    build(folder)
+    project = Project(folder, gitlab.shell())
+    project.commit(shown)
+    done = project.run(*shlex.split(line.replace("gitlab-ci-local", program)))
+    assert done.code == 0, done.log
+    report = next(folder.glob(".gitlab-ci-local/artifacts/release/.gitlab-ci-reports/dotenv/uploader.env"))
+    assert "UPLOADER_VERSION_CODE=7" in report.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_failure_that_a_later_step_acts_on_is_a_code() -> None:
+    """What the step compares the output with is in the page's own table."""
+    (step,) = yaml.safe_load(next(blocks("docs/TROUBLESHOOTING.md", "yaml")))
+    (code,) = re.findall(r"outputs\.failure == '([a-z-]+)'", step["if"])
+    assert f"`{code}`" in (ROOT / "docs" / "TROUBLESHOOTING.md").read_text(encoding="utf-8")
 
 
 def test_the_commands_for_contributors_exist() -> None:

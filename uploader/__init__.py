@@ -1,3 +1,3 @@
-"""Brings release artifacts from a CI job to Google's upload services; what they have stored is never sent again."""
+"""Uploads release artifacts from a CI job to Google's services, and resumes interrupted uploads."""
 
 __version__ = "1.0.0"

@@ -9,12 +9,11 @@ from tests.soak.chaos import Ledger
 
 _PAGE = """# Reliability
 
-Written by `make soak`; every figure is from one run of it. The run draws releases to all kinds of targets by lot and
-gives each its troubles: faults of the server, deaths of the process at any request or byte, signals, a wall clock
-that jumps, a second run on the same state folder. A release is run again until it ends well, and then the server is
-asked what it holds. Most runs happen inside one process with a clock that is only told the time, so that waits of
-minutes cost nothing; some are processes of their own that are really killed. The server is the embedded emulator, on
-loopback.
+Written by `make soak`; every figure is from one run of it. The run picks random releases to all kinds of targets and
+injects faults: server errors, death of the process at any request or byte, signals, jumps of the wall clock, a second
+run on the same state folder. A release is run again until it succeeds, and then the server's contents are checked.
+Most runs happen inside one process with a simulated clock, so that waits of minutes cost nothing; some are separate
+processes that are really killed. The server is the embedded emulator, on loopback.
 
 | | |
 |---|---|

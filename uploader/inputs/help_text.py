@@ -18,34 +18,34 @@ usage: uploader [--INPUT VALUE ...] [--env-file PATH]
        uploader migrate FILE
        uploader --help | --version | --completion bash|zsh
 
-Uploads release artifacts to Google. It resumes: what is stored is never sent again.
+Uploads release artifacts to Google, and resumes interrupted uploads.
 
   {EXAMPLE}
 """
 SHORT = f"""\
 {USAGE}
-A key goes into the variable UPLOADER_CREDENTIALS, as JSON, base64 of it, or a path. To try it without an account add
---api-endpoint emulator. `uploader --help` tells every input.
+Put the service-account key into the variable UPLOADER_CREDENTIALS, as JSON, base64 or a path. To try it without an
+account, add --api-endpoint emulator. `uploader --help` lists every input.
 
 ERROR: target: is required but was not given. Nothing was sent.
 """
 HELP = f"""\
 {USAGE}
-Every input below is an option, and a variable: --package-name is UPLOADER_PACKAGE_NAME, or `package-name` under
-`with:` in a GitHub workflow. The environment comes first where both are given, the env file last; none is read unless
-it is named. Secrets (credentials, state-key) are variables only. Lists are separated by newlines or commas, or given
-as several words.
+Every input below is an option and an environment variable: --package-name is UPLOADER_PACKAGE_NAME, or `package-name`
+under `with:` in a GitHub workflow. If both are set, the variable wins; --env-file comes last, and no other file is
+read for variables. The secrets (credentials, state-key) are variables only. Lists are separated by newlines or commas,
+or given as several words.
 """
 EXIT_CODES = """\
 Exit codes:
   0    done
-  1    a fault of the program itself, or a missing Python module
-  2    an input is wrong, and nothing was sent
+  1    an error in the program itself, or a missing Python module
+  2    an input is wrong; nothing was sent
   3    no credentials, not authenticated, or not permitted
-  4    the service refused, or can't be trusted
-  5    the file changed, or what arrived is not what was sent
-  6    the release is in trouble: rejected, or halted
-  75   a temporary failure: run again, and it goes on from there
+  4    the service refused the request, or can't be trusted
+  5    the file changed, or the server has something else than was sent
+  6    the release was rejected or halted
+  75   a temporary failure: run again to continue
   130  interrupted; 143 terminated
 
 Every input and output: https://github.com/OWNER/google-release-uploader/blob/main/docs/REFERENCE.md
@@ -65,7 +65,7 @@ ZSH = """\
 #compdef uploader
 _uploader() {{
     _arguments \\
-        '--help[what there is]' '--version[the version]' '--env-file[a file of NAME=value lines]:file:_files' \\
+        '--help[show the help]' '--version[show the version]' '--env-file[a file of NAME=value lines]:file:_files' \\
 {lines}
 }}
 compdef _uploader uploader

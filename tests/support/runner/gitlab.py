@@ -63,16 +63,24 @@ class Project:
 
     def start(self, configuration: Mapping[str, object], **variables: str) -> Pipeline:
         """Commits `.gitlab-ci.yml` and runs its pipeline; `variables` are those of the project."""
+        self.commit(configuration)
+        options = [f"--variable={name}={value}" for name, value in {"GITLAB_CI": "true", **variables}.items()]
+        return self.run(tool(), *options)
+
+    def run(self, *command: str) -> Pipeline:
+        """Runs gitlab-ci-local with this executor."""
+        done = subprocess.run(
+            [*command, *self.executor], cwd=self.folder, env=self._environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=110, check=False,
+        )  # fmt: skip
+        return Pipeline(done.returncode, done.stdout.decode())
+
+    def commit(self, configuration: Mapping[str, object]) -> None:
+        """Commits `.gitlab-ci.yml`, the component, and all that lies in the folder."""
         (self.folder / ".gitlab-ci.yml").write_text(yaml.safe_dump(dict(configuration), sort_keys=False))
         (self.folder / "templates").mkdir(exist_ok=True)
         shutil.copy(ROOT / "templates" / "upload.yml", self.folder / "templates")
         self._commit()
-        options = [f"--variable={name}={value}" for name, value in {"GITLAB_CI": "true", **variables}.items()]
-        done = subprocess.run(
-            [tool(), *self.executor, *options], cwd=self.folder, env=self._environment(),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=110, check=False,
-        )  # fmt: skip
-        return Pipeline(done.returncode, done.stdout.decode())
 
     def _environment(self) -> dict[str, str]:
         """A machine with the program installed, and nothing of this process."""
