@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -120,6 +121,7 @@ def test_a_secret_is_no_option(argv: list[str]) -> None:
         (["--aab", "a.aab"], "--aab: is another tool's option. Use `files`."),
         (["--trakcs", "beta"], "--trakcs: is not an option. Did you mean `tracks`?"),
         (["--status", "draft", "--status", "draft"], "--status: was given twice."),
+        (["--env-file", os.devnull, f"--env-file={os.devnull}"], "--env-file: was given twice."),
     ],
 )
 def test_what_was_meant_is_said(argv: list[str], words: str) -> None:

@@ -46,9 +46,9 @@ def options(argv: Sequence[str], problems: Problems) -> Options:
                 return Options(show=COMPLETED[shell])
             problems.add(name, f"takes {' or '.join(COMPLETED)}.", OPTIONS)
         elif name == "--env-file":
-            path = value if equals else _next(words)
-            if not path:
-                problems.add(name, "needs the path of a file.", OPTIONS)
+            again, path = path, value if equals else _next(words)
+            if again or not path:
+                problems.add(name, "was given twice." if again else "needs the path of a file.", OPTIONS)
         elif field:
             _add(field, value if equals else _values(field, words), given, problems)
         elif name.startswith("-"):
