@@ -254,7 +254,7 @@ def test_an_app_without_a_release_has_none_to_fetch(tracks: str, job: Job) -> No
     ended = job.run({**STATUS, "tracks": tracks})
     assert ended.code == 4, ended.log
     assert ended.outputs["failure"] == "no-release-on-track"
-    assert "no release of which" in ended.log
+    assert "no release whose" in ended.log
 
 
 def test_another_refusal_is_told_in_googles_words(job: Job) -> None:

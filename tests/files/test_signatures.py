@@ -78,7 +78,7 @@ def test_an_apk_names_the_certificate_that_apksigner_tells(tmp_path: Path, schem
 def test_real_apks_name_the_certificate_that_apksigner_tells(name: str) -> None:
     """APKs that nobody here built, signed with the key that everybody has."""
     (signer,) = signers(real_apk(name))
-    assert signer.debug == "the Android Open Source Project's test key, which everybody has"
+    assert signer.debug == "the Android Open Source Project's test key, which is public"
     assert android_tools.apk_certificates(real_apk(name)) == [signer.sha256]
 
 

@@ -288,7 +288,7 @@ def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderEr
     play.fail(call, error)
     with pytest.raises(type(error)) as caught:
         look(play, above=CRASHES)
-    assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it has to be: ")
+    assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it must be: ")
     assert "3 %" in caught.value.what
     assert "halt it in the Play Console" in caught.value.cure
 

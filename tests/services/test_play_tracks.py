@@ -314,7 +314,7 @@ def test_countries_need_a_release_in_progress() -> None:
     """A change says nothing of the status, so the track does."""
     play = Play(production=[release(4)])
     options = ReleaseOptions(countries=("DE",))
-    with pytest.raises(ReleaseRefused, match="is no staged rollout"):
+    with pytest.raises(ReleaseRefused, match="is not a staged rollout"):
         Engine(play).run(release_job(tracks=("production",), options=options))
     Engine(rolling := Play(production=[ROLLOUT])).run(release_job(tracks=("production",), options=options))
     assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == ["DE"]

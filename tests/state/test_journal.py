@@ -596,7 +596,7 @@ def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> N
     (job.workspace / "blocked").touch()
     ended = job.run({**DRIVE, "state-dir": "blocked/state"})
     assert ended.code == 0, ended.log
-    assert ended.log.count("Set `state-dir` to a folder that can be written.") == 1
+    assert ended.log.count("Set `state-dir` to a writable folder.") == 1
     assert stored(job) == [data_of(SIZE)]
 
 
