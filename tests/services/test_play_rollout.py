@@ -75,7 +75,7 @@ def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
     play = rolling(0.5, countryTargeting=COUNTRIES)
     engine = look(play)
     assert (engine.outputs["decision"], play.rollout, play.commits) == ("held", "42 0.5, 41", [])
-    assert "chosen countries" in engine.warnings[0]
+    assert "limited to some countries" in engine.warnings[0]
 
 
 @pytest.mark.parametrize(
