@@ -147,8 +147,8 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
 
 @pytest.mark.threat(
     "server",
-    "another APK comes in place of the one that Google Play generated",
-    rule="package, version code and the certificate that Google Play reports are checked before it gets its name",
+    "another APK is delivered instead of the one that Google Play generated",
+    rule="package, version code and the certificate that Google Play reports are checked before the file gets its name",
 )
 @pytest.mark.parametrize(
     ("emulator", "said"),

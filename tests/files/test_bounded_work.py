@@ -224,8 +224,8 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
 
 @pytest.mark.threat(
     "committer",
-    "a small file is endless work for a parser",
-    rule="what each parser does is bounded by the bytes that it read",
+    "a small file keeps a parser busy without end",
+    rule="each parser's work is bounded by the number of bytes it reads",
 )
 @pytest.mark.parametrize("name", WORST)
 def test_the_work_is_bounded_by_the_bytes(name: str) -> None:

@@ -123,7 +123,7 @@ def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
 @pytest.mark.threat(
     "mistake",
     "a build that was signed with another key is released",
-    rule="`expected-certificate` names the one; Android's debug certificate is never taken",
+    rule="`expected-certificate` names the right one; Android's debug certificate is never accepted",
 )
 @pytest.mark.parametrize("target", ["play", "play-internal-sharing"])
 def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: str) -> None:

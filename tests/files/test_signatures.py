@@ -203,7 +203,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.threat("committer", "a small file is endless work for a parser")
+@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_block_that_is_no_signature_signs_nothing(tmp_path: Path, name: str) -> None:
     """Whatever is wrong with it: no signer, and no traceback."""

@@ -246,7 +246,7 @@ def with_setting(name: str, value: str) -> Source:
 @pytest.mark.threat(
     "committer",
     "writes a key into a file that is migrated, and it is printed",
-    rule="only an expression or a path is taken over as a credential, and a text that holds a key is not repeated",
+    rule="only an expression or a path is copied as a credential, and text that contains a key is not repeated",
 )
 @pytest.mark.parametrize(
     "name", ["serviceAccountJsonPlainText", "serviceAccountJson", "releaseName", "unknown", "track"]
@@ -273,8 +273,9 @@ def test_no_key_of_a_lane_or_a_block_is_printed() -> None:
 
 @pytest.mark.threat(
     "committer",
-    "writes a setting that becomes YAML, or a command of the terminal, in what `uploader migrate` prints",
-    rule="the step goes through a YAML emitter, remarks are comments of one line, and nothing invisible passes",
+    "writes a setting that turns into YAML or a terminal command in what `uploader migrate` prints",
+    rule="the step is written by a YAML emitter, remarks are one-line comments, and invisible characters are made "
+    "visible",
 )
 @pytest.mark.parametrize("name", ["releaseName", "unknown", "whatsNewDirectory", "track", "un\nknown: x"])
 @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ def test_a_setting_stays_a_setting(name: str, value: str) -> None:
 
 
 @pytest.mark.threat(
-    "committer", "writes a setting that becomes YAML, or a command of the terminal, in what `uploader migrate` prints"
+    "committer", "writes a setting that turns into YAML or a terminal command in what `uploader migrate` prints"
 )
 def test_what_stands_around_an_upload_stays_there() -> None:
     """The name, the condition and the rules are emitted like everything else."""
@@ -338,8 +339,8 @@ HOSTILE = {
 
 @pytest.mark.threat(
     "committer",
-    "writes a file that `uploader migrate` never comes to the end of",
-    rule="at most 256 KiB, no alias counted twice, no pattern that tries a character again and again",
+    "writes a file that `uploader migrate` never finishes reading",
+    rule="at most 256 KiB are read, no alias is expanded, and no pattern tries a character again and again",
 )
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_ends_soon(name: str) -> None:

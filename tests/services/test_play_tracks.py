@@ -47,7 +47,7 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
     assert list(tracks.merged("production", live, new, replace_rollout=False)) == after
 
 
-@pytest.mark.threat("mistake", "production gets what nobody asked for")
+@pytest.mark.threat("mistake", "a release reaches production that nobody asked for")
 @pytest.mark.parametrize("new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)])
 def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     """The refusal names the track, both releases, and the input that allows it."""
