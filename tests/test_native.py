@@ -18,9 +18,7 @@ REHEARSAL = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endp
 
 def test_a_rehearsal_runs_twice_in_one_job_and_installs_once(tmp_path: Path) -> None:
     """The second use finds the environment of the first; the outputs are those of the action in the container."""
-    runner = Runner(tmp_path / "runner", Native(), more={"PYTHONPATH": str(tmp_path / "planted")})
-    (tmp_path / "planted").mkdir()
-    (tmp_path / "planted" / "requests.py").write_text("raise SystemExit('planted')")
+    runner = Runner(tmp_path / "runner", Native())
     specimens.make_bundle(runner.workspace / "app.aab", "com.example.app", 7, "1.4.2")
     first, second = runner.step(REHEARSAL), runner.step(REHEARSAL)
     for step in (first, second):
@@ -28,6 +26,35 @@ def test_a_rehearsal_runs_twice_in_one_job_and_installs_once(tmp_path: Path) -> 
         assert (step.outputs["version-code"], step.outputs["rehearsal"]) == ("7", "true")
     assert "Installing requirements.lock" in first.log
     assert "Installing" not in second.log
+
+
+@pytest.mark.threat(
+    "committer",
+    "a module in the workspace runs with access to the key, because the job has `PYTHONPATH: src` for its own Python",
+    rule="the native action ignores the job's Python settings, and of pip's keeps only where packages are found",
+)
+def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> None:
+    """No module of the job's is imported, nothing is installed elsewhere, and what a killed step left is made anew."""
+    planted, elsewhere, temporary = tmp_path / "planted", tmp_path / "elsewhere", tmp_path / "a temporary folder"
+    planted.mkdir()
+    for module in ("sitecustomize", "requests", "pip"):
+        (planted / f"{module}.py").write_text("import os; os.write(1, b'planted'); os._exit(9)")
+    left = temporary / "google-release-uploader"
+    (left / "bin").mkdir(parents=True)
+    (left / "bin" / "python").symlink_to("/bin/false")
+    settings = {"PYTHONPATH": str(planted), "PYTHONHOME": "/nowhere", "PIP_TARGET": str(elsewhere), "PIP_DRY_RUN": "1"}
+    settings |= {"PIP_USER": "1", "PIP_REQUIREMENT": str(planted / "more.txt"), "UPLOADER_TARGET": "nothing"}
+    kept = {name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("PIP_")}
+    ended = subprocess.run(
+        ["sh", str(FOLDER / "run")],
+        env={**kept, "HOME": str(tmp_path), "RUNNER_TEMP": str(temporary), **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "UPLOADER_TARGET: 'nothing' is not" in ended.stdout + ended.stderr
+    assert "planted" not in ended.stdout + ended.stderr
+    assert not elsewhere.exists()
 
 
 def test_every_output_is_passed_on() -> None:

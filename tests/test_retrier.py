@@ -113,7 +113,7 @@ def test_the_cause_is_told_when_no_wait_is_left() -> None:
     with pytest.raises(TemporaryError) as caught:
         Operation(max_retries=0).retrier.wait("busy", cause="Another job holds the lock.")
     assert caught.value.cause == "Another job holds the lock."
-    assert caught.value.what == "Not retried (`max-retries` is 0); last error: busy."
+    assert caught.value.what == "Gave up without a retry (`max-retries` is 0); last error: busy."
 
 
 def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:

@@ -102,6 +102,16 @@ def test_a_lost_session_has_nothing_stored(job: Job) -> None:
     assert ended.results[0]["bytes_resent"] >= 3 * MIB
 
 
+def test_a_session_lost_at_the_end_may_have_stored_all(job: Job) -> None:
+    """The last answer is lost, and then the session: it is not said that nothing is stored, for all of it may be."""
+    job.emulator.add_fault("resumable.final", "answer-lost")
+    job.emulator.add_fault("resumable.query", "session-lost")
+    (job.workspace / "notes.txt").write_bytes(b"text")
+    ended = job.run({"target": "drive.files.create", "files": "notes.txt"})
+    assert ended.code == 0
+    assert "notes.txt: The server answered 404: the session is gone; starting over at 0." in said(ended)
+
+
 def test_less_stored_than_sent_is_said_as_the_server_says_it(job: Job) -> None:
     """A partial store is told by what the server holds, and what is sent again counts as sent."""
     job.emulator.add_fault(PUT, "short-store", stored=512 * 1024, nth=2)

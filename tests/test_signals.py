@@ -222,6 +222,17 @@ def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
     assert "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
 
 
+def test_a_signal_begins_no_other_file(job: Job) -> None:
+    """Of many files those in flight are stopped; the others are not even opened, and count as no attempts."""
+    for number in range(200):
+        (job.workspace / f"{number}.txt").write_bytes(b"small")
+    job.emulator.add_fault("storage.objects.insert", "slow-answer", times=200, seconds=30)
+    running = job.start({"target": "storage.objects.insert", "params": "bucket: b", "files": "*.txt"})
+    ended = stopped(running.when(lambda state: len(state["objects"]) == 4), signal.SIGTERM)
+    errors = [result["error"] for result in ended.results]
+    assert (errors.count("Not reached."), ended.outputs["attempts"]) == (196, "4")
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     """SIGKILL at 25 random moments: each costs at most one granule that has to be sent again, nothing is doubled."""

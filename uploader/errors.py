@@ -191,7 +191,10 @@ class TemporaryError(UploaderError):
 
 
 class Interrupted(UploaderError):
-    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other."""
+    """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other.
+
+    `unanswered` is true where a request was sent whole and its answer was not waited for.
+    """
 
     title = "Interrupted"
     code = "interrupted"
@@ -200,4 +203,5 @@ class Interrupted(UploaderError):
         name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
         super().__init__(f"Stopped by {name}.", cure="Run again.")
         self.signal_number = signal_number
+        self.unanswered = False
         self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")

@@ -166,11 +166,12 @@ class Retrier:
     def _exhausted(self, why: str) -> str:
         """What happened: which operation was given up, for which limit, and the last thing that went wrong with it."""
         what, spent = self._what, f"{self._spent} {'retry' if self._spent == 1 else 'retries'}"
+        on = f" on {what}" if what else ""
         if self._spent < self._policy.max_retries:
             seconds = f"{self._policy.retry_deadline:g} s"
             reason = f"The next retry{f' of {what}' if what else ''} would be past the retry deadline ({seconds})"
         elif self._spent:
-            reason = f"Gave up{f' on {what}' if what else ''} after {spent} without progress"
+            reason = f"Gave up{on} after {spent} without progress"
         else:
-            reason = f"{f'{capitalised(what)} was not' if what else 'Not'} retried (`max-retries` is 0)"
+            reason = f"Gave up{on} without a retry (`max-retries` is 0)"
         return f"{reason}; last error: {why}."

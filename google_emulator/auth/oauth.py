@@ -122,7 +122,7 @@ def read_form(request: Request) -> dict[str, str]:
     if request.header("Content-Type").startswith("application/json"):
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             raise OAuthError("invalid_request", "The body is no JSON object.")

@@ -90,7 +90,8 @@ def json_object(text: bytes) -> dict[str, Json]:
         return {}
     try:
         value = json.loads(text)
-        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text that could be given back
+        # Half a surrogate pair is no text, and an infinite number none, that could be given back.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         raise ApiError(400, "Invalid JSON payload received. Unexpected token.", "parseError") from None
     if not isinstance(value, dict):

@@ -142,7 +142,7 @@ class Gmail:
         return draft
 
     def _set_draft(self, request: Request, draft_id: str, media: Media, action: str) -> dict[str, Json]:
-        message = self._message(request, media, media.metadata.get("message", {}), ["DRAFT"])
+        message = self._message(request, media, _object(media.metadata.get("message")), ["DRAFT"])
         self._mailbox.drafts[draft_id] = {"id": draft_id, "message": message}
         self._mailbox.effects[action] += 1
         return {"id": draft_id, "message": _shown(message)}
@@ -157,12 +157,12 @@ class Gmail:
     def _send_replaced_draft(self, request: Request, media: Media) -> dict[str, Json]:
         """Sends a draft with these bytes in place of its own."""
         draft = self._draft(request, str(media.metadata.get("id", "")))
-        message = self._message(request, media, media.metadata.get("message", {}), ["SENT"])
+        message = self._message(request, media, _object(media.metadata.get("message")), ["SENT"])
         return self._deliver_draft(draft, message)
 
     def _send_draft(self, request: Request) -> Response:
         """Sends a draft as it is, or with the message that the request holds; no media travels."""
-        if "raw" in (request.json().get("message") or {}):
+        if "raw" in _object(request.json().get("message")):
             return self._raw(self._send_replaced_draft)(request)
         draft = self._draft(request, str(request.json().get("id", "")))
         return json_response(self._deliver_draft(draft, {**draft["message"], "labelIds": ["SENT"]}))
@@ -175,6 +175,10 @@ class Gmail:
     def _get_draft(self, request: Request) -> Response:
         draft = self._draft(request, request.params["draft"])
         return json_response({"id": draft["id"], "message": _shown(draft["message"])})
+
+
+def _object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
 
 
 def _user(request: Request) -> str:

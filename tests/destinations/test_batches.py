@@ -97,7 +97,7 @@ def test_a_throttled_file_slows_the_others_down(begin: Begin) -> None:
     assert ended.code == 0, ended.log[-2000:]
     assert sorted(stored(job)) == sorted(digests.items())
     told = re.findall(r"The server answered 429: (\d+) files in flight instead of (\d+)\.", ended.log)
-    assert [int(many) - 2 * int(few) for few, many in told] == [0]
+    assert told in ([("2", "4")], [("4", "8")])  # whether the first four had ended when the sixth was refused
 
 
 def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -115,6 +116,32 @@ def test_a_killed_run_leaves_a_note(begin: Begin) -> None:
     assert len(job.emulator.state()["messages"]) == 1
     assert job.run(given).code == 0
     assert len(job.emulator.state()["messages"]) == 2
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_signal_before_the_answer_makes_no_second_mail(begin: Begin, by_id: bool) -> None:
+    """A run that is stopped while Gmail works says what is not known, and the next one does not send in silence."""
+    job = begin({"on": "gmail.users.messages.send", "do": "slow-answer", "seconds": 30})
+    method = {"target": "gmail.users.messages.send", "params": "userId: me"} if by_id else {}
+    given = {**FOR_USER, **method, "metadata": json.dumps({"raw": RAW})}
+    stopped = job.start(given).when(lambda state: bool(state["messages"])).send(signal.SIGTERM).end()
+    assert (stopped.code, stopped.outputs["failure"]) == (143, "terminated")
+    assert "It is not known whether" in stopped.log
+    doubtful = job.run(given)
+    assert (doubtful.code, doubtful.outputs["failure"]) == (4, "outcome-unknown")
+    assert "still has to be sent" in doubtful.log
+    assert len(job.emulator.state()["messages"]) == 1
+
+
+def test_a_mail_by_a_methods_id_is_sent_once(begin: Begin) -> None:
+    """Where all of it was sent and the session is gone, nobody can say whether it went out, and it is not sent anew."""
+    lost = {"on": "gmail.users.messages.send+resumable.put", "do": "answer-lost"}
+    job = begin(lost, {"on": "resumable.query", "do": "session-lost"})
+    (job.workspace / "m.eml").write_bytes(MAIL)
+    target = {"target": "gmail.users.messages.send", "impersonate-user": USER, "params": "userId: me", "files": "m.eml"}
+    ended = job.run(target)
+    assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown")
+    assert len(job.emulator.state()["messages"]) == 1
 
 
 def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:

@@ -590,6 +590,16 @@ def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
     assert not (tmp_path / "temp").exists()
 
 
+@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_symbols_in_a_rare_compression_are_refused(tmp_path: Path, method: int) -> None:
+    """A member of LZMA may ask for gigabytes, and ends in errors of its own."""
+    with zipfile.ZipFile(tmp_path / "symbols.zip", "w", method) as archive:
+        archive.writestr("lib/x86_64/liba.so.dbg", b"x" * 1000)
+    with pytest.raises(InputError, match="another method than deflate"):
+        packed(tmp_path / "symbols.zip", tmp_path / "temp")
+
+
 @pytest.mark.parametrize("prefix", ["lib/", "out/lib/", "native-debug-symbols/", "x86/lib/"])
 def test_levels_above_the_abi_folders_are_taken_away(tmp_path: Path, prefix: str) -> None:
     """Zip tools add them and Play refuses them, whether in a zip or in a folder."""

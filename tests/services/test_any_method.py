@@ -121,7 +121,8 @@ def test_unknown_target_names_its_neighbours(tmp_path: Path) -> None:
 
 def test_metadata_has_to_be_a_json_object_that_the_method_takes(tmp_path: Path) -> None:
     """`metadata` that is no JSON object, or for a method without metadata, is refused."""
-    assert refused(tmp_path, target="drive.files.create", metadata="name: x") == {"metadata": "is not JSON."}
+    for metadata in ("name: x", '{"name": NaN}', '{"name": 1e999}', '{"name": "\\ud800"}', '{"name": ' + "[" * 60_000):
+        assert refused(tmp_path, target="drive.files.create", metadata=metadata) == {"metadata": "is not JSON."}
     assert refused(tmp_path, target="drive.files.create", metadata="[]") == {"metadata": "is not a map."}
     params = {"groupId": "g@example.com"}
     mail = make_file(tmp_path, "a.eml")

@@ -57,6 +57,13 @@ def refused(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:
     return problems(caught.value)
 
 
+def test_the_attachments_of_a_mail_are_not_split(tmp_path: Path) -> None:
+    """Each job of a matrix would send a mail of its own with a part of them; a mail without any is each job's own."""
+    given = {**BASIC, "shard": "2/3"}
+    assert "2/3" in refused(tmp_path, make_file(tmp_path, "a.pdf", b"%PDF-"), **given)["shard"]
+    assert prepared(tmp_path, **given).lines
+
+
 @pytest.mark.parametrize(
     ("action", "method", "path", "scope", "limit"),
     [

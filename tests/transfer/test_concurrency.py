@@ -233,16 +233,25 @@ def test_an_error_ends_the_batch() -> None:
 def test_threads_end_when_the_service_is_throttled() -> None:
     """Of four threads two go on after a 429, which is told in one line; growth is told to who looks for a fault."""
     some, reporter = workers(None)
+    together = threading.Barrier(4)
 
     def throttled(place: int) -> int:
+        together.wait(10)
         if place == 0:
             some.throttled(429, 0.0)
+        together.wait(10)
         return 1
 
-    crowd = Crowd(throttled)
-    some.run(3, crowd, None)
+    some.run(4, throttled, None)
     assert reporter.infos == ["The server answered 429: 2 files in flight instead of 4."]
     assert reporter.debugs == ["3 files in flight instead of 2."]
+
+
+def test_a_number_that_is_not_reached_is_not_told() -> None:
+    """One file alone is in flight before and after a 503: there is nothing to say."""
+    some, reporter = workers(None)
+    some.run(1, lambda _: some.throttled(503, 0.0), None)
+    assert reporter.infos == []
 
 
 def test_nothing_is_told_of_a_refusal_outside_a_batch() -> None:

@@ -19,6 +19,8 @@ POSITIONAL = (
     "the program was called with arguments, but takes only options. Under GitLab CI the image's entrypoint gets the "
     'runner\'s shell as arguments: clear it with `image: {name: …, entrypoint: [""]}` and call `uploader` in `script`.'
 )
+# Where it is and not what it is, which may be a part of a key.
+STRAY = "word {} of the command line is neither an option nor the value of one."
 
 
 class Options(NamedTuple):
@@ -39,19 +41,23 @@ def options(argv: Sequence[str], problems: Problems) -> Options:
         field = known.get(name)
         if word in SHOWN:
             return Options(show=SHOWN[word])
-        if name == "--completion" and (shell := value if equals else _next(words)) in COMPLETED:
-            return Options(show=COMPLETED[shell])
-        if name == "--env-file":
-            path = value if equals else _next(words)
-            if not path:
-                problems.add(name, "needs the path of a file.", OPTIONS)
+        if name == "--completion":
+            if (shell := value if equals else _next(words)) in COMPLETED:
+                return Options(show=COMPLETED[shell])
+            problems.add(name, f"takes {' or '.join(COMPLETED)}.", OPTIONS)
+        elif name == "--env-file":
+            again, path = path, value if equals else _next(words)
+            if again or not path:
+                problems.add(name, "was given twice." if again else "needs the path of a file.", OPTIONS)
         elif field:
             _add(field, value if equals else _values(field, words), given, problems)
         elif name.startswith("-"):
             _unknown(name, words, problems)
         else:
-            problems.add("arguments", POSITIONAL, OPTIONS)
-            break  # the rest belongs to the same foreign command line
+            place = len(argv) - len(words)
+            problems.add("arguments", POSITIONAL if place == 1 else STRAY.format(place), OPTIONS)
+            if place == 1:
+                break  # the rest belongs to the same foreign command line
     return Options("", path, given)
 
 

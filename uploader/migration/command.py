@@ -6,17 +6,17 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from uploader.errors import InputError, Problem
 from uploader.inputs.invalid_value import quoted
 from uploader.migration import command_lines, fastfile, gradle_file, workflow_file
-from uploader.migration.conversion import Conversion, shown
+from uploader.migration.conversion import EXPRESSION, Conversion, remark, shown
 from uploader.migration.defaults import complete
-from uploader.migration.found_upload import FoundUpload, Leftover
+from uploader.migration.found_upload import VARIABLE, FoundUpload, Given, Leftover
 from uploader.migration.special_settings import convert
 from uploader.migration.step import written
-from uploader.redaction import Redactor
 
 USAGE = """\
 usage: uploader migrate FILE
@@ -46,7 +46,7 @@ def migrate(argv: Sequence[str]) -> int:
     try:
         return _print(migrated(_content(Path(argv[0])), _place(Path(argv[0])), _exists), 0)
     except InputError as error:
-        return _print("".join(f"{Redactor().clean(str(problem))}\n" for problem in error.problems), 2)
+        return _print("".join(f"{remark(str(problem))}\n" for problem in error.problems), 2)
     except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
         return _print(f"The program itself failed ({type(error).__name__}). Please report it with the file.\n", 1)
 
@@ -57,17 +57,31 @@ def migrated(text: str, path: str, exists: Callable[[str], bool]) -> str:
     Raises `InputError` where no upload is known, or the file can't be read.
     """
     gitlab, uploads = _uploads(text.removeprefix("\ufeff").replace("\r\n", "\n"), path)
-    if not gitlab and not path.endswith((".yml", ".yaml")):
+    if not path.endswith((".yml", ".yaml")):
+        uploads = tuple(map(_literal, uploads))
         gitlab = exists(".gitlab-ci.yml") and not exists(".github")
-    conversions = [Conversion(upload, exists) for upload in uploads if upload.title][:MOST]
+    conversions = [Conversion(upload, exists) for upload in islice((each for each in uploads if each.title), MOST)]
     others = [left for upload in uploads if not upload.title for left in upload.leftovers] + _outputs(text)
     if not conversions:
-        hints = "".join(f" Line {left.line}, {shown(left.what)}: {left.why}." for left in others[:MOST])
+        hints = "".join(f" Line {left.line}, {shown(left.what)}: {remark(left.why)}." for left in others[:MOST])
         raise InputError(Problem("FILE", f"{quoted(path)} holds no upload that is known.{hints} {LOOKED_FOR}"))
     for conversion in conversions:
         convert(conversion)
         complete(conversion)
     return written(conversions, others, path, gitlab=gitlab)
+
+
+def _literal(upload: FoundUpload) -> FoundUpload:
+    """An upload of no workflow, where nothing is an expression of GitHub's: what looks like one must not become one."""
+
+    def foreign(text: str) -> bool:
+        return any(not VARIABLE.fullmatch(found[0]) for found in EXPRESSION.finditer(text))
+
+    given = tuple(
+        Given(each.name, "", each.line, each.code or f"{each.name}: {each.value}") if foreign(each.value) else each
+        for each in upload.given
+    )
+    return upload._replace(given=given, folder="" if foreign(upload.folder) else upload.folder)
 
 
 def _outputs(text: str) -> list[Leftover]:

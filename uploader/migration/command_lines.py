@@ -6,14 +6,17 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
 
 from uploader.inputs.other_tools import TOOLS
 from uploader.migration.conversion import EXPRESSION
 from uploader.migration.fastfile import ACTIONS, SHARING
-from uploader.migration.found_upload import FoundUpload, Given, below, expanded, lane
+from uploader.migration.found_upload import LONGEST, VARIABLE, FoundUpload, Given, below, expanded, lane
 
 LONGEST_TASK = 200  # characters of its name
-_STAND_IN = re.compile("\ue000(\\d+)\ue001", re.ASCII)
+_OPEN, _CLOSE = "\ue000", "\ue001"  # around the number of an expression, which a shell would take apart
+_STAND_IN = re.compile(f"{_OPEN}(\\d+){_CLOSE}", re.ASCII)
+_FORGED = re.compile(f"[{_OPEN}{_CLOSE}]")
 _BEFORE = ("bundle", "exec", "sudo", "npx", "time", "command", "env", "rbenv", "then", "do", "-", "@")
 _SHORT = {"p": "package_name", "C": "version_code", "e": "release_status", "a": "track", "r": "rollout"} | {
     "m": "metadata_path",
@@ -38,10 +41,10 @@ def uploads(
 
     def hide(found: re.Match[str]) -> str:
         expressions.append(found[0])
-        return f"\ue000{len(expressions) - 1}\ue001"
+        return f"{_OPEN}{len(expressions) - 1}{_CLOSE}"
 
     for first, text in script:
-        for line, words in _commands(EXPRESSION.sub(hide, text), first):
+        for line, words in _commands(EXPRESSION.sub(hide, _FORGED.sub("", text)), first):
             command = [_shown(word, expressions, env or {}) for word in words]
             if command[:1] in (["cd"], ["pushd"]) and len(command) == 2:
                 folder = below(folder, command[1])
@@ -83,13 +86,13 @@ def _words(line: str) -> list[list[str]]:
 
 
 def _shown(word: str, expressions: Sequence[str], env: Mapping[str, str]) -> str:
-    word = env.get(word.removeprefix("@env:"), word) if word.startswith("@env:") else word
-    word = re.sub(r"\$\{\{ env\.(\w+) \}\}", lambda found: env.get(found[1], found[0]), expanded(word))
-    return _STAND_IN.sub(lambda found: _at(expressions, int(found[1][:9])), word)
+    def value(name: str, otherwise: str) -> str:
+        known = env.get(name, otherwise)
+        return _FORGED.sub("", known) if len(known) <= LONGEST else otherwise
 
-
-def _at(expressions: Sequence[str], index: int) -> str:
-    return expressions[index] if index < len(expressions) else ""
+    word = value(word.removeprefix("@env:"), word) if word.startswith("@env:") else word
+    word = VARIABLE.sub(lambda found: value(found[1], found[0]), expanded(word))
+    return _STAND_IN.sub(lambda found: expressions[int(found[1])], word)
 
 
 def _upload(words: Sequence[str], line: int, folder: str) -> Iterator[FoundUpload]:
@@ -116,7 +119,8 @@ def _fastlane(words: Sequence[str], line: int, folder: str) -> Iterator[FoundUpl
         title = SHARING if SHARING in names else f"fastlane {names[0]}"
         yield FoundUpload("fastlane", line, title, renamed, folder)
         return
-    names = [word for word in words if re.fullmatch(r"[a-z]\w*", word)]
+    called = dropwhile(lambda word: word.startswith("-"), words)
+    names = list(takewhile(lambda word: re.fullmatch(r"[a-z]\w*", word), called))  # the lane, and nothing given to it
     if names:
         yield lane(folder, line, f"fastlane {' '.join(names)}")
 
@@ -137,13 +141,13 @@ def _options(words: Sequence[str], line: int) -> Iterator[Given]:
 
 def _gradle(words: Sequence[str], line: int, folder: str) -> Iterator[FoundUpload]:
     """`./gradlew :app:publishReleaseBundle --track beta`, whose artifact lies where Gradle puts it."""
+    options = {each.name: each._replace(name=_camel(each.name)) for each in _options(words, line)}
+    given = tuple(each for each in options.values() if TOOLS["gradle"].find(each.name))
     for word in words:
         task = _TASK.fullmatch(word[:LONGEST_TASK])
         if not task:
             continue
         module = (task["module"] or "app").strip(":").replace(":", "/")
-        options = (each._replace(name=_camel(each.name)) for each in _options(words, line))
-        given = tuple(each for each in options if TOOLS["gradle"].find(each.name))
         kind = "apk" if "Apk" in task["what"] else "bundle"
         variant = task["variant"] or "Release"
         outputs = f"{module}/build/outputs/{kind}/{variant[:1].lower()}{variant[1:]}/*.{kind.replace('bundle', 'aab')}"

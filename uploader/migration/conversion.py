@@ -18,7 +18,9 @@ from uploader.redaction import Redactor, credentials_in, holds_credential
 
 LONGEST_SHOWN = 80  # characters of a setting in a remark
 PATHS = {"files", "mapping-file", "debug-symbols", "whats-new-directory", "images-directory"}
-EXPRESSION = re.compile(r"\$\{\{(?:[^}]|\}(?!\}))*\}\}")
+# What it looks through it does not look through again: `${{` inside begins another.
+EXPRESSION = re.compile(r"\$\{\{(?:[^}$]|\$(?!\{\{)|\}(?!\}))*\}\}")
+_LOG_COMMAND = re.compile(r"^\s*::|##\[", re.MULTILINE)  # what GitHub's log obeys, wherever it is printed
 _FIELDS = {field.name: field for field in fields()}
 
 
@@ -69,7 +71,7 @@ class Conversion:
         """Names a setting that is not taken over."""
         row = TOOLS[self.upload.tool].find(given.name)
         text = given.code or f"{given.name}: {given.value}"
-        secret = (row is not None and "credentials" in row.inputs) or holds_key(text)
+        secret = (row is not None and "credentials" in row.inputs) or holds_key(text) or holds_key(given.value)
         what = given.name if secret else text
         self.leftovers.append(Leftover(given.line, what, why))
 
@@ -85,7 +87,7 @@ class Conversion:
 
 def holds_key(text: str) -> bool:
     """Whether a credential stands in a text, as it is or as a word of base64."""
-    words = re.split(r"[\s\"',]+", text)
+    words = re.split(r"[^\w+/=-]+", text)
     return holds_credential(text) or any(credentials_in(text)) or any(map(holds_credential, words))
 
 
@@ -93,6 +95,8 @@ def unfit(text: str) -> str:
     """Why a text may not be repeated at all; empty where it may."""
     if holds_key(text):
         return "it holds a key: revoke it, and put the new one into a secret"
+    if _LOG_COMMAND.search(text):
+        return "it is a command of GitHub's log"
     return "" if Redactor().clean(text) == text else "it has characters that can't be seen"
 
 
@@ -110,5 +114,11 @@ def refusal(name: str, value: str) -> str:
 
 def shown(what: str) -> str:
     """What stands in the file, on one line and short, without a key."""
-    text = "a key" if holds_key(what) else " ".join(what.split())
+    text = remark(what)
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+
+
+def remark(text: str) -> str:
+    """A text for the reader, on one line, without a key and without what a terminal or GitHub's log would obey."""
+    text = "a key" if holds_key(text) else " ".join(text.split())
+    return Redactor().one_line(text).replace("##[", "## [")

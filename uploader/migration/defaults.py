@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from uploader.inputs import fields
@@ -10,7 +9,7 @@ from uploader.inputs.input_table import METHOD, TARGETS
 from uploader.inputs.other_tools import ToolId
 from uploader.migration.conversion import Conversion
 from uploader.migration.fastfile import SHARING
-from uploader.migration.found_upload import below
+from uploader.migration.found_upload import VARIABLE, below
 
 _APK = "build/outputs/apk/release/*.apk"
 _BUNDLE = "build/outputs/bundle/release/*.aab"
@@ -150,7 +149,7 @@ def _name_variables(conversion: Conversion) -> None:
     if conversion.upload.tool in {"play-action", "storage"}:
         return
     for name, value in conversion.inputs.items():
-        missing = ", ".join(dict.fromkeys(re.findall(r"\$\{\{ env\.(\w+) \}\}", value, re.ASCII)))
+        missing = ", ".join(dict.fromkeys(VARIABLE.findall(value)))
         if missing:
             conversion.add(f"the variable {missing} has to be set where the job runs", f"{name}: {value}")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from uploader.migration.found_upload import variable
+from uploader.migration.found_upload import LONGEST, variable
 from uploader.migration.lexer import Lexeme, split
 
 Lexemes: TypeAlias = Sequence[Lexeme]
@@ -52,7 +52,8 @@ class Scope(NamedTuple):
         if lexeme.text in {"true", "false"} or lexeme.text[0] in "0123456789":
             return lexeme.text.rstrip("dDfFlL").replace("_", "")
         assigned = self.names.get(lexeme.text)
-        return self._replace(names={}).value(assigned) if assigned else None
+        value = self._replace(names={}).value(assigned) if assigned else None
+        return value if value is None or len(value) <= LONGEST else None
 
     def _interpolated(self, text: str) -> str | None:
         """A string with code in it, where that is a variable of the environment or one of Gradle's folders."""

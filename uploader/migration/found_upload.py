@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from typing import NamedTuple
 
 from uploader.inputs.other_tools import ToolId
 
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
+LONGEST = 200  # characters of a folder, or of what a name stands for: with long ones a small file makes a huge text
+VARIABLE = re.compile(r"\$\{\{ env\.(\w+) \}\}", re.ASCII)  # as `variable` writes it
+_SHELL_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})", re.ASCII)
 
 
 class Given(NamedTuple):
@@ -59,12 +62,12 @@ def variable(name: str) -> str:
 
 def expanded(text: str) -> str:
     """A text of a shell with its variables as variables of ours."""
-    return _VARIABLE.sub(lambda found: variable(found[1] or found[2]), text)
+    return _SHELL_VARIABLE.sub(lambda found: variable(found[1] or found[2]), text)
 
 
 def below(folder: str, path: str) -> str:
     """A path that is relative to a folder, seen from the repository's root; what begins otherwise stays."""
-    if not folder or path.startswith(("/", "$", "~")):
+    if not 0 < len(folder) <= LONGEST or path.startswith(("/", "$", "~")):
         return path
     return posixpath.normpath(posixpath.join(folder, path))
 
@@ -72,5 +75,6 @@ def below(folder: str, path: str) -> str:
 def lane(folder: str, line: int, what: str) -> FoundUpload:
     """A call of a lane, which is to be migrated where it is written."""
     inside = posixpath.basename(folder) in {"fastlane", ".fastlane"}
-    why = f"it runs a lane: `uploader migrate {below(folder, 'Fastfile' if inside else 'fastlane/Fastfile')}`"
+    path = below(folder, "Fastfile" if inside else "fastlane/Fastfile")
+    why = f"it runs a lane: `uploader migrate {shlex.quote(path)}`"
     return FoundUpload("fastlane", line, "", leftovers=(Leftover(line, what, why),))

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from uploader.inputs.other_tools import TOOLS
 from uploader.inputs.play_tools import HELD_BACK, NO_INPUT
 from uploader.migration.conversion import EXPRESSION, Conversion, unfit
-from uploader.migration.found_upload import Given, below, variable
+from uploader.migration.found_upload import VARIABLE, Given, below, variable
 
 _KEY_FILES = ("serviceAccountJson", "json_key", "serviceAccountCredentials", "--credentials")
 _PATH = re.compile(r"[\w./~ -]+\.json|[\w.-]+/[\w./ -]+", re.ASCII)
 _STATUS = {"COMPLETED": "completed", "IN_PROGRESS": "inProgress", "HALTED": "halted", "DRAFT": "draft"}
-_ENVIRONMENT = re.compile(r"\$\{\{ env\.(\w+) \}\}", re.ASCII)
 
 
 def convert(conversion: Conversion) -> None:
@@ -53,8 +52,8 @@ def _credentials(conversion: Conversion, given: Given) -> None:
     if value.startswith("@env:"):
         value = variable(value.removeprefix("@env:"))
     if EXPRESSION.fullmatch(value) and not unfit(value):
-        conversion.inputs.setdefault("credentials", _ENVIRONMENT.sub(r"${{ secrets.\1 }}", value))
-        if _ENVIRONMENT.search(value):
+        conversion.inputs.setdefault("credentials", VARIABLE.sub(r"${{ secrets.\1 }}", value))
+        if VARIABLE.search(value):
             conversion.leave(given, f"the key itself has to be in `{conversion.inputs['credentials']}`")
     elif given.name in _KEY_FILES and len(value) < 200 and _PATH.fullmatch(value):
         conversion.inputs.setdefault("credentials", below(conversion.upload.folder, value))
@@ -137,7 +136,8 @@ def _promotion(conversion: Conversion, given: Given) -> None:
 
 
 def _artifacts(conversion: Conversion, given: Given) -> None:
-    conversion.carry("files", given, f"{given.value}/*.{'aab' if conversion.true('defaultToAppBundles') else 'a*'}")
+    pattern = "*.aab" if conversion.true("defaultToAppBundles") else "*.a*"
+    conversion.carry("files", given, given.value and f"{given.value}/{pattern}")
 
 
 def _notes_json(conversion: Conversion, given: Given) -> None:

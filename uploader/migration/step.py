@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from uploader import __version__
-from uploader.migration.conversion import Conversion, shown, unfit
+from uploader.migration.conversion import Conversion, remark, shown, unfit
 from uploader.migration.found_upload import Leftover
-from uploader.redaction import Redactor
 
 ACTION = "OWNER/google-release-uploader@v1"
 IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
@@ -23,13 +22,12 @@ _REFERENCE = re.compile(r"\$\{\{ (?:env|secrets)\.(\w+) \}\}", re.ASCII)
 
 def written(conversions: Sequence[Conversion], others: Sequence[Leftover], path: str, *, gitlab: bool) -> str:
     """The YAML of every upload of a file."""
-    clean = Redactor().one_line
     where = "jobs of .gitlab-ci.yml" if gitlab else "steps of a job, in the place of the old ones"
-    parts = [f"# From {clean(path)}: {where}.\n"]
+    parts = [f"# From {remark(path)}: {where}.\n"]
     jobs: set[str] = set()
     for conversion in conversions:
         upload = conversion.upload
-        parts.append(f"\n# Line {upload.line}: {clean(shown(upload.title))}\n")
+        parts.append(f"\n# Line {upload.line}: {shown(upload.title)}\n")
         parts.append(_yaml(_job(conversion, jobs) if gitlab else [_step(conversion)]))
         parts.append(_comments("Left to you:", (*upload.leftovers, *conversion.leftovers), gitlab=gitlab))
     return "".join((*parts, "\n" if others else "", _comments("Found beside them:", others, gitlab=gitlab)))
@@ -39,11 +37,12 @@ def _comments(heading: str, leftovers: Sequence[Leftover], *, gitlab: bool) -> s
     """A line for what stands in the file and one for what to do, each once, in the file's order."""
 
     def clean(text: str) -> str:
-        return Redactor().one_line(_REFERENCE.sub(r"$\1", text) if gitlab else text)
+        return _REFERENCE.sub(r"$\1", text) if gitlab else text
 
     ordered = sorted(set(leftovers))
     lines = [
-        f"#   line {left.line}: {clean(shown(left.what))}\n#     {clean(left.why)}\n" for left in ordered[:MOST_LEFT]
+        f"#   line {left.line}: {clean(shown(left.what))}\n#     {clean(remark(left.why))}\n"
+        for left in ordered[:MOST_LEFT]
     ]
     more = f"#   and {len(ordered) - MOST_LEFT} more\n" if len(ordered) > MOST_LEFT else ""
     return f"# {heading}\n{''.join(lines)}{more}" if lines else ""

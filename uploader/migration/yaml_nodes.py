@@ -11,6 +11,7 @@ from uploader.errors import InputError, Problem
 if TYPE_CHECKING:
     from yaml import Node
 
+LARGEST = 1 << 20  # characters and nodes of a file, those behind an alias counted every time
 Entry: TypeAlias = "tuple[Node, Node]"
 Members: TypeAlias = Mapping[str, Entry]
 
@@ -20,13 +21,27 @@ def documents(text: str) -> list[Node]:
     import yaml  # 20 ms that only a YAML file is worth
 
     try:
-        return list(yaml.compose_all(text, Loader=yaml.BaseLoader))
+        roots = list(yaml.compose_all(text, Loader=yaml.BaseLoader))
+        size = sum(_size(root, {}) for root in roots)
     except RecursionError:
         raise InputError(Problem("FILE", "is nested too deeply to be read.")) from None
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", from line {mark.line + 1} on" if mark else ""
         raise InputError(Problem("FILE", f"is not YAML{where}.")) from None
+    if size > LARGEST:
+        raise InputError(Problem("FILE", "is too large: its aliases repeat what they stand for too often."))
+    return roots
+
+
+def _size(node: Node, known: dict[int, int]) -> int:
+    """The characters and nodes of a node with each alias written out; one that holds itself is over every limit."""
+    if id(node) not in known:
+        known[id(node)] = LARGEST + 1
+        pairs = (pair if isinstance(pair, tuple) else (pair,) for pair in node.value)
+        inside = sum(_size(part, known) for pair in pairs for part in pair) if isinstance(node.value, list) else 0
+        known[id(node)] = min(1 + (inside or len(node.value)), LARGEST + 1)
+    return known[id(node)]
 
 
 def members(node: Node | None) -> dict[str, Entry]:

@@ -30,7 +30,7 @@ from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.method_catalogue import Method
 
 _STORAGE = "storage.objects.insert"
-_MAIL = "gmail."  # these methods take the whole mail in the metadata as well, or name a draft there
+_MAIL = "gmail."  # these methods make mails, and take a whole one in the metadata as well, or name a draft there
 # A precondition on the state before the request fails when the request is repeated after it was obeyed. Where it names
 # that state, a repeat does no harm, and the object shows afterwards which of the two failed it.
 _STATES = ("ifGenerationMatch", "ifMetagenerationMatch")
@@ -101,7 +101,7 @@ def _metadata_alone(request: _MethodRequest, inputs: Inputs) -> Prepared:
     line = f"Send the metadata alone to {endpoint.id}"
 
     def flow() -> Flow:
-        yield from metadata_request.send(endpoint, request.metadata, endpoint.id)
+        yield from metadata_request.send_once(endpoint, request.metadata, endpoint.id)
         return Outcome(f"Metadata sent to {endpoint.id}.")
 
     return Prepared((line,), endpoint.scopes, partial(batch_upload.rehearse, line) if inputs.dry_run else flow)
@@ -151,7 +151,8 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         max_size=method.max_size,
         multipart=method.multipart,
         resumable=method.resumable,
-        repeatable=_replaces(request),
+        repeatable=(replaces := _replaces(request)),
+        once=method.id.startswith(_MAIL) and not replaces,
         lookup=_lookup(request),
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,

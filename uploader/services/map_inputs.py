@@ -21,6 +21,7 @@ def read_metadata(text: str) -> dict[str, Any]:
     """The JSON object in `metadata`. Raises InputError."""
     try:
         value = json.loads(text or "{}")
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # Python reads NaN and half a surrogate pair
     except (ValueError, RecursionError):
         raise InputError(Problem("metadata", "is not JSON.", "a JSON object")) from None
     return _map("metadata", value, "a JSON object")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from uploader.credentials.token_prefetch import TokenSource
-from uploader.errors import CredentialsError, ForeignHost, Refused, ServiceError, UploaderError
+from uploader.errors import CredentialsError, ForeignHost, Interrupted, Refused, ServiceError, UploaderError
 from uploader.http.client import Limits, Transport
 from uploader.http.hosts import on_loopback, trusted
 from uploader.http.messages import Block, Broken, ConnectionBroke, Headers, Request, Response
@@ -133,7 +133,11 @@ class ApiClient:
             if self.on_throttled and asks_for_less(answer):
                 self.on_throttled(answer.status, began)
         if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
-            self._check(request)
+            try:
+                self._check(request)
+            except Interrupted as stopped:
+                stopped.unanswered = answer.sent_whole
+                raise
         return answer
 
     def _check(self, request: Request) -> None:

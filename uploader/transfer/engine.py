@@ -184,15 +184,13 @@ class Engine:
 
         def send(place: int) -> int | None:
             result = self.record.results[first + place] = self._upload_with_retries(jobs[place])
+            if isinstance(result.failure, Interrupted):
+                raise result.failure
             return None if result.error else result.bytes
 
         self._client.on_throttled = self._workers.throttled if len(jobs) > 1 else None
         self._workers.run(len(jobs), send, most)
-        results = tuple(self.record.results[first : first + len(jobs)])
-        interrupted = next((result.failure for result in results if isinstance(result.failure, Interrupted)), None)
-        if interrupted is not None:
-            raise interrupted
-        return results
+        return tuple(self.record.results[first : first + len(jobs)])
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, anew after a refusal that passes by itself; whatever goes wrong stands in the result."""

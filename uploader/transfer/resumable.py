@@ -198,13 +198,14 @@ class Resumable:
             case Stored() if not after.over:
                 self._stored(before, move, after)
             case SessionLost() if not after.over:
-                self._transfer.in_doubt |= before.state is State.OFFSET_UNKNOWN and before.sent == before.size
+                all_sent = before.state is State.OFFSET_UNKNOWN and before.sent == before.size
+                self._transfer.in_doubt |= all_sent
                 self._journal.drop(self._job)
                 self._holds(0)
                 self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
                 self._transfer.add_moment("restarted", event.why)
-                # Of an earlier run's session it is not known what became of its bytes.
-                lost = "nothing is stored, " if self._transfer.counts.attempts else ""
+                # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
+                lost = "nothing is stored, " if self._transfer.counts.attempts and not all_sent else ""
                 self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
 
     def _wait(self, event: OffsetUnknown, session: Session) -> None:

@@ -40,8 +40,8 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
         request = single_request.simple(transfer.media, size)
     try:
         answer = transfer.send(request, Span(0, size), final=True)
-    except Interrupted:
-        if transfer.counts.reached == size and not transfer.job.endpoint.repeatable:
+    except Interrupted as stopped:
+        if stopped.unanswered and not transfer.job.endpoint.repeatable:
             transfer.warning(
                 "The file was sent, but the run ended before the answer came. "
                 "Check whether the service has it before you run again."

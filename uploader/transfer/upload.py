@@ -48,6 +48,7 @@ def _transfer(transfer: FileTransfer, settings: TransferSettings, journal: Journ
         if isinstance(error, IntegrityError):
             journal.drop(transfer.job)  # a finished session would only tell the next run of the same damage
         transfer.add_moment("failed", error.what)
+        error.__traceback__ = error.__context__ = None  # whose frames hold all of the transfer, for each failed file
         return _result(transfer, error)
     transfer.add_moment("done", "stored and checked")
     return _result(transfer)

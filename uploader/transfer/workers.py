@@ -41,7 +41,7 @@ class Workers:
         """The service answered a request that `began` then (seconds of the clock) that it gets too many."""
         with self._changed:
             if self._running:
-                before = self._concurrency.allowed
+                before = min(self._concurrency.allowed, self._running)
                 self._concurrency.throttled(self._clock(), began)
                 if self._concurrency.allowed < before:
                     self._reporter.info(f"The server answered {status}: {self._change(before)}")

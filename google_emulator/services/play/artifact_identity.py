@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import struct
 import zipfile
 import zlib
@@ -19,6 +20,7 @@ _ENTRIES: dict[ArtifactKind, str] = {"apk": "AndroidManifest.xml", "bundle": "ba
 MALFORMED = (
     *(zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, struct.error, zlib.error, EOFError),
     *(RecursionError, NotImplementedError, RuntimeError),  # a compression that nobody knows, an encrypted entry
+    *(OSError, lzma.LZMAError),  # an entry outside the file, one of bzip2 or of LZMA
 )
 UNREADABLE: dict[ArtifactKind, str] = {
     "bundle": "We have failed to run 'bundletool build-apks' on this Android App Bundle. Please ensure your bundle is "

@@ -19,7 +19,7 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.services.play.model import App, StoreArtifact
-from google_emulator.services.play.paths import APPLICATIONS
+from google_emulator.services.play.paths import APPLICATIONS, number_of
 from google_emulator.services.play.store import PlayStore
 from google_emulator.specimens import Build, make_apk
 from google_emulator.specimens.signature_writer import (
@@ -89,10 +89,11 @@ class GeneratedApksApi:
         return self._generations.get(package, self._generations.get(EVERY_APP, Generation()))
 
     def _artifact(self, request: Request) -> tuple[App, StoreArtifact]:
-        app, code = self._store.app(request.params["package"]), request.params["code"]
-        if not code.isdecimal() or int(code) not in app.live.artifacts:
-            raise ApiError(404, f"No generated APKs were found for version {code}.", "notFound")
-        return app, app.live.artifacts[int(code)]
+        app, code = self._store.app(request.params["package"]), number_of(request.params["code"])
+        if code not in app.live.artifacts:
+            message = f"No generated APKs were found for version {request.params['code']}."
+            raise ApiError(404, message, "notFound")
+        return app, app.live.artifacts[code]
 
     def _list(self, request: Request) -> Response:
         app, artifact = self._artifact(request)

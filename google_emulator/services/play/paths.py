@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from google_emulator.config import Config
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
@@ -19,9 +21,15 @@ LISTING = LISTINGS + "/{language}"
 def code_of(request: Request, edit: Edit) -> int:
     """The version code of the path. Raises `ApiError` 404 when it is not in the edit."""
     text = request.params["code"]
-    if not text.isdecimal() or int(text) not in edit.content.artifacts:
+    code = number_of(text)
+    if code not in edit.content.artifacts:
         raise ApiError(404, f"Version code {text} could not be found.", "apkNotFound", domain="androidpublisher")
-    return int(text)
+    return code
+
+
+def number_of(text: str) -> int:
+    """A version code of a path; -1, which no artifact has, for anything else."""
+    return int(text) if re.fullmatch("[0-9]{1,10}", text) else -1
 
 
 def check_track(name: str, content: AppContent, config: Config) -> None:

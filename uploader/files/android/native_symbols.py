@@ -109,6 +109,8 @@ def _walk(path: Path, name: str) -> list[Path]:
 def _from_zip(archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems) -> Symbols:
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
+    if {entry.compress_type for entry in entries} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise InputError(Problem(_INPUT, f"{artifact.name} is compressed by another method than deflate.", _ACCEPTED))
     _check_unpacked(sum(entry.file_size for entry in entries), artifact.name, packed=artifact.size)
     names = [entry.filename for entry in entries]
     chosen = _layout(names, artifact.name, problems)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from uploader.errors import (
-    AnswerLost,
     CredentialsError,
     InputError,
     Interrupted,
@@ -35,7 +34,6 @@ from uploader.text import format_size, plural
 _ROOT = "https://gmail.googleapis.com"
 _USER = "/gmail/v1/users/{user}"
 _MEDIA = "message/rfc822"
-_LOOK = "Check the sent mail of the mailbox before you run again."
 _HELD = "the message in metadata"
 _SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
@@ -90,11 +88,12 @@ def prepare(
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     has_mail = mail_inputs.given(inputs, files)
     resource = problems.collect(partial(_resource, inputs, action, mail=has_mail)) or {}
-    identity = mime.MessageIdentity(now(), token())
     if not has_mail and (inputs.metadata or action.method == "drafts.send"):
         problems.raise_if_any()
-        if alone := _without_upload(inputs, action, resource, identity):
+        if alone := _without_upload(inputs, action, resource):
             return alone
+    identity = mime.MessageIdentity(now(), token())
+    _check_shard(inputs, files, problems)
     to_send = inputs.gmail_action in {"send", "draft-send"}
     mail = problems.collect(lambda: mail_inputs.read(inputs, files, to_send=to_send, limit=action.limit))
     if mail is None:
@@ -106,15 +105,19 @@ def prepare(
     return _prepared(inputs, action, flow, f"{action.plan} {_described(mail, upload)}", mail.warnings)
 
 
-def _without_upload(
-    inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], identity: mime.MessageIdentity
-) -> Prepared | None:
+def _check_shard(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
+    """Jobs that split the attachments of one mail would each send it, with a part of them."""
+    if files and inputs.shard and inputs.shard[1] > 1:
+        what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
+        problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
+
+
+def _without_upload(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any]) -> Prepared | None:
     """What needs no upload: a message that is in the metadata itself, a draft as it is."""
+    flow = partial(_send_metadata, inputs, action, resource)
     if message_metadata.holds_message(resource):
-        flow = partial(_send_held, inputs, action, resource, identity)
         return _prepared(inputs, action, flow, f"{action.plan} {_HELD}")
     if action.method == "drafts.send":
-        flow = partial(_send_metadata, inputs, action, resource)
         return _prepared(inputs, action, flow, f"Send the draft {inputs.draft_id}")
     return None
 
@@ -181,13 +184,14 @@ def _send(
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
         if not in_session:
             yield Remember(key, None)
-            raise _doubt(mail.name, earlier, "`upload-protocol: resumable` can ask the server.")
+            began, remedy = metadata_request.minute(earlier.date), "`upload-protocol: resumable` can ask the server."
+            raise metadata_request.begun_before(mail.name, began, remedy)
         identity, upload = earlier, upload._replace(artifact=_artifact(mail.name, mail.data(earlier)))
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
     except UploaderError as error:
-        if not (in_session and isinstance(error, _SESSION_KEPT)):
+        if not (isinstance(error, _SESSION_KEPT) if in_session else metadata_request.unanswered(error)):
             yield Remember(key, None)  # a mail that is sent anew after this is another one
         _explain(error, inputs)
         raise
@@ -196,40 +200,14 @@ def _send(
     return outcome
 
 
-def _doubt(name: str, earlier: mime.MessageIdentity, remedy: str = "") -> AnswerLost:
-    """A run that ended without a word left its stamp, and no session that could be asked."""
-    return AnswerLost(
-        f"It is not known whether {name} still has to be sent: a run began it at {earlier.date:%Y-%m-%d %H:%M} UTC.",
-        cause="That run was killed before it could report, or `state-dir` was restored to an older state.",
-        cure=f"{_LOOK} The next run sends it. {remedy}".rstrip(),
-    )
-
-
-def _send_held(
-    inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], identity: mime.MessageIdentity
-) -> Flow:
-    """Sends a message that is in the metadata itself, and leaves a note meanwhile: there is no session to ask."""
-    key = f"mail {action.method} {inputs.user_id} {json.dumps(resource, sort_keys=True)}"
-    kept: str | None = yield Recall(key)
-    earlier = mime.MessageIdentity.parse(kept or "")
-    if earlier:
-        yield Remember(key, None)
-        raise _doubt(_HELD, earlier)
-    yield Remember(key, str(identity))
-    try:
-        outcome = yield from _send_metadata(inputs, action, resource)
-    except UploaderError:
-        yield Remember(key, None)
-        raise
-    yield Remember(key, None)
-    return outcome
-
-
 def _send_metadata(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any]) -> Flow:
-    """Sends what needs no upload: a draft as it is, or a message that is in the metadata itself."""
+    """Sends what needs no upload. A draft that was sent is gone, so that it goes once by itself."""
     endpoint = _endpoint(inputs, action)
     try:
-        answer = yield from metadata_request.send(endpoint, resource, endpoint.id)
+        if message_metadata.holds_message(resource):
+            answer = yield from metadata_request.send_once(endpoint, resource, _HELD)
+        else:
+            answer = yield from metadata_request.send(endpoint, resource, endpoint.id)
     except Refused as error:
         _explain(error, inputs)
         raise
