@@ -109,8 +109,8 @@ MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 
 @pytest.mark.threat(
     "mistake",
-    "a mapping at the wrong artifact makes its crashes unreadable",
-    rule="a file that is not named for exactly one artifact is refused; R8's ids are compared where both have them",
+    "a mapping attached to the wrong artifact makes its crash reports unreadable",
+    rule="a file that is not assigned to exactly one artifact is refused; R8's ids are compared where both have one",
 )
 @pytest.mark.parametrize("name", MISTAKES)
 def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) -> None:

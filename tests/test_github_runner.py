@@ -194,8 +194,9 @@ def test_a_path_to_the_key_is_found_inside_the_container(machine: MakeRunner, go
 
 @pytest.mark.threat(
     "reader",
-    "a secret shows in a log, an output, the summary or a file",
-    rule="masks named before anything is said, one redactor for all channels; every test of a run looks for leaks",
+    "a secret appears in a log, an output, the summary or a file",
+    rule="masks are registered before anything is printed; one redactor covers all channels; every run in the tests "
+    "is searched for leaks",
 )
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("form", ["compact", "pretty", "base64"])

@@ -158,8 +158,8 @@ HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
 
 @pytest.mark.threat(
     "committer",
-    "a subject or a file's name adds a header to a mail",
-    rule="control characters are refused behind every decoding; the finished mail is compared with the inputs",
+    "a subject or a file name adds a header to a mail",
+    rule="control characters are refused after each decoding; the finished mail is compared with the inputs",
 )
 @pytest.mark.parametrize(
     ("inputs", "named"),

@@ -165,8 +165,8 @@ def test_an_existing_edit_is_read_in_and_stays_open(job: Job) -> None:
 
 @pytest.mark.threat(
     "server",
-    "a name in an answer leads out of the folder that is written to",
-    rule="languages, version codes and image types are held to their form; nothing else of an answer is in a path",
+    "a name in a response leads out of the folder that is written to",
+    rule="languages, version codes and image types are validated; nothing else from a response is used in a path",
 )
 def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     """It is no name of a language, whatever it would be as a path."""
@@ -176,15 +176,16 @@ def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     app.live.tracks["production"][0]["releaseNotes"] = [{"language": "../../notes", "text": "Evil."}]
     ended = job.run(PULL)
     assert ended.code == 0, ended.log
-    assert ended.log.count("which is no language") == 6
+    assert ended.log.count("which is not a language") == 6
     assert {name.partition("/")[0] for name in pulled(job)} == {"en-US", "de-DE"}
     assert sorted(path.name for path in job.workspace.iterdir()) == ["metadata", "source", "uploader-results.json"]
 
 
 @pytest.mark.threat(
     "committer",
-    "a link, or a folder that others run from, is in the way of a file that the run writes",
-    rule="each folder is opened from the one above without following links; never outside, in `.git`, `.ssh`, `.env*`",
+    "a link or a sensitive folder stands where the run writes a file",
+    rule="each folder is opened from its parent without following links; nothing is written outside, or in `.git`, "
+    "`.ssh` or `.env*`",
 )
 def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
     """Neither one in the place of a folder nor one in the place of a file."""
@@ -195,7 +196,7 @@ def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
     link.symlink_to(outside)
     ended = job.run(PULL)
     assert (ended.code, list(outside.iterdir())) == (2, [])
-    assert "no link is followed" in ended.log
+    assert "links are not followed" in ended.log
     link.unlink()
     link.mkdir()
     (outside / "file").write_text("mine")
@@ -217,8 +218,8 @@ def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_a
 
 @pytest.mark.threat(
     "server",
-    "the listing names images on a host of someone else's",
-    rule="only https below googleusercontent.com and ggpht.com is asked, and without the token",
+    "the listing names images on someone else's host",
+    rule="images are fetched only over https, from hosts below googleusercontent.com and ggpht.com, without the token",
 )
 def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
     """No request goes there, and the edit is deleted."""

@@ -53,9 +53,9 @@ def run(checkout: Path, *command: str, **environ: str) -> subprocess.CompletedPr
 
 @pytest.mark.threat(
     "dependency",
-    "a poisoned release of a dependency gets at our releases",
-    rule="seven days of cooldown, wheels alone, no right beside foreign code, locks and images taken as data, "
-    "approval before anything is signed",
+    "a poisoned release of a dependency compromises our releases",
+    rule="a seven-day cooldown, wheels only, no write permission beside third-party code, locks and images handled "
+    "as data, approval before anything is signed",
 )
 @pytest.mark.parametrize(
     ("environ", "version"), [({}, "1.0"), ({"COOLDOWN": "0 days"}, "2.0")], ids=["by itself", "when told"]
@@ -87,7 +87,7 @@ def test_a_lock_without_a_wheel_for_every_machine_is_refused(checkout: Path) -> 
     assert "There is not a wheel of every package for Python 3.10 on aarch64-manylinux_2_28." in answer.stderr
 
 
-@pytest.mark.threat("dependency", "a poisoned release of a dependency gets at our releases")
+@pytest.mark.threat("dependency", "a poisoned release of a dependency compromises our releases")
 @pytest.mark.parametrize(("environ", "built"), [({}, False), ({"FROM_SOURCE": "parcel"}, True)], ids=["no", "named"])
 def test_no_source_is_built_unless_it_is_named(
     checkout: Path, tmp_path: Path, environ: dict[str, str], built: bool
@@ -130,7 +130,7 @@ def test_good_locks_are_taken(renewed: Path) -> None:
     assert check(renewed) == (0, "")
 
 
-@pytest.mark.threat("dependency", "a poisoned release of a dependency gets at our releases")
+@pytest.mark.threat("dependency", "a poisoned release of a dependency compromises our releases")
 @pytest.mark.parametrize(
     "line",
     [

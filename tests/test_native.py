@@ -30,8 +30,8 @@ def test_a_rehearsal_runs_twice_in_one_job_and_installs_once(tmp_path: Path) -> 
 
 @pytest.mark.threat(
     "committer",
-    "a module of the workspace runs with the key, because the job has `PYTHONPATH: src` for its own Python",
-    rule="the action without Docker keeps none of the job's settings of Python, and of pip's only where packages are",
+    "a module in the workspace runs with access to the key, because the job has `PYTHONPATH: src` for its own Python",
+    rule="the native action ignores the job's Python settings, and of pip's keeps only where packages are found",
 )
 def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> None:
     """No module of the job's is imported, nothing is installed elsewhere, and what a killed step left is made anew."""

@@ -196,7 +196,7 @@ def test_a_release_waits_for_its_review(job: Job) -> None:
     assert ended.code == 0, ended.log
     assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
     assert "Wait until the release is published" in ended.log
-    assert "The review is not through (production: in review); looking again in 2 s." in ended.log
+    assert "The review has not finished (production: in review); looking again in 2 s." in ended.log
     assert "Review: production: published." in ended.log
 
 

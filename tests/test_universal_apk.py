@@ -147,8 +147,8 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
 
 @pytest.mark.threat(
     "server",
-    "another APK comes in place of the one that Google Play generated",
-    rule="package, version code and the certificate that Google Play reports are checked before it gets its name",
+    "another APK is delivered instead of the one that Google Play generated",
+    rule="package, version code and the certificate that Google Play reports are checked before the file gets its name",
 )
 @pytest.mark.parametrize(
     ("emulator", "said"),
@@ -254,7 +254,7 @@ def test_an_app_without_a_release_has_none_to_fetch(tracks: str, job: Job) -> No
     ended = job.run({**STATUS, "tracks": tracks})
     assert ended.code == 4, ended.log
     assert ended.outputs["failure"] == "no-release-on-track"
-    assert "no release of which" in ended.log
+    assert "no release whose" in ended.log
 
 
 def test_another_refusal_is_told_in_googles_words(job: Job) -> None:

@@ -128,7 +128,7 @@ def _missing(error: ModuleNotFoundError) -> UploaderError:
     return UploaderError(
         f"The Python module {error.name} is missing.",
         cause="The program was started with a Python that does not have its dependencies.",
-        cure="Install them with `pip install .` in the checkout, best in a virtual environment, or use the image.",
+        cure="Install them with `pip install .` in the checkout, ideally in a virtual environment, or use the image.",
         code="missing-dependency",
     )
 

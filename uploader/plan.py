@@ -102,7 +102,7 @@ def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 def _nothing(shard: tuple[int, int]) -> Prepared:
     """The plan of a job without files: a matrix may have more jobs than there are files."""
-    text = f"Shard {shard[0]}/{shard[1]}: no file falls to this job."
+    text = f"Shard {shard[0]}/{shard[1]}: no file is assigned to this job."
 
     def flow() -> Flow:
         yield Note(text)

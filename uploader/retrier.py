@@ -23,16 +23,16 @@ CURE = "Run again later."
 # Cause and cure where it is known why there is no way to the service, by the code of a broken connection.
 ADVICE: Final[Mapping[str, tuple[str, str]]] = {
     "host-not-found": (
-        "The host's name is wrong, or the DNS of this machine does not know it.",
-        "Check `api-endpoint` where it is given, and the network of this machine; then run again.",
+        "The host name is wrong, or this machine's DNS does not know it.",
+        "Check `api-endpoint` if it is set, and this machine's network; then run again.",
     ),
     "proxy-unreachable": (
         "The proxy is down, or the variable that names it is wrong.",
-        "Correct the variable, or name the hosts that need no proxy in NO_PROXY; then run again.",
+        "Correct the variable, or list the hosts that need no proxy in NO_PROXY; then run again.",
     ),
     "proxy-refused": (
-        "The proxy does not let this machine connect to that host, or wants a login.",
-        "Have the host allowed there, or name it in NO_PROXY; then run again.",
+        "The proxy does not let this machine connect to that host, or requires a login.",
+        "Have the host allowed there, or list it in NO_PROXY; then run again.",
     ),
 }
 

@@ -909,7 +909,7 @@ def self_signed(folder: Path) -> Path:
 # --- secrets
 
 
-@pytest.mark.threat("reader", "a secret shows in a log, an output, the summary or a file")
+@pytest.mark.threat("reader", "a secret appears in a log, an output, the summary or a file")
 def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
     """The key, assertions and tokens as they come; the callback hears each one once."""
     heard: list[str] = []

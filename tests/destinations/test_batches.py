@@ -241,5 +241,5 @@ def test_parallel_jobs_on_one_bundle_make_one_release(job: Job, number: int) -> 
     inputs = {"target": "play", "files": "*.aab", "tracks": "internal", "mapping-file": "mapping.txt"}
     ended = job.run({**inputs, "shard": f"{number}/5"})
     assert ended.code == 0, ended.log
-    assert ("no file falls to this job" in ended.log) is (number != 5)
+    assert ("no file is assigned to this job" in ended.log) is (number != 5)
     assert len(job.emulator.state()["edits"]["committed"]) == (number == 5)

@@ -40,5 +40,5 @@ def test_a_dry_run_of_an_empty_shard_has_nothing_to_prove(job: Job) -> None:
     (job.workspace / "a.bin").write_bytes(b"a")
     ended = job.run({"target": "drive.files.create", "files": "a.bin", "shard": "1/2", "dry-run": "true"})
     assert ended.code == 0, ended.log
-    assert "no file falls to this job" in ended.log
+    assert "no file is assigned to this job" in ended.log
     assert job.emulator.state()["requests"] == {}

@@ -128,7 +128,7 @@ def test_a_name_that_is_no_utf8_can_be_printed(tmp_path: Path) -> None:
     assert found.path.read_text() == "x"
 
 
-@pytest.mark.threat("committer", "a pattern or a link takes files from elsewhere, or a credential")
+@pytest.mark.threat("committer", "a pattern or a link picks up a credential or files outside the workspace")
 def test_credentials_left_by_the_login_action_are_never_taken(tmp_path: Path) -> None:
     """`gha-creds-*.json` is passed over by globs and refused by name, even behind a link."""
     touch(tmp_path, "gha-creds-0123456789abcdef.json", "a.json")
@@ -158,8 +158,8 @@ def test_a_socket_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.threat(
     "committer",
-    "a pattern or a link takes files from elsewhere, or a credential",
-    rule="real paths outside the workspace are refused; `gha-creds-*.json` is never taken",
+    "a pattern or a link picks up a credential or files outside the workspace",
+    rule="paths that resolve outside the workspace are refused; `gha-creds-*.json` is never taken",
 )
 @pytest.mark.parametrize(
     "pattern", ["../secret.apk", "link.apk", "folder/secret.apk", "folder/*", "*.apk", "{outside}/secret.apk"]
@@ -324,8 +324,8 @@ def test_a_file_that_grew_is_noticed_even_with_its_old_mtime(tmp_path: Path) -> 
 
 @pytest.mark.threat(
     "neighbour",
-    "other bytes arrive than were checked",
-    rule="digests compared where the service tells one; a file that changes ends the run with 5",
+    "the bytes that arrive are not those that were checked",
+    rule="digests are compared where the service states one; a file that changes ends the run with exit code 5",
 )
 def test_a_file_rewritten_in_place_is_noticed_by_its_mtime(tmp_path: Path) -> None:
     """Same size, same inode: a nanosecond is enough."""

@@ -224,8 +224,8 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
 
 @pytest.mark.threat(
     "committer",
-    "a small file is endless work for a parser",
-    rule="what each parser does is bounded by the bytes that it read",
+    "a small file keeps a parser busy without end",
+    rule="each parser's work is bounded by the number of bytes it reads",
 )
 @pytest.mark.parametrize("name", WORST)
 def test_the_work_is_bounded_by_the_bytes(name: str) -> None:
@@ -264,7 +264,7 @@ def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
         file.seek(length)
         file.write(hostile.directory_bomb(length))
     tracemalloc.start()
-    with pytest.raises(InputError, match="not a whole zip"):
+    with pytest.raises(InputError, match="not a complete zip"):
         native_symbols.debug_symbols(path.name, Workspace(tmp_path), tmp_path / "t")
     with path.open("rb") as file, pytest.raises(InputError, match="plausible"):
         manifest.read(file, "a.apk")

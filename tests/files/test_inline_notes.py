@@ -50,10 +50,10 @@ def test_a_number_stays_as_it_was_written() -> None:
     ("text", "words"),
     [
         ("en-US: Fixed: a crash", "a text with `: ` in it needs quotes"),
-        ("en-US: a\nEnglish: b", "`English` is no language"),
+        ("en-US: a\nEnglish: b", "`English` is not a language"),
         ("en-US: a\nen-US: b", "two texts for `en-US`"),
-        ("en-US: [a, b]", "no map from languages to texts"),
-        ("en-US: a\n'': b", "no map from languages to texts"),
+        ("en-US: [a, b]", "not a map from languages to texts"),
+        ("en-US: a\n'': b", "not a map from languages to texts"),
         ("en-US: " + "x" * 501, "the text for `en-US` has 501 characters"),
         ("x" * 501, "the text has 501 characters; Play accepts at most 500"),
         ("a\x07b", "the text contains the control character U+0007"),

@@ -502,8 +502,8 @@ def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"", "no class in it"),
-        (b"# compiler: R8\n", "no class in it"),
+        (b"", "contains no classes"),
+        (b"# compiler: R8\n", "contains no classes"),
         (b"PK\3\4", "is not an R8 or ProGuard mapping"),
         (b"\x1f\x8b\x08", "is not an R8 or ProGuard mapping"),
         (b"com.example.Main\n", "is not an R8 or ProGuard mapping"),
@@ -590,7 +590,7 @@ def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
     assert not (tmp_path / "temp").exists()
 
 
-@pytest.mark.threat("committer", "a small file is endless work for a parser")
+@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
 @pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
 def test_symbols_in_a_rare_compression_are_refused(tmp_path: Path, method: int) -> None:
     """A member of LZMA may ask for gigabytes, and ends in errors of its own."""
@@ -662,7 +662,7 @@ def test_symbols_that_are_no_zip_or_missing_are_refused(tmp_path: Path) -> None:
     def problem(path: Path) -> str:
         return problems(lambda: native_symbols.debug_symbols(*named(path), tmp_path / "t"), "debug-symbols")[0]
 
-    assert "not a whole zip" in problem(write(tmp_path, {"liba.so": b"\x7fELF"}) / "liba.so")
+    assert "not a complete zip" in problem(write(tmp_path, {"liba.so": b"\x7fELF"}) / "liba.so")
     assert "can't be read" in problem(tmp_path / "gone")
     encrypted = zipped(tmp_path / "e.zip", ["lib/x86/liba.so"])
     data = bytearray(encrypted.read_bytes())

@@ -123,7 +123,7 @@ def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
 @pytest.mark.threat(
     "mistake",
     "a build that was signed with another key is released",
-    rule="`expected-certificate` names the one; Android's debug certificate is never taken",
+    rule="`expected-certificate` names the right one; Android's debug certificate is never accepted",
 )
 @pytest.mark.parametrize("target", ["play", "play-internal-sharing"])
 def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: str) -> None:
@@ -178,7 +178,7 @@ def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     assert ended.code == 0, ended.log
     for words, rule in (
         ("app.aab targets API level 35; Google Play asks for 36 or higher", policy_rules.TARGET_API),
-        ("app.aab has 1 64-bit library with segments that are aligned to less than 16 KB", policy_rules.PAGE_SIZE),
+        ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", policy_rules.PAGE_SIZE),
         ("`files` has native code for armeabi-v7a but none for arm64-v8a", policy_rules.SIXTY_FOUR_BIT),
     ):
         (line,) = (line for line in ended.log.splitlines() if line.startswith("::warning") and words in line)

@@ -78,7 +78,7 @@ def test_an_apk_names_the_certificate_that_apksigner_tells(tmp_path: Path, schem
 def test_real_apks_name_the_certificate_that_apksigner_tells(name: str) -> None:
     """APKs that nobody here built, signed with the key that everybody has."""
     (signer,) = signers(real_apk(name))
-    assert signer.debug == "the Android Open Source Project's test key, which everybody has"
+    assert signer.debug == "the Android Open Source Project's test key, which is public"
     assert android_tools.apk_certificates(real_apk(name)) == [signer.sha256]
 
 
@@ -203,7 +203,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.threat("committer", "a small file is endless work for a parser")
+@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_block_that_is_no_signature_signs_nothing(tmp_path: Path, name: str) -> None:
     """Whatever is wrong with it: no signer, and no traceback."""

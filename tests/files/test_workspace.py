@@ -46,8 +46,9 @@ NEVER = (
 
 @pytest.mark.threat(
     "committer",
-    "a link in a listing, notes, a mail or symbols publishes a secret",
-    rule="one door for all files: no link leaves its input's folder, no credential, `.git`, `.ssh`, `.env*` is opened",
+    "a symbolic link among listings, notes, mails or symbols publishes a secret",
+    rule="one module opens all files: no link leaves its input's folder; no credential, `.git`, `.ssh` or `.env*` is "
+    "opened",
 )
 @pytest.mark.parametrize("name", NEVER)
 def test_some_files_are_never_opened(tmp_path: Path, name: str) -> None:
@@ -82,7 +83,7 @@ def test_the_environment_of_the_run_is_no_file(tmp_path: Path) -> None:
     assert "never uploaded" in refusal(workspace, "notes")
 
 
-@pytest.mark.threat("committer", "a link in a listing, notes, a mail or symbols publishes a secret")
+@pytest.mark.threat("committer", "a symbolic link among listings, notes, mails or symbols publishes a secret")
 @pytest.mark.parametrize("given", ["key.json", "{}/key.json"])
 def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str) -> None:
     """As an input, in the environment, as an env file: by its inode, wherever it lies and whatever it is called."""
@@ -94,7 +95,7 @@ def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str)
     assert refusal(Workspace(tmp_path), "ok.txt") == ""
 
 
-@pytest.mark.threat("committer", "a link in a listing, notes, a mail or symbols publishes a secret")
+@pytest.mark.threat("committer", "a symbolic link among listings, notes, mails or symbols publishes a secret")
 @pytest.mark.parametrize(
     ("link", "target", "why"),
     [
@@ -163,7 +164,7 @@ def found(tmp_path: Path) -> Artifact:
 @pytest.mark.threat(
     "neighbour",
     "a file is swapped for a link after it was checked",
-    rule="a file is read from the descriptor that was checked",
+    rule="the file is read through the descriptor that was checked",
 )
 @pytest.mark.parametrize("swap", SWAPS)
 def test_what_was_swapped_after_the_check_is_not_read(

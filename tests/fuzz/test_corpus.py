@@ -44,7 +44,7 @@ def test_the_corpus_holds(target: str) -> None:
 @pytest.mark.threat(
     "server",
     "breaks a parser with crafted bytes",
-    rule="every parser of foreign bytes is fuzzed, and ends with a result or with its own error",
+    rule="every parser of untrusted bytes is fuzzed, and returns a result or raises its own error",
 )
 @pytest.mark.parametrize("target", TARGETS)
 @given(data=some.binary(max_size=300))

@@ -240,7 +240,7 @@ def test_a_server_that_stops_reading_is_noticed(transport: HttpClient) -> None:
         over.wait(5)
 
     began = time.monotonic()
-    with serving(serve) as url, pytest.raises(ConnectionBroke, match="no byte moved"):
+    with serving(serve) as url, pytest.raises(ConnectionBroke, match="no data was transferred"):
         transport.send(put(url, 256 << 20), blocks(256 << 20), "", QUICK)
     over.set()
     assert time.monotonic() - began < 3
@@ -262,7 +262,7 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
         assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Limits(stall=0.3, answer=5)).status == 200
 
 
-@pytest.mark.threat("server", "an answer without end fills the memory or holds the run")
+@pytest.mark.threat("server", "an endless response fills the memory or blocks the run")
 @pytest.mark.parametrize(
     "drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b""]
 )
@@ -299,8 +299,8 @@ def test_a_huge_answer_is_cut(transport: HttpClient) -> None:
 
 @pytest.mark.threat(
     "server",
-    "an answer without end fills the memory or holds the run",
-    rule="what is taken off the socket for one answer is bounded in bytes and in time",
+    "an endless response fills the memory or blocks the run",
+    rule="what is read from the socket for one response is limited in bytes and in time",
 )
 @pytest.mark.parametrize("name", ENDLESS)
 @pytest.mark.parametrize("kind", ["call", "session", "login"])
@@ -395,7 +395,7 @@ def test_nonsense_is_a_broken_connection_or_no_json(transport: HttpClient, nonse
 
 @pytest.mark.threat(
     "server",
-    "reads or changes what is on the way",
+    "reads or changes data in transit",
     rule="https with the system's certificates; http on loopback only; no `.netrc`",
 )
 def test_an_untrusted_certificate_is_refused_at_once(certificate: Path) -> None:
@@ -472,7 +472,7 @@ def test_a_client_certificate_is_shown_to_its_own_server_only(
     assert shown == [False, True, False]
 
 
-@pytest.mark.threat("server", "reads or changes what is on the way")
+@pytest.mark.threat("server", "reads or changes data in transit")
 def test_a_netrc_does_not_replace_the_token(
     transport: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

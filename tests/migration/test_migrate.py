@@ -247,7 +247,7 @@ def with_setting(name: str, value: str) -> Source:
 @pytest.mark.threat(
     "committer",
     "writes a key into a file that is migrated, and it is printed",
-    rule="only an expression or a path is taken over as a credential, and a text that holds a key is not repeated",
+    rule="only an expression or a path is copied as a credential, and text that contains a key is not repeated",
 )
 @pytest.mark.parametrize(
     "name", ["serviceAccountJsonPlainText", "serviceAccountJson", "releaseName", "unknown", "track"]
@@ -274,8 +274,9 @@ def test_no_key_of_a_lane_or_a_block_is_printed() -> None:
 
 @pytest.mark.threat(
     "committer",
-    "writes a setting that becomes YAML, or a command of the terminal, in what `uploader migrate` prints",
-    rule="the step goes through a YAML emitter, remarks are comments of one line, and nothing invisible passes",
+    "writes a setting that turns into YAML or a terminal command in what `uploader migrate` prints",
+    rule="the step is written by a YAML emitter, remarks are one-line comments, and invisible characters are made "
+    "visible",
 )
 @pytest.mark.parametrize("name", ["releaseName", "unknown", "whatsNewDirectory", "track", "un\nknown: x"])
 @pytest.mark.parametrize(
@@ -294,7 +295,7 @@ def test_a_setting_stays_a_setting(name: str, value: str) -> None:
 
 
 @pytest.mark.threat(
-    "committer", "writes a setting that becomes YAML, or a command of the terminal, in what `uploader migrate` prints"
+    "committer", "writes a setting that turns into YAML or a terminal command in what `uploader migrate` prints"
 )
 def test_what_stands_around_an_upload_stays_there() -> None:
     """The name, the condition and the rules are emitted like everything else."""
@@ -308,7 +309,7 @@ def test_what_stands_around_an_upload_stays_there() -> None:
 
 
 @pytest.mark.threat(
-    "committer", "writes a setting that becomes YAML, or a command of the terminal, in what `uploader migrate` prints"
+    "committer", "writes a setting that turns into YAML or a terminal command in what `uploader migrate` prints"
 )
 @pytest.mark.parametrize(
     ("path", "text"),
@@ -334,7 +335,7 @@ def test_nothing_commands_the_log_of_github(path: str, text: str) -> None:
 @pytest.mark.threat(
     "committer",
     "writes `${{ secrets.… }}` into a lane or a script, which would become an expression of the printed step",
-    rule="only a workflow has expressions; elsewhere a setting with one is left to the reader",
+    rule="only a workflow may contain expressions; elsewhere a setting that contains one is left to the reader",
 )
 @pytest.mark.parametrize(
     ("path", "text"),
@@ -419,9 +420,9 @@ HOSTILE = {
 
 @pytest.mark.threat(
     "committer",
-    "writes a file that `uploader migrate` never comes to the end of",
-    rule="at most 256 KiB, aliases written out 1 MiB, what a name stands for 200 characters, no pattern that tries a "
-    "character again and again",
+    "writes a file that `uploader migrate` never finishes reading",
+    rule="at most 256 KiB are read, aliases may expand to 1 MiB, a name may stand for 200 characters, and no pattern "
+    "tries a character again and again",
 )
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_ends_soon(name: str) -> None:

@@ -78,7 +78,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
     mode = path.lstat().st_mode
     make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
     assert log.getvalue() == (
-        "::warning::uploader-results.json could not be written: what stands there is not a regular file.\n"
+        "::warning::uploader-results.json could not be written: what is there is not a regular file.\n"
     )
     assert path.lstat().st_mode == mode
     assert target.exists() == (kind != "dangling")

@@ -48,8 +48,8 @@ def heard(tmp_path: Path) -> Heard:
 
 @pytest.mark.threat(
     "committer",
-    "a file's name or a server's words command the CI system",
-    rule="neutralised text, random delimiters, escaped Markdown",
+    "a file name or a server's message issues commands to the CI system",
+    rule="neutralised text, random delimiters and escaped Markdown",
 )
 @given(hostile, hostile)
 def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
@@ -170,7 +170,7 @@ class Foreseeable(GitHubReporter):
         return "END"
 
 
-@pytest.mark.threat("committer", "a file's name or a server's words command the CI system")
+@pytest.mark.threat("committer", "a file name or a server's message issues commands to the CI system")
 def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
     """A value that holds its own delimiter is left out with a warning; the others are written."""
     log = io.StringIO()

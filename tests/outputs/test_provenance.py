@@ -163,8 +163,8 @@ def test_what_is_no_release_claims_nothing(job: Job, unlike: Mapping[str, str]) 
 @pytest.mark.threat(
     "neighbour",
     "an older statement of provenance, or a link in its place, is signed for this run",
-    rule="each run removes what an earlier one left, and writes through no link; a failure, a dry run, a rehearsal "
-    "claims nothing",
+    rule="each run removes an earlier statement and does not write through a link; a failure, a dry run or a rehearsal "
+    "leaves no statement",
 )
 def test_a_failure_claims_nothing(job: Job) -> None:
     """One of several files was refused: those that were stored are in the results, and no statement is made."""
@@ -236,8 +236,8 @@ def test_one_file_for_two_artifacts_is_one_subject() -> None:
 
 @pytest.mark.threat(
     "committer",
-    "a name adds a file to the list that is signed as provenance",
-    rule="a file has one name of one line, the same in every part of the statement",
+    "a file name adds an entry to the list that is signed as provenance",
+    rule="a file's name is a single line, and the same in every part of the statement",
 )
 def test_no_name_breaks_the_list_of_checksums() -> None:
     """A line break in a file's name would make a line that names another file."""

@@ -33,8 +33,8 @@ def test_secret_never_shows(secret: str, before: str, after: str) -> None:
 
 @pytest.mark.threat(
     "reader",
-    "a secret shows in another form, or cut in two",
-    rule="encoded forms, single lines and the shapes of Google's credentials are masked as well",
+    "a secret appears in another encoding, or cut in two",
+    rule="encoded forms, single lines and the patterns of Google's credentials are masked as well",
 )
 @pytest.mark.parametrize(
     "form",
@@ -98,7 +98,7 @@ def test_pretty_printed_key_file_leaves_json_readable() -> None:
     assert any("MIIEvQ" in piece and "\n" not in piece for piece in pieces)
 
 
-@pytest.mark.threat("reader", "a secret shows in another form, or cut in two")
+@pytest.mark.threat("reader", "a secret appears in another encoding, or cut in two")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -181,7 +181,7 @@ def test_overlapping_secrets_leave_no_rest() -> None:
     assert Redactor(["abcdefgh", "efghijklmn"]).clean("-abcdefghijklmn-") == "-***-"
 
 
-@pytest.mark.threat("reader", "a secret shows in another form, or cut in two")
+@pytest.mark.threat("reader", "a secret appears in another encoding, or cut in two")
 @pytest.mark.parametrize("offset", range(-3, 30))
 def test_secret_on_the_cut_does_not_show(offset: int) -> None:
     """A secret that lies across the length limit is masked like any other."""

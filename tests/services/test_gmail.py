@@ -589,8 +589,8 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
 
 @pytest.mark.threat(
     "committer",
-    "a part of a message file, or a message within it, hides a line break in its headers",
-    rule="a message file is held to the rule of composed mails, in every part",
+    "a part of a message file, or a nested message, hides a line break in its headers",
+    rule="every part of a message file must meet the same rules as a composed mail",
 )
 @pytest.mark.parametrize(
     ("body", "fault"),

@@ -44,7 +44,7 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "everybody crashes": (CRASH, [day(0, 100, 200)], "halt", "100 %"),
     "nobody crashes": (CRASH, [day(0, 0, 200)], "pass", ""),
     "first day, sixty users, bad by chance": (CRASH, [day(0, 2.3, 60)], "hold", "100 are needed"),
-    "first day, sixty users, good": (CRASH, [day(0, 0, 60)], "hold", "60 users a day at most"),
+    "first day, sixty users, good": (CRASH, [day(0, 0, 60)], "hold", "at most 60 users a day"),
     "just enough users": (CRASH, [day(0, 0.5, 100)], "pass", ""),
     "one user too few": (CRASH, [day(0, 0.5, 99)], "hold", "99 users"),
     "no users": (CRASH, [day(0, 0, 0)], "hold", "0 users"),

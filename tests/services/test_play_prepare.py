@@ -68,8 +68,8 @@ def png(width: int = 512, height: int = 512) -> bytes:
 
 @pytest.mark.threat(
     "mistake",
-    "production gets what nobody asked for",
-    rule="`tracks` has no default; a rollout is not displaced without `replace-rollout`",
+    "a release reaches production that nobody asked for",
+    rule="`tracks` has no default; a rollout is not replaced without `replace-rollout`",
 )
 def test_no_track_no_release(tmp_path: Path) -> None:
     """`tracks` has no default: a release that is to be committed names its track."""

@@ -75,7 +75,7 @@ def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
     play = rolling(0.5, countryTargeting=COUNTRIES)
     engine = look(play)
     assert (engine.outputs["decision"], play.rollout, play.commits) == ("held", "42 0.5, 41", [])
-    assert "chosen countries" in engine.warnings[0]
+    assert "limited to some countries" in engine.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderEr
     play.fail(call, error)
     with pytest.raises(type(error)) as caught:
         look(play, above=CRASHES)
-    assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it has to be: ")
+    assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it must be: ")
     assert "3 %" in caught.value.what
     assert "halt it in the Play Console" in caught.value.cure
 

@@ -47,7 +47,7 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
     assert list(tracks.merged("production", live, new, replace_rollout=False)) == after
 
 
-@pytest.mark.threat("mistake", "production gets what nobody asked for")
+@pytest.mark.threat("mistake", "a release reaches production that nobody asked for")
 @pytest.mark.parametrize("new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)])
 def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     """The refusal names the track, both releases, and the input that allows it."""
@@ -314,7 +314,7 @@ def test_countries_need_a_release_in_progress() -> None:
     """A change says nothing of the status, so the track does."""
     play = Play(production=[release(4)])
     options = ReleaseOptions(countries=("DE",))
-    with pytest.raises(ReleaseRefused, match="is no staged rollout"):
+    with pytest.raises(ReleaseRefused, match="is not a staged rollout"):
         Engine(play).run(release_job(tracks=("production",), options=options))
     Engine(rolling := Play(production=[ROLLOUT])).run(release_job(tracks=("production",), options=options))
     assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == ["DE"]

@@ -186,7 +186,8 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
 @pytest.mark.threat(
     "state",
     "reads what is kept for the next run",
-    rule="entries are sealed under the credential, their names are keyed hashes, the folder is the owner's alone",
+    rule="entries are encrypted under the credential, their names are keyed hashes, and only the owner can open the "
+    "folder",
 )
 @pytest.mark.parametrize(("key", "account"), [(b"o" * 32, "me"), (KEY, "somebody else")])
 def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key: bytes, account: str) -> None:
@@ -233,7 +234,7 @@ def bits(content: bytes) -> Iterator[bytes]:
 @pytest.mark.threat(
     "state",
     "changes an entry, or plants a link or a pipe in its place",
-    rule="entries are authenticated; what can't be opened is left aside; planted links and pipes lead nowhere",
+    rule="entries are authenticated; those that can't be opened are ignored; planted links and pipes are not followed",
 )
 def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     """One wrong bit, a cut, an empty file, text, or another upload's entry under this name: a warning, no entry."""
@@ -596,7 +597,7 @@ def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> N
     (job.workspace / "blocked").touch()
     ended = job.run({**DRIVE, "state-dir": "blocked/state"})
     assert ended.code == 0, ended.log
-    assert ended.log.count("Set `state-dir` to a folder that can be written.") == 1
+    assert ended.log.count("Set `state-dir` to a writable folder.") == 1
     assert stored(job) == [data_of(SIZE)]
 
 

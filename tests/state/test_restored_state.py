@@ -225,8 +225,8 @@ def next_run(run: JobRun, last: Attempt | None, chance: random.Random) -> JobRun
 
 @pytest.mark.threat(
     "state",
-    "brings back an older state, which makes a new upload look finished",
-    rule="what is found finished is the success of the run that began it alone",
+    "restores an older state, which makes a new upload look finished",
+    rule="a finished upload counts as a success only for the run that began it",
 )
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(2))
@@ -333,7 +333,7 @@ def test_a_mail_that_surely_was_not_sent_is_sent_by_the_next_run(job: Job, proto
     assert len(job.emulator.state()["messages"]) == 1
 
 
-@pytest.mark.threat("state", "brings back an older state, which makes a new upload look finished")
+@pytest.mark.threat("state", "restores an older state, which makes a new upload look finished")
 @pytest.mark.parametrize("platform", ["github", "gitlab"])
 @pytest.mark.parametrize("what", JOBS)
 def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform: str, what: str) -> None:

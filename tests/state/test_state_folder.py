@@ -44,7 +44,7 @@ def left(folder: Path) -> set[str]:
 # --- what is removed --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.threat("state", "shares the folder of `state-dir`, or has files of its own in it")
+@pytest.mark.threat("state", "shares the `state-dir` folder, or keeps its own files in it")
 def test_other_programs_files_are_never_removed(tmp_path: Path) -> None:
     """In a folder of ours only our own names go, however old the others are and whatever they end with."""
     folder = tmp_path / "state"
@@ -89,8 +89,9 @@ def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.threat(
     "state",
-    "shares the folder of `state-dir`, or has files of its own in it",
-    rule="nothing is kept where others can write; only our own names are removed, only from a folder of ours",
+    "shares the `state-dir` folder, or keeps its own files in it",
+    rule="nothing is kept where others can write; only files with the program's own names are removed, only from its "
+    "own folder",
 )
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
 def test_a_folder_that_others_can_change_keeps_nothing(tmp_path: Path, mode: int) -> None:

@@ -229,7 +229,7 @@ def test_without_machine_code_md5_is_computed_in_place_of_crc32c(monkeypatch: py
     [
         ({"crc32c": "crc32c", "md5Hash": "md5"}, 0, ""),
         ({"crc32c": ""}, 5, "arrived damaged: the service reports crc32c 00000000"),
-        ({"md5Hash": "md5"}, 0, "of what the service states of the bytes, nothing was computed of the stream."),
+        ({"md5Hash": "md5"}, 0, "none of the digests that the service states was computed for the stream."),
     ],
     ids=["both", "wrong", "md5 alone"],
 )

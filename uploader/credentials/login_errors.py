@@ -65,7 +65,7 @@ CAUSES: tuple[tuple[str, str, str, str], ...] = (
         "audience-wrong",
         "expected audience",
         "The CI system's token was issued for a different audience.",
-        "Keep the default audience; in GitLab set `aud` to https://iam.googleapis.com/ and then the provider's name.",
+        "Keep the default audience; on GitLab set `aud` to https://iam.googleapis.com/ plus the provider's name.",
     ),
     (
         "id-token-expired",
@@ -95,7 +95,7 @@ CAUSES: tuple[tuple[str, str, str, str], ...] = (
         "api-disabled",
         "has not been used in project",
         "The IAM Service Account Credentials API is not enabled.",
-        "Enable iamcredentials.googleapis.com in the project that the answer names.",
+        "Enable iamcredentials.googleapis.com in the project named in the answer.",
     ),
     (
         "scope-not-allowed",
@@ -113,4 +113,4 @@ def refused(host: str, error: GoogleError, message: str) -> CredentialsError:
     known = ((code, cause, cure) for code, words, cause, cure in CAUSES if words in everything)
     code, cause, cure = next(known, ("", "", ""))
     what = f"{host} refused the login (HTTP {error.status}): {said.rstrip('.')}."
-    return CredentialsError(what, cause=cause, cure=cure or "Check the credential and what it is permitted.", code=code)
+    return CredentialsError(what, cause=cause, cure=cure or "Check the credential and its permissions.", code=code)

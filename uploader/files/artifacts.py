@@ -123,7 +123,7 @@ def difference(artifact: Artifact, status: os.stat_result) -> str:
     if artifact.size is None:  # writing into a pipe changes all but its place
         return "" if identity(status)[:2] == artifact.identity[:2] else "it was replaced"
     if status.st_size != artifact.size:
-        return f"its size was {artifact.size} bytes and is {status.st_size}"
+        return f"its size was {artifact.size} bytes and is now {status.st_size}"
     return "" if identity(status) == artifact.identity else "it was rewritten or replaced"
 
 
@@ -131,7 +131,7 @@ def changed(artifact: Artifact, how: str) -> IntegrityError:
     """The error for a file that is no longer the one that was found."""
     return IntegrityError(
         f"{artifact.name} changed during the upload: {how}.",
-        cause="Something else still writes to it, often a build step or a second job in the same workspace.",
+        cause="Something else is still writing to it, often a build step or a second job in the same workspace.",
         cure="Let the build finish before this step. Nothing was published from a file that changed.",
         code="file-changed",
     )

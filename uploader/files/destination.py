@@ -114,13 +114,15 @@ class Destination(NamedTuple):
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-        return self.refuse(f"can't be written: {printable(part)} is a link or no folder, and no link is followed.")
+        return self.refuse(
+            f"can't be written: {printable(part)} is a link or not a folder, and links are not followed."
+        )
 
     def check_kind(self, folder: int) -> None:
         """Raises InputError where something in the open folder has the name and is no regular file."""
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.stat(self.leaf, dir_fd=folder, follow_symlinks=False).st_mode):
-                self.refuse("is there already and is not a regular file.")
+                self.refuse("already exists and is not a regular file.")
 
     def refuse(self, what: str) -> int:
         """Raises InputError; `what` continues a sentence that begins with the name."""
@@ -134,7 +136,7 @@ class Destination(NamedTuple):
             raise UploaderError(
                 f"{self.name} could not be written: {reason(error)}.",
                 cause="The disk is full, or the folder belongs to another user.",
-                cure=f"Make room, or name another place with `{self.input_name}`.",
+                cure=f"Free some space, or choose another place with `{self.input_name}`.",
                 code="file-not-written",
             ) from None
 

@@ -178,7 +178,7 @@ class CheckedResponse(HTTPResponse):
             if not 100 <= line[1] < 200:
                 return line
             parse_headers(self.fp)
-        raise HTTPException("interim answers without end")
+        raise HTTPException("endless interim answers")
 
     def _read_next_chunk_size(self) -> int:
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # no name of the public interface

@@ -24,7 +24,7 @@ _WORDS: Mapping[type[BaseException], str] = {
     BrokenPipeError: "the connection was closed while sending",
     socket.gaierror: "the address of {peer} could not be found (DNS)",
     AnswerTimeout: "the answer did not arrive in time",
-    TimeoutError: "no byte moved within the time limit",
+    TimeoutError: "no data was transferred within the time limit",
     ssl.SSLError: "the TLS connection failed",
     requests.exceptions.InvalidProxyURL: "the URL of {peer} is malformed",
     requests.exceptions.ProxyError: "{peer} did not open a connection to {host}{status}",
@@ -74,7 +74,7 @@ def untrusted(error: BaseException, host: str) -> ForeignHost | None:
     whose = "the proxy" if any(isinstance(cause, requests.exceptions.ProxyError) for cause in found) else host
     return ForeignHost(
         f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
-        cause="Most often a proxy inspects TLS with a certificate authority of its own.",
+        cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
         cure="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
         code="certificate-not-trusted",
     )

@@ -13,7 +13,7 @@ from uploader.inputs.invalid_value import quoted
 
 SHOWN: Mapping[str, Show] = {"--help": "help", "-h": "help", "--version": "version"}
 COMPLETED: Mapping[str, Show] = {"bash": "bash", "zsh": "zsh"}  # shells, for --completion
-PROCESS_LIST = "is no option: other users of the machine could read it in the list of processes."
+PROCESS_LIST = "is not an option: other users of the machine could read it in the list of processes."
 OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
 POSITIONAL = (
     "the program was called with arguments, but takes only options. Under GitLab CI the image's entrypoint gets the "

@@ -43,7 +43,7 @@ Exit codes:
   2    an input is wrong; nothing was sent
   3    no credentials, not authenticated, or not permitted
   4    the service refused the request, or can't be trusted
-  5    the file changed, or the server has something else than was sent
+  5    the file changed, or the server has something other than what was sent
   6    the release was rejected or halted
   75   a temporary failure: run again to continue
   130  interrupted; 143 terminated

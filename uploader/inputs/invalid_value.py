@@ -14,7 +14,7 @@ EXPANDED: Mapping[Kind, str] = {
     "github": "`${{ secrets.NAME }}` or `${{ vars.NAME }}`; GitHub expands no `$NAME` in `with:`.",
     "gitlab": "a variable that this job has. GitLab leaves `$NAME` as it is where NAME is not defined, or is protected "
     "and the job's branch or tag is not (Settings, CI/CD, Variables): docs/GITLAB.md, Secrets.",
-    "console": "the value itself. Nothing is expanded in single quotes and in an env file.",
+    "console": "the value itself. Nothing is expanded in single quotes or in an env file.",
 }
 
 
@@ -31,7 +31,7 @@ class NotExpanded(InvalidValue):
     """The text is a reference to a variable, which whoever started the run did not replace by what it holds."""
 
     def __init__(self) -> None:
-        super().__init__("is the name of a variable, not what it holds: it was not expanded.")
+        super().__init__("is the name of a variable, not its value: it was not expanded.")
 
 
 def quoted(text: str) -> str:
@@ -47,4 +47,4 @@ def require_public(text: str) -> None:
         from uploader.redaction import holds_credential  # only a long text can be one
 
         if holds_credential(text):
-            raise InvalidValue("holds a key or another credential.", "a key in `credentials` alone")
+            raise InvalidValue("holds a key or another credential.", "a key only in `credentials`")

@@ -277,7 +277,7 @@ def shard(value: str) -> tuple[int, int] | None:
 def path(value: str) -> str:
     """The path of a file or folder."""
     if any(len(part.encode()) > LONGEST_NAME for part in line(value).split("/")):
-        raise InvalidValue("is no path: a name in it is too long.", f"names of at most {LONGEST_NAME} bytes")
+        raise InvalidValue("is not a valid path: a name in it is too long.", f"names of at most {LONGEST_NAME} bytes")
     return value
 
 
@@ -293,7 +293,7 @@ def endpoint(value: str) -> str:
     accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
     found = re.fullmatch(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?", value)
     if not found or not 0 < int((found[3] or ":443")[1:]) < 65536:
-        raise InvalidValue("is not the root URL of an API: it may have no path, user or query.", accepted)
+        raise InvalidValue("is not the root URL of an API: it must not have a path, user or query.", accepted)
     if found[1] == "http" and not is_loopback(found[2].strip("[]")):
         raise InvalidValue("would send the access token over the network unencrypted.", accepted)
     return value.rstrip("/")

@@ -71,7 +71,7 @@ class GitHubReporter(LogReporter):
             super().write_outputs(outputs)
         path = self.platform.output_file
         if path is None:
-            self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They stand in the log.")
+            self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They are in the log.")
             return
         entries = "".join(self._entry(name, value) for name, value in outputs.items())
         self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
@@ -84,7 +84,7 @@ class GitHubReporter(LogReporter):
             return
         text = self.redactor.clean(page(), LIMIT).rstrip("\n") + "\n"
         if len(text.encode("utf-8")) > LIMIT:
-            self.warning("The job summary is larger than GitHub takes and was left out.")
+            self.warning("The job summary is larger than GitHub accepts and was left out.")
             return
         self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
 
@@ -112,7 +112,7 @@ class GitHubReporter(LogReporter):
         """One output in the heredoc form, which takes any value but one that holds its delimiter."""
         shown, delimiter = self.redactor.clean(value, LIMIT), self.delimiter()
         if len(shown) > LIMIT or delimiter in shown or not _NAME.fullmatch(name):
-            self.warning(f"The output {name} could not be written: it is too large, or holds its own delimiter.")
+            self.warning(f"The output {name} could not be written: it is too large, or contains its own delimiter.")
             return ""
         return f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
 

@@ -35,7 +35,7 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
     """
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise OSError(errno.EEXIST, "what stands there is not a regular file", str(path))
+            raise OSError(errno.EEXIST, "what is there is not a regular file", str(path))
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:

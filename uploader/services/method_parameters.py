@@ -56,7 +56,7 @@ def media_type(method: Method, metadata: Mapping[str, Any], given: str, problems
     if kind and not media_types.accepts(method.accept, kind):
         problems.add(
             "metadata" if stated else "media-type",
-            f"{kind} is no type that {method.target} takes.",
+            f"{kind} is not a type that {method.target} accepts.",
             ", ".join(method.accept),
         )
     return kind

@@ -45,7 +45,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     for upload in uploads:
         if not _is_whole_zip(upload.artifact):
             what = f"{upload.artifact.name} is not a zip file, or its end is missing."
-            problems.add("files", what, "a whole zip file")
+            problems.add("files", what, "a complete zip file")
     made = batch_upload.prepared(inputs, uploads, problems)
     return made if inputs.dry_run else made._replace(flow=partial(_flow, inputs, uploads[0]))
 

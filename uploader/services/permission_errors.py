@@ -33,10 +33,10 @@ def explain_refusals(flow: Flow) -> Flow:
             raise CredentialsError(
                 refused.what,
                 cause=refused.cause
-                or "The account is known, but lacks the permission to do this here, or the API is not enabled.",
+                or "The login worked, but the account lacks permission for this, or the API is not enabled.",
                 cure=refused.cure or "Enable the API in the account's project, and grant the account the permission.",
                 code="permission-denied",
             ) from refused
-        refused.cause = refused.cause or "The request does not fit the method, or the place that it goes to."
-        refused.cure = refused.cure or "Change what the service's message names, then run again."
+        refused.cause = refused.cause or "The method, or the resource that it works on, does not accept this request."
+        refused.cure = refused.cure or "Correct what the service's message names, then run again."
         raise

@@ -152,7 +152,7 @@ class SealedStore:
             return None
         found = self._load(name)
         if found is None and os.path.lexists(self._path(name)):
-            self._reporter.warning("A file of the state folder can't be opened and is ignored; the upload starts over.")
+            self._reporter.warning("A file in the state folder can't be opened and is ignored; the upload starts over.")
         return found
 
     def _load(self, name: str) -> dict[str, Any] | None:
@@ -221,7 +221,7 @@ class SealedStore:
                 self._warned = True
                 self._reporter.warning(
                     f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
-                    "Set `state-dir` to a folder that can be written."
+                    "Set `state-dir` to a writable folder."
                 )
 
     def _lock(self, name: str) -> bool:

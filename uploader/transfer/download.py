@@ -126,8 +126,8 @@ class _Reception:
     def _check_size(self, size: int) -> None:
         if size > self._step.most:
             raise ProtocolError(
-                f"{capitalised(self._step.what)} is larger than the {format_size(self._step.most)} that are taken.",
-                cause="The service or a proxy answered with something else than the file.",
+                f"{capitalised(self._step.what)} is larger than the limit of {format_size(self._step.most)}.",
+                cause="The service or a proxy answered with something other than the file.",
                 cure="Nothing was written. Run again; report the error if it recurs.",
                 code="download-too-large",
             )

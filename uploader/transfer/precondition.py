@@ -24,7 +24,9 @@ def look_up(transfer: FileTransfer, refused: Refused) -> Response:
     if refused.status != FAILED or not transfer.in_doubt or not endpoint.lookup:
         raise refused
     request = Request("GET", client.url(endpoint.root, endpoint.lookup))
-    transfer.info("The precondition failed (412), perhaps by a try whose answer was lost; looking at the object.")
+    transfer.info(
+        "The precondition failed (412), perhaps due to an attempt whose answer was lost; checking the object."
+    )
     try:
         return client.request_with_retries(
             lambda: client.exchange(request, path=endpoint.lookup),
@@ -47,14 +49,14 @@ def require_own(transfer: FileTransfer, refused: Refused, answer: Response, diff
         difference = "the object is still the one that was to be replaced"
     if difference:
         raise _unknown(transfer, refused, difference)
-    transfer.info("The object holds exactly the bytes of this file: nothing is left to be sent.")
+    transfer.info("The object holds exactly the bytes of this file: nothing is left to send.")
 
 
 def _unknown(transfer: FileTransfer, refused: Refused, why: str) -> AnswerLost:
     """The error that says both: what was refused, and what is not known."""
     return AnswerLost(
-        f"It is not known whether {transfer.name} was stored: the answer to a try was lost, and the next was refused "
-        f"({refused.status}: {refused.message.rstrip('.')}); {why}.",
-        cause="Either the try whose answer was lost or somebody else wrote the object.",
+        f"It is not known whether {transfer.name} was stored: the answer to one attempt was lost, "
+        f"and the next was refused ({refused.status}: {refused.message.rstrip('.')}); {why}.",
+        cause="Either the attempt whose answer was lost or somebody else wrote the object.",
         cure="Compare the object with the file before you run again, perhaps with another precondition.",
     )

@@ -122,7 +122,7 @@ class Resumable:
                 f"It is not known whether {self._transfer.name} still has to be sent: an upload of it that "
                 f"{record.origin} began is complete, but {why}.",
                 cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
-                cure="Check what the service has. If the file is missing there, run again: it is then sent.",
+                cure="Check what the service has. If the file is missing there, run again: it will then be sent.",
             )
         return SessionLost(why)
 

@@ -111,7 +111,7 @@ class StreamSource:
     def _unreadable(self, reason: str | None) -> IntegrityError:
         return IntegrityError(
             f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
-            cause="The command that writes into it is missing, or failed.",
+            cause="The command that writes to it is missing or has failed.",
             cure="Check the command that produces the stream. The incomplete upload was not finished.",
             code="stream-unreadable",
         )

@@ -88,7 +88,7 @@ def _stored_before(transfer: FileTransfer, refused: Refused) -> Response:
 
     answer = precondition.look_up(transfer, refused)
     known = _comparable(transfer, answer)
-    how = _difference(transfer, answer) if known else "the service states no digest of what the object holds"
+    how = _difference(transfer, answer) if known else "the service states no digest of the object's contents"
     precondition.require_own(transfer, refused, answer, how)
     return answer
 
@@ -107,7 +107,7 @@ def _verify(answer: Response, transfer: FileTransfer) -> None:
             code="damaged-in-transit",
         )
     if digests.claims(counts.resource, answer.headers) and not _comparable(transfer, answer):
-        transfer.warning("of what the service states of the bytes, nothing was computed of the stream.")
+        transfer.warning("none of the digests that the service states was computed for the stream.")
 
 
 def _difference(transfer: FileTransfer, answer: Response) -> str:

@@ -48,18 +48,18 @@ def _by_language(text: str) -> Iterator[tuple[str, str]]:
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
-        what = "it begins like a map of languages, but is no YAML: a text with `: ` in it needs quotes, or `|`."
+        what = "it begins like a map of languages but is not valid YAML: a text with `: ` in it needs quotes, or `|`."
         raise InputError(Problem(_INPUT, what, _ACCEPTED)) from None
     for key, value in root.value if isinstance(root, yaml.MappingNode) else [(None, None)]:
         if not (isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and key.value):
-            raise InputError(Problem(_INPUT, "it is no map from languages to texts.", _ACCEPTED))
+            raise InputError(Problem(_INPUT, "it is not a map from languages to texts.", _ACCEPTED))
         yield key.value, value.value.strip()
 
 
 def _check(language: str, text: str, problems: Problems) -> None:
     name = f"the text for `{printable(language)}`" if language else "the text"
     if language and not is_language_name(language):
-        what = f"`{printable(language)}` is no language.{suggestion(language)}"
+        what = f"`{printable(language)}` is not a language.{suggestion(language)}"
         problems.add(_INPUT, what, ACCEPTED)
     elif language and language not in LANGUAGES:
         problems.warn(f"{_INPUT}: `{language}` is not in Google's list of languages.{suggestion(language)}")

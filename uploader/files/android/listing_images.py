@@ -34,7 +34,7 @@ def check(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> No
     if found is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
     elif 0 in found:
-        folder.wrong(path, "is damaged or cut short.", "a whole PNG or JPEG")
+        folder.wrong(path, "is damaged or cut short.", "a complete PNG or JPEG")
     else:
         _check_dimensions(path, found, kind, folder)
 

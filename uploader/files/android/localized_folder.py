@@ -96,7 +96,7 @@ class LocalizedFolder:
         with file:
             size = os.fstat(file.fileno()).st_size
             if size > _MAX_BYTES:
-                self.wrong(path, f"has {size:,} bytes; no text that Play takes is that long.")
+                self.wrong(path, f"has {size:,} bytes, more than any text that Play accepts.")
                 return None
             data = file.read(size)
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"

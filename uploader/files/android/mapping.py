@@ -25,7 +25,7 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
         lines = file.read(_HEADER).splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None)
     if first is None:
-        problems.add(_INPUT, f"{artifact.name} has no class in it. Was the build minified?", _ACCEPTED)
+        problems.add(_INPUT, f"{artifact.name} contains no classes. Was the build minified?", _ACCEPTED)
     elif not _CLASS.fullmatch(first):
         problems.add(_INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED)
     problems.raise_if_any()

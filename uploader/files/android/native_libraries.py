@@ -28,7 +28,7 @@ class NativeCode(NamedTuple):
     """The ABIs that there is code for, and the 64-bit libraries that do not fit pages of 16 KB, by their paths.
 
     `narrow` have segments that are aligned to less; `misplaced` lie uncompressed in an APK where no such page begins.
-    `packed_narrow` says that a bundle has its libraries laid out for pages of 4 KB in the APKs that are made from it.
+    `packed_narrow` says that a bundle aligns its libraries to 4 KB pages in the APKs made from it.
     """
 
     abis: tuple[str, ...] = ()
@@ -71,5 +71,5 @@ def _packed_narrow(bundle: ZipReader) -> bool:
             message(bundle.read(BUNDLE_CONFIG), _OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES), _ENABLED, _ALIGNMENT
         )
     except (IndexError, ValueError):
-        raise MalformedFile("has a BundleConfig.pb that is no protobuf.") from None
+        raise MalformedFile("has a BundleConfig.pb that is not a protobuf.") from None
     return bool(found[_ENABLED].number) and found[_ALIGNMENT].number == _ALIGNMENT_4K

@@ -48,7 +48,7 @@ _ZIP_ERRORS = (
     OSError,
 )
 
-_FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not take them."
+_FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
 
 Opener = Callable[[], IO[bytes]]
 Symbols = tuple[Artifact, tuple[str, ...]]  # the zip to send, and warnings
@@ -67,7 +67,7 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path) -> Symbols:
         try:
             archive = zipfile.ZipFile(file)
         except _ZIP_ERRORS:
-            raise InputError(Problem(_INPUT, f"{artifact.name} is not a whole zip.", _ACCEPTED)) from None
+            raise InputError(Problem(_INPUT, f"{artifact.name} is not a complete zip.", _ACCEPTED)) from None
         with archive:
             return _from_zip(archive, artifact, temp, problems)
 

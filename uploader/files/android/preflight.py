@@ -80,7 +80,7 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
         what = f"{name} is debuggable: Google Play accepts no debug builds."
         problems.add("files", what, _RELEASE_BUILD, code="artifact-debuggable")
     if manifest.test_only:
-        what = f"{name} is marked testOnly, as Android Studio marks what it runs: Google Play does not accept it."
+        what = f"{name} is marked testOnly, as Android Studio marks the builds it runs: Google Play rejects it."
         problems.add("files", what, _RELEASE_BUILD, code="artifact-test-only")
     for signer in manifest.signers:
         if signer.debug:
@@ -99,14 +99,14 @@ def _pages(manifest: Manifest) -> Iterator[str]:
         return
     native = manifest.native
     for names, what in (
-        (native.narrow, "with segments that are aligned to less than 16 KB"),
-        (native.misplaced, "uncompressed at an offset that is no multiple of 16 KB"),
+        (native.narrow, "with segments aligned to less than 16 KB"),
+        (native.misplaced, "uncompressed at an offset that is not a multiple of 16 KB"),
     ):
         if names:
             libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
             yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked('16 KB', PAGE_SIZE)}"
     if native.packed_narrow:
-        what = "has its libraries laid out for pages of 4 KB in the APKs that are made from it (BundleConfig.pb)"
+        what = "aligns its libraries to 4 KB pages in the APKs made from it (BundleConfig.pb)"
         yield f"{what}{_asked('16 KB', PAGE_SIZE)}"
 
 

@@ -68,7 +68,7 @@ def names(directory: str, workspace: Workspace, tracks: Sequence[str]) -> tuple[
 def _name(path: Path, folder: LocalizedFolder) -> str:
     name = folder.text(path, None)
     if "\n" in name:
-        folder.wrong(path, "has several lines; the name of a release is one.")
+        folder.wrong(path, "has several lines; a release name is a single line.")
     elif len(name) > MAX_RELEASE_NAME:
         folder.warn(path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
     return name

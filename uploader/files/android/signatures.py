@@ -28,7 +28,7 @@ _LONGEST_SUBJECT = 200  # characters of a name that people are shown
 
 _PUBLIC_KEYS = {  # by the certificate's SHA-256
     "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc": (
-        "the Android Open Source Project's test key, which everybody has"
+        "the Android Open Source Project's test key, which is public"
     ),
 }
 

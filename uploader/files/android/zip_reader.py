@@ -105,7 +105,8 @@ class ZipReader:
         """Where in the file the entry's data begins."""
         if entry.flags & _ENCRYPTED:
             raise MalformedFile(
-                f"has an encrypted {entry.name}.", "Play takes no encrypted archives; build it without a password."
+                f"has an encrypted {entry.name}.",
+                "Play does not accept encrypted archives; build it without a password.",
             )
         magic, *_, name_length, extra_length = _LOCAL.unpack(self._read_at(entry.offset, _LOCAL.size))
         if magic != b"PK\3\4":

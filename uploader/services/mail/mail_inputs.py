@@ -147,9 +147,7 @@ class _MailReader:
             name = f"{name}-file"
         elif value.startswith(_FILE):
             path = value.removeprefix(_FILE).strip()
-            self._problems.warn(
-                f"`{name}: file:PATH` will not be read as a path any longer: use `{name}-file: {path}`."
-            )
+            self._problems.warn(f"`{name}: file:PATH` is deprecated and will stop working: use `{name}-file: {path}`.")
         else:
             return value
         return self._problems.collect(lambda: _text_of(self._inputs, name, path, self._limit)) or ""

@@ -48,7 +48,7 @@ def faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
         recipients(message)
         return _faults(message, to_send=to_send) or tuple(filter(None, [_part_fault(message)]))
     except RecursionError:  # the standard library follows each comment into the next one
-        return ("has comments or addresses that stand too deep in one another.",)
+        return ("has comments or addresses that are nested too deeply.",)
     except UNREADABLE:
         return ("has a header that can't be read.",)
 

@@ -30,7 +30,9 @@ def read(inputs: Inputs, *, draft: bool, mail: bool) -> dict[str, Any]:
     message = _message(resource) if draft else resource
     _check(message, problems)
     if "raw" in message and mail:
-        problems.add("metadata", "holds a message in `raw`, and the other inputs make one as well.", "one of the two")
+        problems.add(
+            "metadata", "holds a message in `raw`, and the other inputs describe one as well.", "one of the two"
+        )
     elif "raw" in message:
         _check_raw(message["raw"], problems, to_send=inputs.gmail_action in {"send", "draft-send"})
     problems.raise_if_any()

@@ -126,7 +126,7 @@ def compose(content: MailContent, identity: MessageIdentity) -> bytes:
         message, header = b"", "subject"
     if header:
         name = "files" if header == "parts" else f"mail-{header}"
-        raise InputError(Problem(name, "can't be written into a message that says the same.", "plain text"))
+        raise InputError(Problem(name, "can't be written into a message without changing it.", "plain text"))
     return message
 
 

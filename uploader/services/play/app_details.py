@@ -17,7 +17,7 @@ def default_language(edit: ReleaseEdit) -> Steps[str]:
         found = details.get("defaultLanguage") if isinstance(details, Mapping) else None
         if not (isinstance(found, str) and is_language_name(found)):
             raise ReleaseRefused(
-                "`whats-new`: Google Play names no default language of the app.",
+                "`whats-new`: Google Play gives no default language for the app.",
                 cause="Its store listing is not set up yet.",
                 cure="Write the language before the text: `en-US: |`, with the text indented below it.",
                 code="no-default-language",

@@ -26,7 +26,7 @@ DRAFT = "saved as a draft; roll it out in the Play Console"
 BY_HAND = "must still be sent for review in the Play Console, under Publishing overview"
 OPEN = "not committed: the edit is open"
 REHEARSED = "nothing was published: this was a dry run"
-ALREADY = "Google Play had all of it already; nothing was committed"
+ALREADY = "Google Play already had all of it; nothing was committed"
 
 
 def finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate], changes: Changes) -> Flow:

@@ -176,7 +176,7 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruli
     if any(one.finding == "nothing to compare with" for one in judged):
         return "hold", (f"there is no completed release whose {name} it could be compared with.",)
     most = max((one.row.users for one in judged), default=0)
-    few = f"was measured among {most:,} users a day at most, and {min_users:,} are needed"
+    few = f"was measured among at most {most:,} users a day, and {min_users:,} are needed"
     return "hold", (f"the {name} {few if judged else 'was not measured: too few users have this release'}.",)
 
 

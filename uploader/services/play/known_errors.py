@@ -68,7 +68,7 @@ TRACK_MISSING = KnownError(
     "Track not found: testers.",
     r"track\b.*(not found|could not be found|does not exist)",
     "The app has no track of this name.",
-    "Create the closed track in the Play Console, or correct `tracks` (internal of a form factor: `wear:qa`, `tv:qa`).",
+    "Create the closed track in the Play Console, or correct `tracks` (internal on Wear or TV: `wear:qa`, `tv:qa`).",
     ("trackNotFound",),
 )
 
@@ -81,7 +81,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "changes-in-review",
         "Changes are already in review.",
         r"changes (are )?(already|currently) in review",
-        "Earlier changes of this app are still being reviewed, and `changes-in-review` is `error`.",
+        "Earlier changes to this app are still in review, and `changes-in-review` is `error`.",
         "Wait for the review, or set `changes-in-review: cancel` to withdraw them and submit everything again.",
         ("CHANGES_ALREADY_IN_REVIEW",),
     ),
@@ -99,7 +99,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "Google Play Android Developer API has not been used in project 123 before or it is disabled.",
         r"api has not been used in project|api .*is disabled",
         "The API is switched off in the Google Cloud project that the service account belongs to.",
-        "Enable the Google Play Android Developer API in that project, wait a few minutes, run again.",
+        "Enable the Google Play Android Developer API in that project, wait a few minutes and run again.",
         ("accessNotConfigured", "SERVICE_DISABLED"),
         permission=True,
     ),
@@ -108,7 +108,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "The project id used to call the Google Play Developer API has not been linked in the Google Play Developer "
         "Console.",
         r"has not been linked in the google play",
-        "The service account's project is not known to the Play Console.",
+        "The Play Console does not know the service account's project.",
         "Invite the service account under Users and permissions in the Play Console.",
         ("projectNotLinked",),
         permission=True,
@@ -117,8 +117,8 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "permission-denied",
         "The caller does not have permission",
         r"caller does not have permission|insufficient permissions?|not have sufficient permission",
-        "The account is known but not allowed to do this with this app; new permissions can take a day to take effect.",
-        "In the Play Console, under Users and permissions, give the account the release rights for this app and track.",
+        "The login worked, but the account may not do this with this app; new permissions can take a day to apply.",
+        "Under Users and permissions in the Play Console, let the account release this app to this track.",
         ("userInsufficientPermission", "permissionDenied", "PERMISSION_DENIED", "insufficientPermissions", "forbidden"),
         permission=True,
     ),
@@ -134,7 +134,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "nothing-to-halt",
         "Cannot halt release, no matching in progress release found.",
         r"no matching in progress release",
-        "Only a rollout in progress can be halted, or a completed release with one before it (not on internal).",
+        "Only a rollout in progress, or a completed release that followed another, can be halted (not on internal).",
         "Check the track in the Play Console; a new artifact can't be released as halted.",
         ("releaseToHaltNotFound",),
     ),
@@ -149,8 +149,8 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "several-completed-releases",
         "Only one completed release is allowed.",
         r"only one completed release|too many completed releases",
-        "The track would hold two completed releases.",
-        "Name the versions that should stay beside the new one in `version-codes-to-retain`.",
+        "The track would end up with two completed releases.",
+        "List the versions to keep beside the new one in `version-codes-to-retain`.",
         ("releasesTooManyCompletedReleases",),
     ),
     KnownError(
@@ -174,7 +174,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "wrong-signing-key",
         "Your Android App Bundle is signed with the wrong key.",
         r"signed with (the wrong|a different) (key|certificate)|not signed with the upload certificate",
-        "The artifact was signed with a different key than the upload key that the Play Console expects.",
+        "The artifact was not signed with the upload key that the Play Console expects.",
         "Sign with the upload key (the Play Console shows its fingerprint), or have the upload key reset.",
     ),
     KnownError(
@@ -196,7 +196,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "target-api-too-low",
         "Your app currently targets API level 33 and must target at least API level 34.",
         r"must target at least api level",
-        "Google Play raised the lowest target API level.",
+        "Google Play has raised the minimum target API level.",
         "Raise `targetSdkVersion` and build again.",
     ),
     KnownError(
@@ -256,7 +256,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
         "Unknown error.",
         r"^unknown error\.?$",
         "Google gives no reason; often the account lacks a role, or the API can't describe the app's state.",
-        "Try the same release by hand in the Play Console, which names the reason; check the account's rights there.",
+        "Make the same release by hand in the Play Console, which gives the reason; check the account's permissions.",
     ),
 )
 
@@ -265,7 +265,7 @@ OTHER = KnownError(
     "Anything else",
     "",
     "Google Play did not accept the request.",
-    "Google's words above say why; the same release made by hand in the Play Console often explains more.",
+    "Google's message above says why; making the same release by hand in the Play Console often explains more.",
 )
 
 

@@ -21,7 +21,7 @@ def last_expansion(edit: ReleaseEdit, kind: CompanionKind) -> Steps[int]:
             last_apk = f"The last APK, version code {last}," if last is not None else "The app"
             raise ReleaseRefused(
                 f"`expansion-file-{kind}: last-release`: {last_apk} has no {kind} expansion file.",
-                cause="Nothing is there that could be carried over.",
+                cause="There is nothing to carry over.",
                 cure="Give a file, or `references:<versionCode>` for the version whose file is to be used.",
                 code="no-expansion-file",
             )

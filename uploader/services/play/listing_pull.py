@@ -128,7 +128,9 @@ def _content(job: PullJob) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
 def _read(job: PullJob, edit: Edit) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
     listed = entries((yield edit.listed("listings")), "listings")
     if len(listed) > _MOST_LANGUAGES:
-        raise ProtocolError(f"Google Play returned listings in {len(listed)} languages, more than there can be.")
+        raise ProtocolError(
+            f"Google Play returned listings in {len(listed)} languages, more than Google Play supports."
+        )
     texts: list[PulledText] = []
     images: list[PulledImage] = []
     for entry in listed:
@@ -148,7 +150,7 @@ def _language(entry: Mapping[str, Any]) -> Steps[str]:
     if is_language_name(language):
         return language
     yield Note(
-        f"Google Play returned a text in {printable(language)[:50]!r}, which is no language; left out.", "warning"
+        f"Google Play returned a text in {printable(language)[:50]!r}, which is not a language; left out.", "warning"
     )
     return ""
 

@@ -121,7 +121,7 @@ def _interval(value: Mapping[str, Any], rate: float) -> tuple[float, float] | No
 def _rate(value: object) -> float:
     rate = _decimal(value)
     if rate > 1:
-        raise ProtocolError(f"The Reporting API returned a rate of {rate:g}, which is no share of the users.")
+        raise ProtocolError(f"The Reporting API returned a rate of {rate:g}, which is not a share of users.")
     return rate
 
 

@@ -21,7 +21,7 @@ def awaited(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal:
         told = ", ".join(f"{track}: {words(state)}" for track, state in states.items()) or "it could not be looked up"
         through = bool(states) and all(state in goal.enough for state in states.values())
         rejected = REJECTED in states.values()
-        if through or rejected or not (yield Pause(number, goal.seconds, f"the review is not through ({told})")):
+        if through or rejected or not (yield Pause(number, goal.seconds, f"the review has not finished ({told})")):
             trouble = None if through else _rejected(package, told) if rejected else _not_through(goal, told)
             return (yield from _told(outcome, states, told, trouble))
     raise AssertionError  # the loop has no other end
@@ -65,6 +65,6 @@ def _not_through(goal: ReviewGoal, told: str) -> TemporaryError:
         f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
         cause="A review takes hours or days; what is not sent for review, or not published, waits for someone in the "
         "Play Console.",
-        cure="Look again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
+        cure="Check again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
         code="review-pending",
     )

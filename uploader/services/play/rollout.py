@@ -74,7 +74,7 @@ def _lines(job: RolloutJob) -> tuple[str, ...]:
     return (
         f"open an edit for {job.package}",
         f"look at the release in progress on track {job.tracks[0]}",
-        *((f"ask Google how it fares; tell what is above {limits}, {end}",) if limits else ()),
+        *((f"ask Google how it is doing; report what is above {limits}, {end}",) if limits else ()),
         f"decide the next of {shares}, and change nothing" if job.dry_run else f"take it to the next of {shares}",
     )
 
@@ -103,7 +103,7 @@ class Rollout:
         if self._halting:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"
-            error.what = f"{where} {how} halted, though it has to be: {self._halting.rstrip('.')}. {error.what}"
+            error.what = f"{where} {how} halted, though it must be: {self._halting.rstrip('.')}. {error.what}"
             error.cure = f"{error.cure} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
         return error
 
@@ -251,7 +251,7 @@ def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
     ours = decision.release is not None
     return ReleaseTrouble(
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
-        cause="It fares worse than `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
+        cause="Its rates are above what `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
         cure="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
         "Console, or with `target: play` and `status: inProgress`: `play-rollout` never does.",
         code="rollout-halted",

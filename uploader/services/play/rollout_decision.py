@@ -136,7 +136,7 @@ def _step(job: RolloutJob, release: Release, share: float) -> Decision:
     if following < 1:
         return Decision("stepped", f"{name} goes to {following * 100:g} %", {**release, "userFraction": following})
     if release.get("countryTargeting"):
-        what = "is for chosen countries; to complete it is to release it to all of them, which is left to you"
+        what = "is limited to some countries, and completing it would release it in all of them: that is left to you"
         return Decision("held", f"{name} {what}: {CONSOLE}")
     rest = {key: value for key, value in release.items() if key != "userFraction"}
     return Decision("completed", f"{name} goes to all users", {**rest, "status": "completed"})

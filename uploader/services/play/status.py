@@ -152,7 +152,7 @@ def _newest_codes(newest_first: tuple[TrackStatus, ...]) -> tuple[str, ...]:
     for one in newest_first:
         return tracks.codes(_newest(one)[0])
     raise ReleaseRefused(
-        "There is no release of which a universal APK could be fetched.",
+        "There is no release whose universal APK could be fetched.",
         cause="The tracks that were looked at are empty.",
         cure="Name the track of the release with `tracks`.",
         code="no-release-on-track",

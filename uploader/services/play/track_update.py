@@ -156,7 +156,8 @@ def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
     """Which release a change is about, only the track tells; that it is production was seen offline."""
     if job.options.countries and update.release.get("status") != "inProgress":
         raise ReleaseRefused(
-            f"`countries`: the release {tracks.describe(update.release)} on track {update.track} is no staged rollout.",
+            f"`countries`: the release {tracks.describe(update.release)} on track {update.track} "
+            "is not a staged rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
             cure="Give `user-fraction` as well, or choose the countries in the Play Console.",
             code="countries-not-allowed",

@@ -67,12 +67,14 @@ def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems)
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
     for name, manifest in manifests.items():
         if manifest.kind == "apk":
-            what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK of a bundle only."
+            what = (
+                f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only from a bundle."
+            )
             problems.add("universal-apk", what, "together with bundles (.aab)")
         problems.collect(goal.of(str(manifest.version_code)).check)
         problems.collect(partial(_check_kept, goal.of(str(manifest.version_code)), artifacts))
     if inputs.target == "play" and not (inputs.files and inputs.commit):
-        what = "no bundle is committed, so Google Play makes no APK of it."
+        what = "no bundle is committed, so Google Play generates no APK."
         problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
     if not manifests:
         problems.collect(destination.check)
@@ -133,8 +135,7 @@ def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
             break
     raise TemporaryError(
         f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
-        cause="Google Play takes minutes for it, longer for large bundles; of a version that was uploaded as an APK, "
-        "or never, it makes none.",
+        cause="It takes minutes, longer for large bundles, and never happens for an APK or a version not uploaded.",
         cure="Run again, or fetch it later with `target: play-status` and `universal-apk`; nothing is uploaded twice. "
         "Raise `wait-deadline` if it happens often.",
         code="universal-apk-not-generated",
