@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -145,7 +145,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         path=sys.intern(uri_template.expand(method.path, filled)),  # one text for all files of a run
         upload_path=sys.intern(uri_template.expand(method.upload_path, filled)),
         media_types=method.accept,
-        scopes=(_scope(request),),
+        scopes=_scopes(request),
         http_method=method.http_method,
         query=tuple((name, value) for name, items in queried.items() if name not in filled for value in items),
         max_size=method.max_size,
@@ -161,10 +161,15 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
     )
 
 
-def _scope(request: _MethodRequest) -> str:
+def _scopes(request: _MethodRequest) -> tuple[str, ...]:
     """The wider scope when the request names something that others may have made: a file, a folder."""
     existing = "fileId" in request.values or "addParents" in request.values or request.metadata.get("parents")
-    return request.method.scope_existing if existing else request.method.scope
+    return _alone(request.method.scope_existing if existing else request.method.scope)
+
+
+@cache
+def _alone(scope: str) -> tuple[str, ...]:
+    return (scope,)  # one tuple for all files of a run
 
 
 def _replaces(request: _MethodRequest) -> bool:
