@@ -135,6 +135,7 @@ def test_in_messages_an_input_is_called_as_it_was_given() -> None:
     names = read("--tracks", "beta", UPLOADER_STATUS="draft")[0].names
     assert (names["tracks"], names["status"], names["files"]) == ("--tracks", "UPLOADER_STATUS", "--files")
     assert names["credentials"] == "UPLOADER_CREDENTIALS"
+    assert read("--tarcks", "beta")[0].names["tracks"] == "--tracks"  # also where no option was right
 
 
 def test_help_names_every_input_and_every_default() -> None:

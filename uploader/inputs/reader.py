@@ -53,18 +53,18 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         what = f"{quoted(platform.google_application_credentials)} {NotExpanded().reason}"
         problems.add("GOOGLE_APPLICATION_CREDENTIALS", what, EXPANDED[platform.kind])
     files, warnings = ((Path(path),) if path else ()), tuple(problems.warnings)
-    names = _names(variables, platform)
+    by_option = any(word.startswith("--") and not word.startswith("--env-file") for word in argv)
+    names = _names(variables, platform, by_option=by_option)
     found = Inputs(**values, platform=platform, names=names, texts=texts, credential_files=files, warnings=warnings)
     return found, tuple(problems)
 
 
-def _names(variables: Mapping[str, str], platform: Platform) -> Mapping[str, str]:
+def _names(variables: Mapping[str, str], platform: Platform, *, by_option: bool) -> Mapping[str, str]:
     """How each input is called where this run was started: as it was given, or would be; GitHub has our names."""
     if platform.kind == "github":
         return {}
-    options = any(name.startswith("--") for name in variables)
     given = {field: [name for name in field.places if name in variables] for field in fields()}
-    unless = {field: field.option if options and field.is_option else field.variables[-1] for field in fields()}
+    unless = {field: field.option if by_option and field.is_option else field.variables[-1] for field in fields()}
     return {field.name: next(iter(names), unless[field]) for field, names in given.items()}
 
 
