@@ -31,6 +31,7 @@ ENDPOINT = Endpoint(
     dialect="goog-upload",
     simple=False,
     empty_answer=True,
+    once=True,
     session_lifetime=timedelta(days=3),
 )
 
