@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
+from uploader.errors import AnswerLost, Interrupted, Refused, TemporaryError, UploaderError
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retrier import Retrier, Watch
+from uploader.retrier import CAUSE, CURE, Retrier, Watch
 from uploader.services.base import (
     Backoff,
     Batch,
@@ -35,6 +35,7 @@ from uploader.services.base import (
     Write,
 )
 from uploader.state.journal import Journal
+from uploader.text import plural
 from uploader.transfer.api_call import call
 from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason
 from uploader.transfer.concurrency import concurrency
@@ -177,12 +178,19 @@ class Engine:
         return result
 
     def _batch(self, jobs: Sequence[Upload], most: int | None) -> tuple[FileResult, ...]:
-        """All of them, several at once, the results in their order; only the cancellation of the run ends all."""
+        """All of them, several at once, the results in their order.
+
+        The cancellation of the run ends all; once the retry deadline has failed one, no other is begun.
+        """
         first = len(self.record.results)
         # Each has its place in the record from the start: what is known is there however the run ends.
         self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
+        late: list[int] = []
 
         def send(place: int) -> int | None:
+            if self._client.policy.out_of_time:
+                late.append(first + place)
+                return None
             result = self.record.results[first + place] = self._upload_with_retries(jobs[place])
             if isinstance(result.failure, Interrupted):
                 raise result.failure
@@ -190,7 +198,18 @@ class Engine:
 
         self._client.on_throttled = self._workers.throttled if len(jobs) > 1 else None
         self._workers.run(len(jobs), send, most)
+        if late:
+            self._leave(late)
         return tuple(self.record.results[first : first + len(jobs)])
+
+    def _leave(self, places: Sequence[int]) -> None:
+        """Says that the files at these places of the record are not begun, because it is too late."""
+        seconds = f"{self._client.policy.retry_deadline:g} s"
+        what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(places), 'file')}."
+        error = TemporaryError(what, cause=CAUSE, cure=CURE)
+        self._reporter.warning(what)
+        for place in places:
+            self.record.results[place] = replace(self.record.results[place], failure=error)
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, anew after a refusal that passes by itself; whatever goes wrong stands in the result."""
