@@ -212,7 +212,7 @@ class Reused(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """The last upload's result again, with the id that its own answer did not tell. The answer is None."""
+    """The last upload's result again, with what its own answer did not tell: an id, an error. The answer is None."""
 
     result: FileResult
 

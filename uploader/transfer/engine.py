@@ -55,7 +55,7 @@ class Engine:
         self._workers = Workers(concurrency(settings.concurrency), client.policy.clock.monotonic, reporter)
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
-        self._doubtful: list[Upload] = []
+        self._anew: list[Upload] = []  # what the next run is to send again
         self._forgotten: set[str] = set()
         self._watch: Watch | None = None
         self.record = RunRecord()
@@ -109,6 +109,8 @@ class Engine:
                 self.record.add(step.result)
             case Identified():
                 self.record.results[-1] = step.result
+                if step.result.error:
+                    self._anew.append(self._uploaded[-1])
             case Publish():
                 self.record.publish(step.outputs, step.ids)
             case Discarded():
@@ -135,11 +137,11 @@ class Engine:
 
         Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
         finished uploads stay for this run's next attempt, which would add them a second time. What was told to be in
-        doubt does not: whoever runs again after that wants it to be sent.
+        doubt, or to have failed behind its upload, does not: whoever runs again after that wants it to be sent.
         """
         for name in tuple(self._forgotten):  # a run that was left behind may still add to it
             self._journal.remember(name, None)
-        for job in (*self._doubtful, *(self._uploaded if ok else ())):
+        for job in (*self._anew, *(self._uploaded if ok else ())):
             self._journal.drop(job)
         self._journal.close()
 
@@ -222,7 +224,7 @@ class Engine:
             if not result.error:
                 self._uploaded.append(job)
             elif isinstance(refused, AnswerLost):
-                self._doubtful.append(job)
+                self._anew.append(job)
             if job.retry_on is None or not isinstance(refused, Refused) or not job.retry_on(refused):
                 return result
             retrier = retrier or self._retrier(job.artifact.name)
