@@ -150,7 +150,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         multipart=method.multipart,
         resumable=method.resumable,
         repeatable=(replaces := _replaces(request)),
-        once=method.id.startswith(_MAIL) and not replaces,
+        once=not replaces,
         lookup=_lookup(request),
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,
