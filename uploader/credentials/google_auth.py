@@ -6,10 +6,9 @@ import logging
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from google.auth import exceptions
@@ -38,12 +37,14 @@ BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
 USUAL_LIFETIME = 3600.0  # seconds; Google's, where an answer does not say (RFC 6749, section 5.1 lets it be left out)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """An access token and how long it is valid from now, in seconds."""
 
-    value: str = field(repr=False)
+    value: str
     lifetime: float
+
+    def __repr__(self) -> str:
+        return f"Token(lifetime={self.lifetime})"
 
 
 def credentials(

@@ -96,7 +96,7 @@ class HttpClient:
         prepared.prepare_headers(headers)
         # Set by hand: requests would send an empty body of unknown length as chunked transfer coding.
         prepared.body = cast(Any, outgoing)
-        prepared.headers["Content-Length"] = str(len(request.body))
+        prepared.headers["Content-Length"] = str(request.body.size)
         options = {**self._settings(request.url), "cert": request.client_certificate}
         # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
         answer = self._adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)

@@ -6,7 +6,6 @@ it. Sources: developers.google.com/android/over-the-air/v1/how-tos/create-packag
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -67,7 +66,7 @@ def _flow(inputs: Inputs, upload: Upload) -> Flow:
     if doubt:
         yield Note(f"The package's id is not known. {doubt}", "warning")
         return Outcome(f"{upload.artifact.name} is a package of {inputs.deployment}.")
-    yield Identified(replace(result, id=new[0]))
+    yield Identified(result._replace(id=new[0]))
     return Outcome(f"{upload.artifact.name} is the package {new[0]} of {inputs.deployment}.")
 
 

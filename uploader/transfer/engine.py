@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
@@ -198,7 +197,7 @@ class Engine:
         while True:
             result = upload(job, self._client, self._settings, self._journal, self._reporter)
             if retrier:
-                result = replace(result, retries=result.retries + retrier.retries)
+                result = result._replace(retries=result.retries + retrier.retries)
             refused = result.failure
             if not result.error:
                 self._uploaded.append(job)
@@ -210,4 +209,4 @@ class Engine:
             try:
                 retrier.wait(as_reason(refused), cause=job.retry_on(refused))
             except UploaderError as error:
-                return replace(result, error=str(error), failure=error)
+                return result._replace(error=str(error), failure=error)

@@ -114,9 +114,9 @@ class FileSource:
             self._hashed = offset
 
     def _read(self, span: Span) -> Iterator[memoryview]:
-        buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, len(span)))) for _ in range(_BUFFERS))
+        buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, span.size))) for _ in range(_BUFFERS))
         self._file.seek(span.start)
-        left = len(span)
+        left = span.size
         while left:
             block = self._next(next(buffers)[:left])
             left -= len(block)

@@ -7,7 +7,6 @@ and what must outlive the process goes into the journal.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from types import ModuleType
 
 from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
@@ -168,7 +167,7 @@ class Resumable:
         uri = absolute(event.uri, self._transfer.media.url)
         self._transfer.redact(uri)
         require_trusted(uri, self._transfer.media.url)
-        return replace(event, uri=uri)
+        return event._replace(uri=uri)
 
     def _refuse_doubt(self, session: Session, event: SessionLost) -> None:
         """Raises `AnswerLost` where the lost session may have been finished, and a second effect is worse than none."""
@@ -276,7 +275,7 @@ class Resumable:
         body = answer.body
         for secret in secrets_of(session.uri, self._transfer.media.with_query()):
             body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
-        return replace(answer, body=body)
+        return answer._replace(body=body)
 
     def _keep(self, session: Session) -> None:
         """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
