@@ -4,7 +4,7 @@ Reading, `--help`, the action's metadata and the reference are all made from thi
 `input_meanings`, which no run has to load.
 """
 
-from __future__ import annotations
+# Annotations as they are: a NamedTuple compiles each that is a text, a third of the time that it takes to make.
 
 from collections.abc import Callable, Mapping
 from functools import cache
