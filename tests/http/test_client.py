@@ -21,8 +21,10 @@ from tests.support.raw_server import answer, read_head, read_request, reset, ser
 from uploader.credentials.token_request import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ProtocolError, ServiceError
 from uploader.http.client import HttpClient, Limits
-from uploader.http.connection import LARGEST_ANSWER
+from uploader.http.connection import Outgoing
+from uploader.http.connection_pool import ConnectionPool
 from uploader.http.messages import Body, ConnectionBroke, Request, Response, Span
+from uploader.http.response import LARGEST_ANSWER
 
 QUICK = Limits(connect=5, stall=0.3, answer=0.5)
 BLOCK = 256 * 1024
@@ -197,6 +199,71 @@ def test_connections_are_kept_for_the_next_request(transport: HttpClient) -> Non
         for _ in range(2):
             transport.send(put(url, 10), [bytes(10)], "", Limits())
     assert len(connections) == 1
+
+
+def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(transport: HttpClient) -> None:
+    """After an answer that was cut at its limit the next request has a connection of its own."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(200, b"x" * 10 + answer(500)))
+        read_request(connection)
+        connection.sendall(answer(201, b"{}"))
+
+    with serving(serve) as url:
+        first = transport.send(put(url), (), "", Limits(size=10))
+        second = transport.send(put(url), (), "", Limits(size=10))
+    assert (first.status, first.body, second.status) == (200, b"x" * 10, 200)
+
+
+def test_no_more_connections_are_kept_than_are_wanted() -> None:
+    """Of several that were open at once, as many wait for the next request as were asked for; the others are closed."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = ConnectionPool(1, direct=True).server(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        first, second = server.take(), server.take()
+        for connection in (first, second):
+            connection.begin(Outgoing((), 5), 5)
+            server.give_back(connection, reusable=True)
+        assert (first.is_open, second.is_open) == (True, False)
+        assert server.take() is first
+        first.close()
+
+
+def test_a_small_body_goes_with_its_head(transport: HttpClient) -> None:
+    """Head and body of a small request come in one write, and so in one TLS record."""
+    came: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        came.append(connection.recv(65536))
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve) as url:
+        transport.send(put(url, 10), [b"0123456789"], "", Limits())
+    assert came[0].endswith(b"\r\n\r\n0123456789")
+
+
+def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:
+    """A header on several lines, folded or repeated, is one (RFC 9112, section 5.2; RFC 9110, section 5.3)."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b", "X-Folded: one\r\n  two"))
+
+    with serving(serve) as url:
+        headers = transport.send(put(url), (), "", Limits()).headers
+    assert headers.get("x-goog-hash") == "crc32c=a, md5=b"
+    assert (headers.get("x-folded") or "").split() == ["one", "two"]
+    assert "\n" not in (headers.get("x-folded") or "")
+    assert "\r" not in (headers.get("x-folded") or "")
+
+
+@pytest.mark.parametrize(("name", "value"), [("X-Bad", "a\r\nHost: b"), ("X-Bad", "\u2603"), ("X Bad:", "a")])
+def test_a_request_that_can_not_be_written_is_not_sent(transport: HttpClient, name: str, value: str) -> None:
+    """What would end a header, or is no header, breaks off before the first byte."""
+    heads: list[bytes] = []
+    with serving(lambda connection: heads.append(connection.recv(1))) as url, pytest.raises(ConnectionBroke) as broke:
+        transport.send(put(url)._replace(headers=((name, value),)), (), "", Limits())
+    assert (broke.value.broken.sent_whole, heads) in ((False, []), (False, [b""]))
 
 
 def test_a_reset_in_the_body_is_a_broken_connection_that_was_not_sent_whole(transport: HttpClient) -> None:

@@ -7,18 +7,16 @@ the offset is known. Foreign exceptions end at this border.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, cast
+from http.client import HTTPException
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-import requests
-from urllib3.exceptions import HTTPError
-
 from uploader import __version__
-from uploader.http.connection import LARGEST_ANSWER, Outgoing
+from uploader.http.connection import Outgoing
+from uploader.http.connection_pool import ConnectionPool, Server
 from uploader.http.failures import code, untrusted, words
-from uploader.http.hosts import may_use_proxy
 from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
-from uploader.http.pools import PooledAdapter
+from uploader.http.response import LARGEST_ANSWER, CheckedResponse
 
 _BLOCK = 64 * 1024  # bytes of a body that are taken at once: what a broken connection loses at most
 _EVERY: Mapping[str, str] = {
@@ -64,12 +62,9 @@ class HttpClient:
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open for each host; `direct` leaves the system's proxies aside."""
-        self._adapter = PooledAdapter(pool_maxsize=connections, max_retries=0)
-        self._session = requests.Session()
-        self._session.trust_env = not direct
+        self._pool = ConnectionPool(connections, direct=direct)
         self._under_way: set[Outgoing] = set()
         self._aborted = False
-        self._found: dict[str, dict[str, Any]] = {}
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
@@ -77,43 +72,17 @@ class HttpClient:
         self._under_way.add(outgoing)
         if self._aborted and not request.closing:
             outgoing.aborted = True
+        server: Server | None = None
         try:
-            return self._exchange(request, outgoing, token, limits)
-        except (requests.RequestException, HTTPError, OSError, UnicodeError) as error:
+            server = self._pool.server(request.url, request.client_certificate)
+            return _exchange(server, request, outgoing, token, limits)
+        except (HTTPException, OSError, UnicodeError) as error:
             refused = untrusted(error, urlsplit(request.url).hostname or "the server")
-            what = (error, request.url, self._found.get(_root(request.url), {}).get("proxies", {}))
-            raise refused or ConnectionBroke(words(*what), sent_whole=outgoing.sent_whole, code=code(*what)) from None
+            proxy = server.proxy if server else ""
+            why, known = words(error, request.url, proxy), code(error, proxied=bool(proxy))
+            raise refused or ConnectionBroke(why, sent_whole=outgoing.sent_whole, code=known) from None
         finally:
             self._under_way.discard(outgoing)
-
-    def _exchange(self, request: Request, outgoing: Outgoing, token: str, limits: Limits) -> Response:
-        # Prepared step by step: a session would add cookies and a login from a .netrc, and takes three times as long.
-        bearer = {"Authorization": f"Bearer {token}"} if token else {}
-        headers = {**_EVERY, **dict(request.headers), **bearer}
-        prepared = requests.PreparedRequest()
-        prepared.prepare_method(request.method)
-        prepared.prepare_url(request.url, None)
-        prepared.prepare_headers(headers)
-        # Set by hand: requests would send an empty body of unknown length as chunked transfer coding.
-        prepared.body = cast(Any, outgoing)
-        prepared.headers["Content-Length"] = str(request.body.size)
-        options = {**self._settings(request.url), "cert": request.client_certificate}
-        # The adapter and not the session: session.send would read the whole body of a redirect, and keep cookies.
-        answer = self._adapter.send(prepared, timeout=(limits.connect, limits.answer), **options)
-        headers_received = Headers(answer.headers)
-        try:
-            body = _body(answer.raw, request.receive and request.receive(answer.status_code, headers_received), limits)
-        finally:
-            answer.close()
-        return Response(answer.status_code, headers_received, body, outgoing.sent_whole)
-
-    def _settings(self, url: str) -> dict[str, Any]:
-        """Proxies and certificates as the environment has them: asked once a root URL, since that reads all of it."""
-        root = _root(url)
-        if root not in self._found:
-            found = cast(Any, self._session.merge_environment_settings(url, {}, True, None, None))
-            self._found[root] = found if may_use_proxy(url) else {**found, "proxies": {}}
-        return self._found[root]
 
     def abort(self) -> None:
         """See `Transport.abort`."""
@@ -122,17 +91,44 @@ class HttpClient:
             outgoing.abort()
 
 
-def _body(raw: Any, receiver: Callable[[bytes], object] | None, limits: Limits) -> bytes:
+def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, limits: Limits) -> Response:
+    connection = server.take()
+    try:
+        connection.begin(outgoing, limits.connect)
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {**_EVERY, **dict(request.headers), **bearer, "Content-Length": str(request.body.size)}
+        connection.send_request(request.method, _target(request.url), headers)
+        with connection.receive(limits.answer) as answer:
+            received = Headers(_joined(answer.getheaders()))
+            body = _body(answer, request.receive and request.receive(answer.status, received), limits)
+            whole = answer.isclosed()
+    except BaseException:
+        connection.close()
+        raise
+    server.give_back(connection, reusable=whole)
+    return Response(answer.status, received, body, outgoing.sent_whole)
+
+
+def _body(answer: CheckedResponse, receiver: Callable[[bytes], object] | None, limits: Limits) -> bytes:
     """The body, unless there is a receiver for it. What is longer is cut, and then fails as JSON."""
-    if receiver is None:
-        return cast(bytes, raw.read(min(limits.size, LARGEST_ANSWER), decode_content=False))
-    left = limits.size
-    while left and (block := raw.read(min(_BLOCK, left), decode_content=False)):
-        receiver(block)
+    kept = bytearray()
+    receive, left = (receiver, limits.size) if receiver else (kept.extend, min(limits.size, LARGEST_ANSWER))
+    while left and (block := answer.take(min(_BLOCK, left))):
+        receive(block)
         left -= len(block)
-    return b""
+    return bytes(kept)
 
 
-def _root(url: str) -> str:
-    """The URL's scheme, host and port."""
-    return "/".join(url.split("/", 3)[:3])
+def _joined(fields: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """Headers that come several times as one, on one line each (RFC 9110, sections 5.2 and 5.3)."""
+    joined: dict[str, str] = {}
+    for name, text in fields:
+        value = " ".join(text.split()) if "\n" in text else text
+        joined[name.lower()] = f"{joined[name.lower()]}, {value}" if name.lower() in joined else value
+    return joined
+
+
+def _target(url: str) -> str:
+    """What of a URL stands in the first line of a request (RFC 9112, section 3.2.1)."""
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

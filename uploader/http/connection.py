@@ -1,9 +1,7 @@
-"""Connections that notice a stalled write, stop the body when an answer comes early, and limit every answer.
+"""Connections that notice a stalled write, and stop the body when an answer comes early.
 
 An answer that comes while the body is on its way stops the body at once (RFC 9110, section 7.5). An interim answer
-(1xx: 100 Continue, 102 Processing, 103 Early Hints) does not: whenever it comes, it is read over. The read timeout is
-the time for the whole answer, however it drips, and no more than a set number of bytes is taken off the socket for it,
-whatever the answer says about its own length.
+(1xx: 100 Continue, 102 Processing, 103 Early Hints) does not.
 """
 
 from __future__ import annotations
@@ -13,30 +11,19 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from http.client import HTTPException, HTTPResponse, parse_headers
-from io import BufferedReader, RawIOBase
+from http.client import HTTPConnection, HTTPException
+from io import BufferedReader
 from typing import Any, cast
 
-from urllib3.connection import HTTPConnection
-
 from uploader.http.messages import Block
+from uploader.http.response import AROUND_A_BODY, LARGEST_ANSWER, AnswerReader, CheckedResponse
 
-LARGEST_ANSWER = 4 * 1024 * 1024  # bytes of a body; no resource that these methods return comes near it
-_AROUND_A_BODY = 256 * 1024  # bytes for the head of an answer and for what frames its chunks
-_MOST_INTERIM = 100  # interim answers before one answer: a "still processing" every few seconds is the most known
+_TOGETHER = 64 * 1024  # bytes of a block that goes in one write with the head of its request
 _MOST_EARLY = 64 * 1024  # bytes of interim answers while the body is on its way
 _INTERIM = re.compile(rb"(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)*")
 _STATUS_OF_INTERIM = re.compile(rb"HTTP/1\.[01] 1")
-
-
-class AnswerTooLarge(OSError):
-    """The answer goes on beyond what is ever read of one."""
-
-
-class AnswerTimeout(TimeoutError):
-    """The answer as a whole did not come within its time."""
 
 
 class Outgoing:
@@ -74,23 +61,82 @@ class Outgoing:
 class WatchedConnection(HTTPConnection):
     """A connection that watches its writes and its answers: see the head of this file."""
 
+    sock: Any  # what http.client, ssl or urllib3 make; None while it is closed
     _outgoing: Outgoing = Outgoing((), 60.0)
     _early: bytes = b""
+    _head: bytes | None = None  # of a request, from its end on, until the first block goes with it
     _out_of_step = False
-    _watched: tuple[Any, select.poll] | None = None
+    _polls: tuple[Any, dict[int, select.poll]] = (None, {})
 
-    def request(self, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> None:
-        """Sends one request; a body that the server cuts short with its answer ends in BrokenPipeError (see send)."""
-        self._outgoing = body if isinstance(body, Outgoing) else Outgoing((), self._outgoing.stall)
-        self._early, self._outgoing.connection = b"", self
-        super().request(method, url, body=body, headers=headers, **options)
-        self._outgoing.sent_whole = True
+    @property
+    def is_open(self) -> bool:
+        """Whether it is connected, and stands between two requests."""
+        return self.sock is not None and not self._out_of_step
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another request may be sent: the server has neither closed it by now nor said anything unasked."""
+        return self.is_open and not self._poll(select.POLLIN).poll(0)
+
+    def connect(self) -> None:
+        """Opens it. From then on no call to the socket waits: all waiting is done beforehand, for what may happen.
+
+        Only TLS inside a proxy's own TLS is no real socket, and has to wait by itself.
+        """
+        super().connect()
+        if isinstance(self.sock, socket.socket):
+            self.sock.settimeout(0)
+
+    def begin(self, outgoing: Outgoing, seconds: float) -> None:
+        """Begins an exchange; a connection that is not open is opened, for which each step has so many seconds."""
+        self._early, self._outgoing, outgoing.connection = b"", outgoing, self
+        if self.sock is None:
+            self.timeout = seconds
+            self.connect()
+
+    def send_request(self, method: str, target: str, headers: Mapping[str, str]) -> None:
+        """Sends the request and its body; if the server cuts that short, its answer may be there to be read."""
+        try:
+            self.putrequest(method, target, skip_accept_encoding=True)
+            for name, value in headers.items():
+                self.putheader(name, value)
+        except ValueError as error:
+            raise HTTPException("the request holds what can't be sent") from error
+        try:
+            self._head = b""
+            self.endheaders()
+            for block in self._outgoing:
+                self.send(block)
+            self._send_head_with(b"")
+        except (BrokenPipeError, ConnectionResetError):
+            self._out_of_step = True  # what is left of the body would be read as the next request
+        else:
+            self._outgoing.sent_whole = True
+
+    def receive(self, seconds: float) -> CheckedResponse:
+        """The answer with its headers; all of it, the body too, has to come within so many seconds."""
+        self.timeout = seconds
+        return cast(CheckedResponse, HTTPConnection.getresponse(self))  # whatever urllib3 makes of it
 
     def send(self, data: Any) -> None:
-        """Sends all of `data`, unless the server has begun to answer or no byte moves for the stall limit."""
-        if self.sock is None:
-            self.connect()
-        view = memoryview(data)
+        """Sends all of `data`, unless the server has begun to answer or no byte moves for the stall limit.
+
+        The head of a request waits for the first block of its body, if that is a small one.
+        """
+        if self._head == b"":
+            self._head = bytes(data)
+        elif self._head and len(data) <= _TOGETHER:
+            self._send_head_with(data)
+        else:
+            self._send_head_with(b"")
+            self._send_all(memoryview(data))
+
+    def _send_head_with(self, block: Block) -> None:
+        if self._head:
+            whole, self._head = b"".join((self._head, block)), None
+            self._send_all(memoryview(whole))
+
+    def _send_all(self, view: memoryview) -> None:
         while view:
             if self._outgoing.aborted:
                 raise ConnectionAbortedError("the run was asked to end while connecting")
@@ -103,7 +149,7 @@ class WatchedConnection(HTTPConnection):
     def _await_room(self) -> None:
         """Waits until bytes can move, which is seen even in the middle of a large TLS write, or the answer begins."""
         stall = self._outgoing.stall
-        deadline, poll = time.monotonic() + stall, self._poll()
+        deadline, poll = time.monotonic() + stall, self._poll(select.POLLIN | select.POLLOUT)
         happened = 0
         while not happened & select.POLLOUT:
             left = deadline - time.monotonic()
@@ -112,24 +158,24 @@ class WatchedConnection(HTTPConnection):
                 raise TimeoutError("no byte moved")
             happened = found[0][1]
             if happened & ~select.POLLOUT and self._has_answer():
-                self._out_of_step = True
-                raise BrokenPipeError("answered before the body was sent")  # urllib3 goes on to read the answer
-        # Only TLS inside a proxy's own TLS is no real socket: it has to wait for room by itself.
-        timeout = 0 if isinstance(self.sock, socket.socket) else stall
-        if self.sock.gettimeout() != timeout:
-            self.sock.settimeout(timeout)
+                raise BrokenPipeError("answered before the body was sent")
+        if not isinstance(self.sock, socket.socket):
+            self.sock.settimeout(stall)
 
-    def _poll(self) -> select.poll:
-        """What waits for room or for an answer, made once for each socket."""
-        if self._watched is None or self._watched[0] is not self.sock:
-            poll = select.poll()  # select.select refuses descriptors from 1024 on
-            poll.register(self.sock, select.POLLIN | select.POLLOUT)
-            self._watched = self.sock, poll
-        return self._watched[1]
+    def _poll(self, events: int) -> select.poll:
+        """What waits for such events, made once for each socket."""
+        sock, polls = self._polls
+        if sock is not self.sock:
+            self._polls = self.sock, (polls := {})
+        if events not in polls:
+            polls[events] = select.poll()  # select.select refuses descriptors from 1024 on
+            polls[events].register(self.sock, events)
+        return polls[events]
 
     def _has_answer(self) -> bool:
         """Whether the answer itself has begun. Under TLS a readable socket may hold a session ticket only."""
-        self.sock.settimeout(0)
+        if not isinstance(self.sock, socket.socket):
+            self.sock.settimeout(0)
         try:
             received = self.sock.recv(65536)
         except (ssl.SSLWantReadError, BlockingIOError):
@@ -139,25 +185,18 @@ class WatchedConnection(HTTPConnection):
 
     def response_class(  # type: ignore[override]  # a class there; http.client does nothing but call it
         self, sock: Any, *args: Any, **options: Any
-    ) -> HTTPResponse:
+    ) -> CheckedResponse:
         """http.client's response over a reader that begins with the early bytes and is limited in time and size."""
         response = CheckedResponse(sock, *args, **options)
-        raw: Any = response.fp.detach()
-        # urllib3 has set `timeout` to the read timeout by now, which here is the time for the whole answer.
-        seconds, size = float(self.timeout or 0), self._outgoing.largest + _AROUND_A_BODY
-        stall = self._outgoing.stall if self._outgoing.watched else seconds
-        reader = AnswerReader(raw, sock, self._early, seconds, size, stall)
-        response.fp = BufferedReader(reader)
+        outgoing, seconds = self._outgoing, float(self.timeout or 0)
+        limits = (seconds, outgoing.stall if outgoing.watched else seconds, outgoing.largest + AROUND_A_BODY)
+        raw: Any = cast(Any, response.fp).detach()
+        response.fp = BufferedReader(AnswerReader(raw, sock, self._poll(select.POLLIN), self._early, *limits))
         return response
-
-    @property
-    def is_connected(self) -> bool:
-        """False after a body was cut short too: what is left of it would be read as the next request."""
-        return not self._out_of_step and super().is_connected
 
     def close(self) -> None:
         """Closes the socket; the connection may be opened again."""
-        self._out_of_step = False
+        self._out_of_step, self._head = False, None
         super().close()
 
 
@@ -167,67 +206,3 @@ def _only_interim(received: bytes) -> bool:
     rest = received[whole.end() if whole else 0 :][:10]
     begun = _STATUS_OF_INTERIM.match(rest + b"HTTP/1.1 1"[len(rest) :])
     return len(received) <= _MOST_EARLY and begun is not None
-
-
-class CheckedResponse(HTTPResponse):
-    """http.client's response, which knows one interim answer alone, and takes a negative chunk size for no end."""
-
-    def _read_status(self) -> tuple[str, int, str]:
-        for _ in range(_MOST_INTERIM):
-            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # no name of the public interface
-            if not 100 <= line[1] < 200:
-                return line
-            parse_headers(self.fp)
-        raise HTTPException("endless interim answers")
-
-    def _read_next_chunk_size(self) -> int:
-        size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # no name of the public interface
-        if size < 0:
-            raise HTTPException("a chunk has a negative size")
-        return size
-
-
-class AnswerReader(RawIOBase):
-    """The reading side of a connection for one answer: `seconds` and `size` in bytes limit the answer as a whole.
-
-    Of the seconds no more than `stall` may pass without a byte.
-    The limit is on what really comes from the socket. http.client reads to the end of the connection where an answer
-    gives a negative length or chunk size, and a server can make that end never come.
-    """
-
-    def __init__(self, raw: Any, sock: socket.socket, early: bytes, seconds: float, size: int, stall: float) -> None:
-        self._raw, self._sock, self._early = raw, sock, early
-        self._deadline = time.monotonic() + seconds
-        self._left = size
-        self._stall = stall
-
-    def readable(self) -> bool:
-        """True, as `io` wants to hear."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Raises `AnswerTooLarge` or `AnswerTimeout` at the limits."""
-        if self._left <= 0:
-            raise AnswerTooLarge
-        count = self._read(memoryview(buffer)[: self._left])
-        self._left -= count
-        return count
-
-    def _read(self, buffer: memoryview) -> int:
-        if self._early:
-            count = min(len(self._early), len(buffer))
-            buffer[:count], self._early = self._early[:count], self._early[count:]
-            return count
-        remaining = self._deadline - time.monotonic()
-        if remaining <= 0:
-            raise AnswerTimeout
-        self._sock.settimeout(min(remaining, self._stall))
-        try:
-            return cast(int, self._raw.readinto(buffer))
-        except TimeoutError as error:
-            raise AnswerTimeout from error
-
-    def close(self) -> None:
-        """Closes the socket's side, too."""
-        self._raw.close()
-        super().close()

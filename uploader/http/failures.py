@@ -1,4 +1,4 @@
-"""What requests, urllib3, ssl and the sockets raise, in this program's words: foreign ones may hold session URIs."""
+"""What http.client, urllib3, ssl and the sockets raise, in this program's words: foreign ones may hold session URIs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from collections.abc import Mapping
 from http.client import RemoteDisconnected
 from urllib.parse import urlsplit
 
-import requests
-from requests.utils import select_proxy
-
 from uploader.errors import ForeignHost
-from uploader.http.connection import AnswerTimeout, AnswerTooLarge
+from uploader.http.response import AnswerTimeout, AnswerTooLarge
+
+
+class ProxyFailed(OSError):
+    """There is no way through the proxy."""
+
+
+class ProxyURLMalformed(OSError):
+    """What is given as the URL of a proxy is none."""
+
 
 _WORDS: Mapping[type[BaseException], str] = {
     AnswerTooLarge: "the answer was too large",
@@ -26,33 +32,33 @@ _WORDS: Mapping[type[BaseException], str] = {
     AnswerTimeout: "the answer did not arrive in time",
     TimeoutError: "no data was transferred within the time limit",
     ssl.SSLError: "the TLS connection failed",
-    requests.exceptions.InvalidProxyURL: "the URL of {peer} is malformed",
-    requests.exceptions.ProxyError: "{peer} did not open a connection to {host}{status}",
+    ProxyURLMalformed: "the URL of {peer} is malformed",
+    ProxyFailed: "{peer} did not open a connection to {host}{status}",
 }
 # What tells why there is no way to the server, alone and where a proxy is on the way; `retrier.ADVICE` has the advice.
 _CODES: Mapping[type[BaseException], tuple[str, str]] = {
     ConnectionRefusedError: ("", "proxy-unreachable"),
     socket.gaierror: ("host-not-found", "proxy-unreachable"),
-    requests.exceptions.InvalidProxyURL: ("", "proxy-unreachable"),
-    requests.exceptions.ProxyError: ("", "proxy-refused"),
+    ProxyURLMalformed: ("", "proxy-unreachable"),
+    ProxyFailed: ("", "proxy-refused"),
 }
 _TUNNEL = re.compile(r"Tunnel connection failed: ([0-9]{3})")  # http.client's words; what follows is the proxy's
 
 
-def words(error: BaseException, url: str, proxies: Mapping[str, str]) -> str:
-    """What broke on the way to a URL, as the middle of a sentence; `proxies` are those that requests uses."""
+def words(error: BaseException, url: str, proxy: str) -> str:
+    """What broke on the way to a URL, as the middle of a sentence; `proxy` is the URL of the one in between, if any."""
     found = causes(error)
     told = (text for kind, text in _WORDS.items() if any(isinstance(cause, kind) for cause in found))
     text = next(told, "the connection ended without a complete answer")
-    host, proxy = urlsplit(url).hostname or "the server", select_proxy(url, proxies)
+    host = urlsplit(url).hostname or "the server"
     refused = next(filter(None, (_TUNNEL.search(str(cause)) for cause in found)), None)
     status = f" (HTTP {refused[1]})" if refused else ""
     return text.format(peer=_named(proxy, url) if proxy else host, host=host, status=status)
 
 
-def code(error: BaseException, url: str, proxies: Mapping[str, str]) -> str:
-    """The output `failure` for what broke on the way to a URL; empty where it has no code of its own."""
-    found, proxied = causes(error), select_proxy(url, proxies) is not None
+def code(error: BaseException, *, proxied: bool) -> str:
+    """The output `failure` for what broke on the way, directly or through a proxy; empty where it has no code."""
+    found = causes(error)
     told = (both[proxied] for kind, both in _CODES.items() if any(isinstance(cause, kind) for cause in found))
     return next(told, "")
 
@@ -71,7 +77,7 @@ def untrusted(error: BaseException, host: str) -> ForeignHost | None:
     refused = next((cause for cause in found if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if refused is None:
         return None
-    whose = "the proxy" if any(isinstance(cause, requests.exceptions.ProxyError) for cause in found) else host
+    whose = "the proxy" if any(isinstance(cause, ProxyFailed) for cause in found) else host
     return ForeignHost(
         f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
         cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
@@ -81,7 +87,7 @@ def untrusted(error: BaseException, host: str) -> ForeignHost | None:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """The error and everything wrapped inside it, outermost first; requests, urllib3 and ssl use the arguments, too."""
+    """The error and everything wrapped inside it, outermost first; urllib3 and ssl use the arguments, too."""
     seen: list[BaseException] = []
     queue: list[object] = [error]
     while queue and len(seen) < 20:
