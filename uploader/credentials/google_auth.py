@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -137,6 +135,9 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
 
     One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
     """
+    import logging  # a login by a key is spared 3 ms
+    import warnings
+
     logging.getLogger("google.auth").addHandler(logging.NullHandler())  # its advice is not for our log
     with suppress(Unavailable, UploaderError, *_raised()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
