@@ -88,8 +88,8 @@ class Inputs(NamedTuple):
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
     `package_name`, the credentials' source) are empty here and filled in where they are used. `credential_files` hold
     secrets beside those that inputs name; `names` say how inputs are called where the run was started, if differently;
-    `warnings` are sentences about what was given and does not count, `texts`
-    whatever was given: a key may stand where none belongs.
+    `warnings` are sentences about what was given and does not count, `texts` whatever was given: a key may stand where
+    none belongs.
     """
 
     target: str = _text(ALL, parse.target(TARGETS))
@@ -181,7 +181,7 @@ class Inputs(NamedTuple):
     show: Show = ""
 
     def __repr__(self) -> str:
-        return f"Inputs(target={self.target!r})"  # the rest holds the credentials
+        return "Inputs(…)"  # its values hold the credentials
 
     @property
     def rehearsal(self) -> bool:
