@@ -69,7 +69,7 @@ class Artifact(NamedTuple):
         if self.data is not None:
             return io.BytesIO(self.data)
         try:
-            file = self.access.open(self.path, pipe=self.size is None)
+            file = self.access.open(self.location, pipe=self.size is None)
         except NotOpened as refusal:
             raise changed(self, f"it {refusal}") from None
         if how := difference(self, os.fstat(file.fileno())):

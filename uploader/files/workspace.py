@@ -130,10 +130,11 @@ class Access(NamedTuple):
     input_name: str = "files"
     folder: str = ""
 
-    def open(self, path: Path, *, pipe: bool = False) -> io.FileIO:
+    def open(self, path: Path | str, *, pipe: bool = False) -> io.FileIO:
         """A regular file (or a named pipe), after every check. Raises NotOpened. The descriptor does not block."""
         try:
-            _check_kind(path.stat(), pipe=pipe)  # a device may not even be opened
+            # A device may not even be opened.
+            _check_kind(os.stat(path), pipe=pipe)  # noqa: PTH116  # a path object costs more than the call
             file = io.FileIO(os.open(path, _FLAGS))
         except (OSError, ValueError) as error:
             raise NotOpened(f"can't be read: {reason(error)}") from None
@@ -153,7 +154,7 @@ class Access(NamedTuple):
             what = f"{printable(name)} {refusal}.{printable(meant)}"
             raise InputError(Problem(self.input_name, what)) from None
 
-    def _check(self, descriptor: int, path: Path, *, pipe: bool) -> None:
+    def _check(self, descriptor: int, path: Path | str, *, pipe: bool) -> None:
         status = os.fstat(descriptor)
         _check_kind(status, pipe=pipe)
         if objection := self.workspace.objection(_real_path(descriptor, path, status), status, self.folder):
@@ -190,10 +191,10 @@ def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
         raise NotOpened("is not a regular file")
 
 
-def _real_path(descriptor: int, path: Path, status: os.stat_result) -> str:
+def _real_path(descriptor: int, path: Path | str, status: os.stat_result) -> str:
     """Where the open file is: the kernel's own answer; where it gives none, a real path that leads to this inode."""
     try:
-        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115  # a path object costs more than the call
     except OSError:
         real = os.path.realpath(path)
         if _inode(Path(real).stat()) != _inode(status):

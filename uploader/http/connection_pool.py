@@ -59,17 +59,17 @@ class ConnectionPool:
     def __init__(self, kept: int, *, direct: bool) -> None:
         self._kept = kept
         self._direct = direct
-        self._servers: dict[tuple[Origin, Certificate], Server] = {}
+        self._servers: dict[tuple[str, Certificate], Server] = {}
 
     def server(self, url: str, certificate: Certificate = None) -> Server:
         """The server of a URL, for a client with such a certificate.
 
         Raises `InvalidURL` for a URL that leads nowhere, `InputError` when the trusted certificates can't be read.
         """
-        place = origin(url), certificate
-        if place not in self._servers:
-            self._servers[place] = self._reach(url, *place)
-        return self._servers[place]
+        root = "/".join(url.split("/", 3)[:3]), certificate
+        if root not in self._servers:
+            self._servers[root] = self._reach(url, origin(url), certificate)
+        return self._servers[root]
 
     def _reach(self, url: str, place: Origin, certificate: Certificate) -> Server:
         if place == NOWHERE:

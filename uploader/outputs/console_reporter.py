@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TextIO
 
 from uploader.outputs.log_reporter import LogReporter, painted
@@ -17,10 +18,18 @@ class ConsoleReporter(LogReporter):
 
     def progress(self, label: str, total: int | None) -> Progress:
         """A moving bar on a terminal, else what every reporter does."""
-        if not _columns(self._err):
+        if not self._terminal:
             return super().progress(label, total)
         self._bars = True
         return ProgressBar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, self._err)
+
+    @cached_property
+    def _terminal(self) -> bool:
+        """Whether stderr shows bars: no file, no pipe, and no terminal too plain for one. There may be many files."""
+        try:
+            return os.get_terminal_size(self._err.fileno()).columns > 0
+        except OSError:
+            return False
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
         """Colours and bold headings on a terminal alone."""
@@ -32,11 +41,3 @@ class ConsoleReporter(LogReporter):
             ProgressBar.write_above(text, stream)
         else:
             super()._put(text, stream)
-
-
-def _columns(stream: TextIO) -> int:
-    """The width of the terminal behind `stream`; 0 for a file, a pipe, or a terminal too plain for a bar."""
-    try:
-        return os.get_terminal_size(stream.fileno()).columns
-    except OSError:
-        return 0

@@ -13,7 +13,8 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ DOTENV_LIMIT: Final = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 # Inputs have these names, too: GitLab would set them in every later job, above what that job's own variables say, and
 # so the look at one release would decide how the next is rolled out.
 ALSO_INPUTS: Final = frozenset({"status", "universal-apk", "user-fraction"})
+_REPEATED: Final = 256  # texts that are looked at once: names and values that stand in many results
 DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
 
 
@@ -93,23 +95,23 @@ def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator
     Line by line, so that ten thousand files need no memory of their own. ASCII alone: an escape sequence or a
     bidirectional mark in a file name is exact for a program and harmless on a terminal.
     """
-    separator = "[\n"
+    separator, hide = "[\n", lru_cache(_REPEATED)(redactor.hide)
     for result in results:
-        yield separator + json.dumps(masked(result.as_json(), redactor), allow_nan=False)
+        yield separator + json.dumps(masked(result.as_json(), hide), allow_nan=False)
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def masked(value: Any, redactor: Redactor, depth: int = 0) -> Any:
-    """The same JSON value without secrets, without what JSON can't say, and without bottomless nesting."""
+def masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
+    """The same JSON value without secrets, which `hide` masks, what JSON can't say, and bottomless nesting."""
     if isinstance(value, str):
-        return redactor.hide(value)
+        return hide(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, (dict, list, tuple)) and depth == DEEPEST:
         return "…"
     if isinstance(value, dict):
-        return {redactor.hide(str(key)): masked(member, redactor, depth + 1) for key, member in value.items()}
+        return {hide(str(key)): masked(member, hide, depth + 1) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [masked(member, redactor, depth + 1) for member in value]
+        return [masked(member, hide, depth + 1) for member in value]
     return value

@@ -92,7 +92,7 @@ def _predicate(facts: ReleaseFacts, stored: Sequence[Mapping[str, Any]], redacto
         "startedOn": _timestamp(facts.started),
         "finishedOn": _timestamp(facts.finished),
     }
-    shown: dict[str, Any] = masked(_known(predicate), redactor)
+    shown: dict[str, Any] = masked(_known(predicate), redactor.hide)
     return shown
 
 

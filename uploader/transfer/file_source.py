@@ -28,11 +28,10 @@ class FileSource:
         assert artifact.size is not None
         self.size = artifact.size
         self._artifact = artifact
-        self._path = artifact.path  # which is made anew each time
         self._hashed = 0
         self._hasher = Hasher(algorithms, overlap=artifact.size >= _OVERLAP_FROM)
         self._file = artifact.open()
-        self._opened = self._ctime()
+        self._opened = self._touched = 0 if artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
 
     def __enter__(self) -> FileSource:
         return self
@@ -85,14 +84,11 @@ class FileSource:
         Rewriting in place and setting mtime back still moves ctime, which nobody can set; so do harmless things (chmod,
         a new link), and only the content tells them apart.
         """
-        if self._ctime() == self._opened:
+        if self._touched == self._opened:
             return
         if self.digest("sha256") != self._hasher.finish()["sha256"]:
             raise changed(self._artifact, "it was rewritten in place")
-        self._opened = self._ctime()
-
-    def _ctime(self) -> int:
-        return 0 if self._artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
+        self._opened = self._touched
 
     def digests(self) -> dict[str, str]:
         """The digests of the whole content, of which the last bytes have just been sent."""
@@ -117,12 +113,13 @@ class FileSource:
         buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, span.size))) for _ in range(_BUFFERS))
         self._file.seek(span.start)
         left = span.size
+        if not left:
+            self._check(complete=True)
         while left:
             block = self._next(next(buffers)[:left])
             left -= len(block)
             self._check(complete=bool(block))
             yield block
-        self._check(complete=True)
 
     def _next(self, buffer: memoryview) -> memoryview:
         try:
@@ -137,10 +134,11 @@ class FileSource:
             return
         # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
         try:
-            found = self._path.stat()
+            found = os.stat(self._artifact.location)  # noqa: PTH116  # a path object costs more than the call
         except OSError:
             raise changed(self._artifact, "it is gone") from None
         opened = os.fstat(self._file.fileno())
+        self._touched = opened.st_ctime_ns
         for status in (found, opened):
             if how := difference(self._artifact, status):
                 raise changed(self._artifact, how)

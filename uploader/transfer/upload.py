@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
 from uploader.errors import IntegrityError, Refused, UploaderError
 from uploader.http.messages import Response
 from uploader.protocol import digests
@@ -87,8 +90,9 @@ def _stored_before(transfer: FileTransfer, refused: Refused) -> Response:
     from uploader.transfer import precondition  # few uploads have any
 
     answer = precondition.look_up(transfer, refused)
-    known = _comparable(transfer, answer)
-    how = _difference(transfer, answer) if known else "the service states no digest of the object's contents"
+    resource = answer.json() or {}
+    known = _comparable(transfer, digests.claims(resource, answer.headers))
+    how = _difference(transfer, resource, known) if known else "the service states no digest of the object's contents"
     precondition.require_own(transfer, refused, answer, how)
     return answer
 
@@ -99,35 +103,37 @@ def _verify(answer: Response, transfer: FileTransfer) -> None:
     counts.stored = counts.size
     counts.resource = answer.json() or {}
     counts.sha256 = transfer.source.digests()["sha256"]
-    if how := _difference(transfer, answer):
+    stated = digests.claims(counts.resource, answer.headers)
+    comparable = _comparable(transfer, stated)
+    if how := _difference(transfer, counts.resource, comparable):
         raise IntegrityError(
             f"{transfer.name} arrived damaged: {how}.",
             cause="The data was altered in transit, or the service stored something else.",
             cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
             code="damaged-in-transit",
         )
-    if digests.claims(counts.resource, answer.headers) and not _comparable(transfer, answer):
+    if stated and not comparable:
         transfer.warning("none of the digests that the service states was computed for the stream.")
 
 
-def _difference(transfer: FileTransfer, answer: Response) -> str:
+def _difference(transfer: FileTransfer, resource: Mapping[str, Any], comparable: Iterable[digests.Claim]) -> str:
     """Where what the service says of the bytes that it has is not true of those that were sent; empty if nowhere."""
-    resource, source, size = answer.json() or {}, transfer.source, transfer.counts.size
+    source, size = transfer.source, transfer.counts.size
     sent = source.digests()
     stated = digests.stated_size(resource)
     if stated is not None and stated != size:
         return f"the service reports {stated} bytes, {size} were sent"
-    for claim in _comparable(transfer, answer):
+    for claim in comparable:
         actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
         if actual != claim.value:
             return f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
     return ""
 
 
-def _comparable(transfer: FileTransfer, answer: Response) -> tuple[digests.Claim, ...]:
+def _comparable(transfer: FileTransfer, stated: Collection[digests.Claim]) -> tuple[digests.Claim, ...]:
     """Which digests in the answer are compared: of a stream, which can't be read again, only what was computed."""
     sent = transfer.source.digests()
-    found = digests.decisive(digests.claims(answer.json() or {}, answer.headers), sent)
+    found = digests.decisive(stated, sent)
     return tuple(claim for claim in found if claim.algorithm in sent or isinstance(transfer.source, FileSource))
 
 
