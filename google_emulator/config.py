@@ -68,6 +68,10 @@ class Config:
             "meaning": "by package (`*`: any other) how the universal APK of a bundle comes about; see Generated APKs"
         },
     )
+    package_error: str = field(
+        default="",
+        metadata={"meaning": "OTA: the `uploadError` of new packages, whose upload the list then calls failed"},
+    )
     one_edit_per_app: bool = field(
         default=False,
         metadata={"meaning": "a new edit deletes the open ones of the same app"},

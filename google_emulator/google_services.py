@@ -54,7 +54,7 @@ class Backend:
         self.vitals = VitalsStore(config.vitals, self.clock)
         self.mailbox = Mailbox()
         self.games = PlayGames()
-        self.over_the_air = OverTheAir()
+        self.over_the_air = OverTheAir(config)
         self.storage = CloudStorage(clock)
         self.drive = Drive(clock)
         self.routes: list[Route] = []

@@ -107,7 +107,8 @@ def test_a_session_lost_at_the_end_may_have_stored_all(job: Job) -> None:
     job.emulator.add_fault("resumable.final", "answer-lost")
     job.emulator.add_fault("resumable.query", "session-lost")
     (job.workspace / "notes.txt").write_bytes(b"text")
-    ended = job.run({"target": "drive.files.create", "files": "notes.txt"})
+    storage = {"target": "storage.objects.insert", "params": "bucket: b", "upload-protocol": "resumable"}
+    ended = job.run({**storage, "files": "notes.txt"})
     assert ended.code == 0
     assert "notes.txt: The server answered 404: the session is gone; starting over at 0." in said(ended)
 

@@ -56,7 +56,8 @@ Report = Callable[[Wait], None]
 class RetryPolicy:
     """How a run tries again: `max_retries` waits without progress, none that would end after the run's deadline.
 
-    The deadline is `retry_deadline` seconds after the run's first operation began.
+    The deadline is `retry_deadline` seconds after the run's first operation began. `out_of_time` is true once an
+    operation was given up for it: then nothing new is begun, while a run in which all goes well goes on.
     """
 
     def __init__(self, clock: Clock, cancellation: Cancellation, max_retries: int, retry_deadline: float) -> None:
@@ -64,6 +65,7 @@ class RetryPolicy:
         self.cancellation = cancellation
         self.max_retries = max_retries
         self.retry_deadline = retry_deadline
+        self.out_of_time = False
         self._deadline: float | None = None
 
     def retrier(self, report: Report, what: str = "") -> Retrier:
@@ -151,6 +153,7 @@ class Retrier:
             left, fraction = self._deadline - began, clock.fraction()
             seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
         if seconds is None:
+            policy.out_of_time |= self._spent < policy.max_retries or began >= self._deadline
             code = answer.code if isinstance(answer, Broken) else ""
             cause, cure = ADVICE.get(code, (cause, cure))
             raise TemporaryError(self._exhausted(why + last_words(answer)), cause=cause, cure=cure, code=code)

@@ -5,6 +5,7 @@ Reference: developers.google.com/android/over-the-air/v1/how-tos/create-package,
 
 from __future__ import annotations
 
+from google_emulator.config import Config
 from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
@@ -12,14 +13,16 @@ from google_emulator.http.routes import Route
 from google_emulator.protocol.upload_method import Media, UploadMethod
 
 SCOPES = ("https://www.googleapis.com/auth/android_partner_over_the_air",)
+VIEWS = ("BASIC", "DETAILED")
 ZIP_SIGNATURE = b"PK"
 
 
 class OverTheAir:
     """The packages that were created, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: Config) -> None:
         self.packages: list[dict[str, Json]] = []
+        self._config = config
 
     def routes(self) -> list[Route]:
         """The calls that this API serves."""
@@ -28,8 +31,11 @@ class OverTheAir:
 
     def _list(self, request: Request) -> Response:
         """What an upload's answer leaves out: the names of the packages, beside their titles."""
+        view = request.query.get("view", "BASIC")
+        if view not in VIEWS:
+            raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
         there = [one for one in self.packages if one["deployment"] == request.params["deployment"]]
-        shown = [{"name": one["name"], "title": one["package_title"]} for one in there]
+        shown = [_resource(one, detailed=view == "DETAILED") for one in there]
         return json_response({"packages": shown} if shown else {})
 
     def uploads(self) -> list[UploadMethod]:
@@ -54,8 +60,18 @@ class OverTheAir:
                 raise ApiError(400, "The package is not a zip file.")
         digest = media.blob.hex("sha256")
         name = f"{digest[:20]}{len(self.packages):04x}.zip"
-        self.packages.append({**media.metadata, "name": name, "size": media.blob.size, "sha256": digest})
+        made = {**media.metadata, "name": name, "size": media.blob.size, "sha256": digest}
+        self.packages.append({**made, "error": self._config.package_error})
         return {}
+
+
+def _resource(package: dict[str, Json], *, detailed: bool) -> dict[str, Json]:
+    """A package as the API shows it; what became of its upload is among the details."""
+    shown = {"name": package["name"], "title": package["package_title"]}
+    if not detailed:
+        return shown
+    state = {"uploadState": "FAILURE", "uploadError": package["error"]} if package["error"] else {}
+    return {**shown, "details": {"sizeBytes": str(package["size"]), "uploadState": "SUCCESS", **state}}
 
 
 def _check_metadata(request: Request, metadata: dict[str, Json]) -> None:

@@ -84,6 +84,60 @@ def test_a_deployment_that_is_not_there_is_told_before_the_bytes(begin: Begin) -
     assert job.emulator.state()["requests"].get("upload", 0) == 0
 
 
+def test_an_account_that_may_not_list_may_upload(begin: Begin) -> None:
+    """The first look is not permitted: the package is sent, and the log says that its id is not known."""
+    job = begin({"on": LIST, "do": "status", "status": 403, "reason": "forbidden", "message": "No."})
+    ended = upload(job)
+    assert ended.code == 0, ended.log
+    assert "The package's id is not known. The service refused the list of the deployment's packages" in ended.log
+    assert "id" not in ended.outputs
+    assert len(names(job)) == 1
+    assert job.emulator.state()["requests"][LIST] == 1
+
+
+def test_an_account_that_may_neither_list_nor_upload_sends_nothing(begin: Begin) -> None:
+    """The start of the upload is refused as well: exit code 3, before the first byte."""
+    denied = {"do": "status", "status": 403, "reason": "PERMISSION_DENIED", "message": "No."}
+    job = begin({"on": LIST, **denied}, {"on": "goog.start", **denied})
+    ended = upload(job)
+    assert (ended.code, ended.outputs["failure"]) == (3, "permission-denied"), ended.log
+    assert ended.outputs["attempts"] == "0"
+
+
+AGAIN = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
+
+
+@pytest.mark.parametrize("protocol", ["auto", "multipart"])
+def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, protocol: str) -> None:
+    """The service's own words are the error, nothing of it is an id, and the next attempt sends the package again."""
+    job = begin(package_error="The payload's signature is not valid")
+    given = {**GIVEN, "upload-protocol": protocol}
+    package(job.workspace, 100_000)
+    ended = job.run(given, **AGAIN, GITHUB_RUN_ATTEMPT="1")
+    assert (ended.code, ended.outputs["failure"]) == (4, "package-failed"), ended.log
+    [failed] = names(job)
+    for told in (ended.log, ended.summary, ended.results[0]["error"]):
+        assert f"it failed (package {failed}): The payload's signature is not valid." in told
+    assert "id" not in ended.outputs
+    job.emulator.config.package_error = ""
+    again = job.run(given, **AGAIN, GITHUB_RUN_ATTEMPT="2")
+    assert again.code == 0, again.log
+    assert [failed, again.outputs["id"]] == names(job)
+
+
+def test_a_failure_among_several_new_packages_is_told(begin: Begin) -> None:
+    """Another job's package failed meanwhile: nobody can tell whose it is, so the log has the reason and no id."""
+    job = begin({"on": LIST, "nth": 2, "do": "status", "status": 503, "retry_after": 1})
+    package(job.workspace, 100_000)
+    running = job.start(GIVEN).when(lambda state: bool(state["faults"]["fired"]))
+    job.emulator.config.package_error = "No payload."
+    somebody_uploads(job)
+    ended = running.end()
+    assert ended.code == 0, ended.log
+    assert f"{names(job)[1]}: failed, No payload." in ended.log
+    assert "id" not in ended.outputs
+
+
 def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     """All bytes were there, and so was the package: the run that learns of it outputs its name."""
     lost = {"on": "goog.finalize", "do": "status-after-effect", "retry_after": 0}

@@ -58,6 +58,20 @@ def test_a_package_as_multipart(client: EmulatorClient) -> None:
     assert client.request("GET", "/v1/deployments/d2/packages").json == {}
 
 
+@pytest.mark.parametrize("error", ["", "No payload."])
+def test_what_became_of_a_package_is_in_the_detailed_view(start_emulator: StartEmulator, error: str) -> None:
+    """Its size and the state of its upload, with an error where that failed; another view does not exist."""
+    client = start_emulator(package_error=error)
+    start = ota_begin(client, 4)
+    client.goog(start.header("X-Goog-Upload-URL"), "upload, finalize", b"PK\3\4", Offset="0")
+    [listed] = client.request("GET", "/v1/deployments/d1/packages?view=DETAILED").json["packages"]
+    state = {"uploadState": "FAILURE", "uploadError": error} if error else {"uploadState": "SUCCESS"}
+    assert listed["details"] == {"sizeBytes": "4", **state}
+    [listed] = client.request("GET", "/v1/deployments/d1/packages?view=BASIC").json["packages"]
+    assert "details" not in listed
+    assert client.request("GET", "/v1/deployments/d1/packages?view=FULL").status == 400
+
+
 def test_a_refused_start_is_final(client: EmulatorClient) -> None:
     """A start that lacks a field has no session: status final, an error body."""
     reply = client.goog(OTA, "start", Protocol="resumable", Header_Content_Type="application/zip")

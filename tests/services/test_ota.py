@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.factory import make_file, make_inputs, only_upload, problems, published, run, stream
-from uploader.errors import InputError
+from uploader.errors import InputError, ServiceError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services import ota
 from uploader.services.base import Call, Identified, Note, Prepared
@@ -108,6 +108,44 @@ def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, answer: dict[
     assert [step.result.id for step in steps if isinstance(step, Identified)] == [found] * bool(found)
     assert [step.level for step in steps if isinstance(step, Note)] == ["warning"] * (not found)
     assert (f"the package {found} " in outcome.headline) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        ({"uploadState": "FAILURE", "uploadError": "Bad signature."}, "Bad signature."),
+        ({"uploadState": "FAILURE"}, "it gives no reason"),
+        ({"uploadState": "FAILURE", "uploadError": None}, "it gives no reason"),
+        ({"uploadState": "FAILURE", "uploadError": ["x"] * 9000}, "['x', 'x'"),
+        ({"uploadState": "SUCCESS", "uploadError": "left over"}, ""),
+        ({"uploadState": "IN_PROGRESS"}, ""),
+        ({"uploadState": {"a": 1}}, ""),
+        ("FAILURE", ""),
+        (None, ""),
+    ],
+)
+def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: str) -> None:
+    """What the service does not call failed is a success, and whatever it says instead of a reason stays short."""
+    made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN)
+    package = {"name": "a.zip", "title": "System 1.2", "details": details}
+    calls = iter([{}, {"packages": [package]}])
+
+    def answer(step: object) -> object:
+        return next(calls) if isinstance(step, Call) else None
+
+    if not reason:
+        assert run(made, {}, answer=answer)[0].headline.startswith("ota.zip is the package a.zip")
+        return
+    with pytest.raises(ServiceError) as caught:
+        run(made, {}, answer=answer)
+    assert reason in caught.value.what
+    assert len(caught.value.what) < 2200
+
+
+def test_the_details_are_asked_for(tmp_path: Path) -> None:
+    """Only the detailed view of the list says what became of an upload."""
+    _, steps = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {})
+    assert {step.query for step in steps if isinstance(step, Call)} == {(("view", "DETAILED"),)}
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:

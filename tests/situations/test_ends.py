@@ -102,16 +102,43 @@ def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None
 
 
 @BOTH
-@shows("session-lost", "answer-lost")
-def test_a_mail_is_not_begun_again_when_it_may_have_been_sent(dialect: Dialect) -> None:
-    """Everything was sent, the answer was lost, and then the session: a second mail is worse than an error."""
+@shows("session-lost-at-the-end", "answer-lost")
+@pytest.mark.parametrize("chunk", [None, GRANULE])
+@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}], ids=str)
+def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[str, object], chunk: int | None) -> None:
+    """Everything was sent, the answer was lost, and then the session: a second effect is worse than an error."""
     step = STEPS[dialect]
-    with Emulator([fault(step["final"], "answer-lost"), fault(step["query"], "session-lost")]) as emulator:
-        bench = Bench(emulator)
+    with Emulator([{"on": step["final"], **trouble}, fault(step["query"], "session-lost")]) as emulator:
+        bench = Bench(emulator, chunk=chunk)
         result = bench.send(job(DATA, dialect, once=True))
         assert isinstance(result.failure, AnswerLost)
-        assert (bench.fired(), bench.stored()) == (["answer-lost", "session-lost"], [DATA])
+        assert (bench.fired(), bench.stored()) == ([trouble["do"], "session-lost"], [DATA])
         assert bench.count(step["start"]) == 1
+
+
+@BOTH
+@shows("session-lost-at-the-end")
+@pytest.mark.parametrize("status", [408, 429])
+def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status: int) -> None:
+    """Everything was sent, and the answer says that nothing was done with it: the lost session leaves no doubt."""
+    step = STEPS[dialect]
+    turned_away = fault(step["final"], "status", status=status, after="end")
+    with Emulator([turned_away, fault(step["query"], "session-lost")]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect, once=True))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["status", "session-lost"])
+
+
+@BOTH
+@shows("session-lost-at-the-end")
+def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> None:
+    """The last request failed, the server held only a part, and the session is lost later: nothing is there yet."""
+    step = STEPS[dialect]
+    lost = fault(step["put"], "session-lost", nth=2)
+    with Emulator([fault(step["final"], "reset", after="end", stored=GRANULE), lost]) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect, once=True))
+        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset", "session-lost"])
 
 
 @BOTH

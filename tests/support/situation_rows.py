@@ -74,6 +74,12 @@ ROWS = (
         "starts a new session from byte 0, at most three times per file",
     ),
     Row(
+        "session-lost-at-the-end",
+        "404 or 410 to the offset query, after a last request that may have stored all of the file",
+        "starts over where a repeat replaces, or is refused by a Play edit; where it would add a second file or mail, "
+        "exit code 4 says that the outcome is not known",
+    ),
+    Row(
         "token-expired",
         "401 in the middle of an upload",
         "renews the token, once per stretch of progress, and queries the offset",

@@ -145,7 +145,10 @@ def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
 
 
 class _FileSearch:
-    """Collects files and problems over all patterns; the links of a folder are resolved once, not once a file."""
+    """Collects files and problems over all patterns; the links of a folder are resolved once, not once a file.
+
+    Paths are text here: there may be many, and each path object leaves its names behind in the interpreter.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self.found: dict[str, Artifact] = {}  # by real path
@@ -176,11 +179,11 @@ class _FileSearch:
 
     def _take(self, name: str, exact: bool) -> bool:
         """Whether the name became a file of the run or a problem; folders and credentials are passed over."""
-        path = self._workspace / name
+        path = os.path.join(self._workspace, name)  # noqa: PTH118  # see above
         try:
-            status = path.stat()
+            status = os.stat(path)  # noqa: PTH116  # see above
         except OSError as error:
-            missing = "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
+            missing = "is a broken symbolic link" if Path(path).is_symlink() else f"can't be read: {reason(error)}"
             self._wrong(f"{printable(name)} {missing}.")
             return True
         if stat.S_ISDIR(status.st_mode):
@@ -193,22 +196,23 @@ class _FileSearch:
             self._wrong(f"{printable(name)} {objection}.")
             return True
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        file = Artifact(printable(name), str(path), size, identity(status), access=self._access)
+        file = Artifact(printable(name), path, size, identity(status), access=self._access)
         self.found.setdefault(real, file)
         return True
 
-    def _objection(self, path: Path, real: str, status: os.stat_result) -> str:
-        if is_login_file(path.name):
+    def _objection(self, path: str, real: str, status: os.stat_result) -> str:
+        if is_login_file(path.rpartition("/")[2]):
             return LOGIN_FILE
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
             return "is neither a regular file nor a named pipe"
         readable = "" if os.access(path, os.R_OK) else "can't be read: permission denied"
         return self._access.workspace.objection(real, status) or readable
 
-    def _real(self, path: Path) -> str:
-        if path.is_symlink():
+    def _real(self, path: str) -> str:
+        if os.path.islink(path):  # noqa: PTH114  # see above
             return os.path.realpath(path)
-        return f"{self._real_folder(path.parent).rstrip('/')}/{path.name}"
+        folder, _, name = path.rpartition("/")
+        return f"{self._real_folder(folder).rstrip('/')}/{name}"
 
     def _nothing(self, pattern: str, names: Sequence[str]) -> str:
         what = f"'{printable(pattern)}' matches nothing"

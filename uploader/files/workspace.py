@@ -173,7 +173,7 @@ ANYWHERE = Access(Workspace(Path("/")))  # for what the program made itself
 
 def printable(name: str) -> str:
     """The name as text that any UTF-8 output takes: bytes that are no UTF-8 (surrogates in Python) become `?`."""
-    return name.encode("utf-8", "replace").decode("utf-8")
+    return name if name.isascii() else name.encode("utf-8", "replace").decode("utf-8")
 
 
 def reason(error: Exception) -> str:

@@ -33,8 +33,9 @@ MEANINGS: Mapping[str, str] = {
     "concurrency": "How many files to upload at once, 1 to 64, if the service allows it. `auto` starts with 4 and "
     "goes up to 32 while that is faster.",
     "max-retries": "How many retries without progress before giving up, 0 to 100.",
-    "retry-deadline": "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. If the "
-    "next wait would pass it, the run ends at once.",
+    "retry-deadline": "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. Where the "
+    "next wait would pass it, the file has failed, and no further file is begun; the run ends with 75. As long as "
+    "nothing fails, a run may take longer.",
     "stall-timeout": "Treat a connection as broken after this long without any data.",
     "finalize-timeout": "How long to wait for the response after the last byte.",
     "state-dir": "The folder in which unfinished uploads are recorded, encrypted, for the next run.",

@@ -38,7 +38,7 @@ Known weak spots:
 - A server that lost bytes and calls the upload complete after all of it was sent is believed here. Only the digest
   in the answer can tell; `transfer.upload` compares it where the service states one.
 - After `SessionLost` the machine starts anew even if everything had been sent. Whether the lost session had been
-  finished can't be known: for a method that must not take effect twice (a mail) the caller stops at that point instead.
+  finished can't be known: for a method whose repeat adds (a mail, a file in Drive) the caller stops at that point.
 - `Started` in NEW after a start whose answer was lost leaves an empty session behind on the server, never a resource.
 - A stream's size is unknown until its end is read, so the span that `next_move()` names for it is an upper bound. The
   caller reads ahead, sets `size` when it sees the end, and asks for the move again.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cache, partial
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -119,7 +118,7 @@ def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
         return _object_named(request, file)
     if not request.name_field:
         return request
-    metadata = {request.name_field: PurePosixPath(file.name).name, **request.metadata}
+    metadata = {request.name_field: file.name.rpartition("/")[2], **request.metadata}
     return request._replace(metadata=metadata)
 
 
@@ -128,9 +127,8 @@ def _object_named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     given = "".join(request.values.get("name", ())) or str(request.metadata.get("name", ""))
     if given and not given.endswith("/"):
         return request
-    path = PurePosixPath(file.name)
-    inside = not path.is_absolute() and ".." not in path.parts
-    name = given + (file.name if inside else path.name)
+    inside = not file.name.startswith("/") and ".." not in file.name.split("/")
+    name = given + (file.name if inside else file.name.rpartition("/")[2])
     metadata = {key: value for key, value in request.metadata.items() if key != "name"}
     return request._replace(values={**request.values, "name": (name,)}, metadata=metadata)
 
@@ -152,7 +150,7 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         multipart=method.multipart,
         resumable=method.resumable,
         repeatable=(replaces := _replaces(request)),
-        once=method.id.startswith(_MAIL) and not replaces,
+        once=not replaces,
         lookup=_lookup(request),
         empty_answer=method.empty_answer,
         id_fields=method.id_fields,

@@ -31,10 +31,11 @@ class Endpoint(NamedTuple):
     is the resource path with every parameter filled in and escaped; `upload_path` is the media path. `max_size` is in
     bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
     two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
-    a second effect is worse than none (a mail): then even a lost session is not begun again once everything may have
-    arrived. `lookup` is the path (with its query) that shows what a repeatable request made, where a precondition then
-    refuses its repeat (412). `id_fields` are the dotted paths under which an answer may hold the identifier, the best
-    first; where it is `id_promised`, an answer without one is no success. `states` is the digest that answers state.
+    a second effect is worse than none (a mail, a file in Drive): then even a lost session is not begun again once
+    everything may have arrived. `lookup` is the path (with its query) that shows what a repeatable request made, where
+    a precondition then refuses its repeat (412). `id_fields` are the dotted paths under which an answer may hold the
+    identifier, the best first; where it is `id_promised`, an answer without one is no success. `states` is the digest
+    that answers state.
     """
 
     id: str
@@ -211,7 +212,7 @@ class Reused(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """The last upload's result again, with the id that its own answer did not tell. The answer is None."""
+    """The last upload's result again, with what its own answer did not tell: an id, an error. The answer is None."""
 
     result: FileResult
 

@@ -1,24 +1,31 @@
 """Sends one over-the-air package to Android's OTA service, the one target that speaks the X-Goog-Upload dialect.
 
 The upload is answered without the package's name, which the service makes: the list of the deployment's packages tells
-it. Sources: developers.google.com/android/over-the-air/v1/how-tos/create-package and associate-package.
+it, and whether the service could use what it received. Sources: developers.google.com/android/over-the-air,
+v1/how-tos/create-package, v1/how-tos/associate-package and reference/rest/v1/deployments.packages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
+from typing import TypeAlias
 
-from uploader.errors import Interrupted, UploaderError
+from uploader.errors import Interrupted, Refused, ServiceError, UploaderError
 from uploader.files.android.zip_reader import LONGEST_TAIL, end_record
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
-from uploader.services.base import Call, Endpoint, Flow, Identified, Note, Outcome, Prepared, Steps, Upload
+from uploader.services.base import Call, Endpoint, Flow, Identified, Json, Note, Outcome, Prepared, Steps, Upload
+from uploader.text import sentence
+
+Packages: TypeAlias = dict[str, str]  # names, and why the upload failed
 
 _PACKAGES = "/v1/deployments/{deployment}/packages"
+_LONGEST_ERROR = 2000  # characters
 
 ENDPOINT = Endpoint(
     id="androidovertheair.package.upload",
@@ -30,6 +37,7 @@ ENDPOINT = Endpoint(
     dialect="goog-upload",
     simple=False,
     empty_answer=True,
+    once=True,
     session_lifetime=timedelta(days=3),
 )
 
@@ -51,33 +59,87 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 def _flow(inputs: Inputs, upload: Upload) -> Flow:
     """The upload between two looks at the packages: the one that is new is the one that it made."""
-    before: frozenset[str] = yield from _same_title(inputs)
+    before = yield from _packages_before(inputs)
     result: FileResult = yield upload
+    sent = Outcome(f"{upload.artifact.name} is a package of {inputs.deployment}.")
+    if before is None:
+        return sent
     if result.resumed_from == result.bytes:
-        before = frozenset()  # an earlier run had sent all of it, so the package was there already
+        before = {}  # an earlier run had sent all of it, so the package was there already
     try:
-        new = sorted((yield from _same_title(inputs)) - before)
-        listed = f"{len(new)} new packages ({', '.join(new[:5])})" if new else "no new package"
-        doubt = "" if len(new) == 1 else f"The deployment lists {listed} with the title {inputs.package_title!r}."
+        found = yield from _same_title(inputs)
     except Interrupted:
         raise
     except UploaderError as error:  # the package is there, whatever has come of this look
-        new, doubt = [], str(error)
-    if doubt:
-        yield Note(f"The package's id is not known. {doubt}", "warning")
-        return Outcome(f"{upload.artifact.name} is a package of {inputs.deployment}.")
-    yield Identified(result._replace(id=new[0]))
-    return Outcome(f"{upload.artifact.name} is the package {new[0]} of {inputs.deployment}.")
+        yield _unknown(str(error))
+        return sent
+    new = {name: why for name, why in sorted(found.items()) if name not in before}
+    if new and all(new.values()):
+        yield from _fail(result, new)
+    if len(new) != 1:
+        yield _unknown(f"The deployment lists {_listed(new)} with the title {inputs.package_title!r}.")
+        return sent
+    [name] = new
+    yield Identified(result._replace(id=name))
+    return Outcome(f"{upload.artifact.name} is the package {name} of {inputs.deployment}.")
 
 
-def _same_title(inputs: Inputs) -> Steps[frozenset[str]]:
-    """The names of the deployment's packages that are titled as this one."""
+def _packages_before(inputs: Inputs) -> Steps[Packages | None]:
+    """The packages that are there before the upload; None for an account that may not list them.
+
+    Whether it may upload is another question, which the start of the upload answers before the first byte.
+    """
+    try:
+        return (yield from _same_title(inputs))
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        yield _unknown(f"{sentence(refused.what)} Nor can it be told whether the service accepts the package.")
+        return None
+
+
+def _same_title(inputs: Inputs) -> Steps[Packages]:
+    """The deployment's packages that are titled as this one, by name, each with why its upload failed, if it did."""
     path = uri_template.expand(_PACKAGES, {"deployment": inputs.deployment})
-    answer = yield Call("GET", ENDPOINT.root, path, what="the list of the deployment's packages")
-    packages = answer.get("packages")
+    what = "the list of the deployment's packages"
+    answer = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what)
+    packages = answer.get("packages") if isinstance(answer, dict) else None
     listed = [one for one in packages if isinstance(one, dict)] if isinstance(packages, list) else []
-    names = [one.get("name") for one in listed if one.get("title") == inputs.package_title]
-    return frozenset(name for name in names if isinstance(name, str) and name)
+    titled = [one for one in listed if one.get("title") == inputs.package_title]
+    return {one["name"]: _failure(one) for one in titled if isinstance(one.get("name"), str) and one["name"]}
+
+
+def _failure(package: Mapping[str, Json]) -> str:
+    """Why the service calls the upload of a package failed, in its own words; empty where it does not."""
+    details = package.get("details")
+    if not isinstance(details, dict) or details.get("uploadState") != "FAILURE":
+        return ""
+    return str(details.get("uploadError") or "it gives no reason")[:_LONGEST_ERROR]
+
+
+def _fail(result: FileResult, new: Packages) -> Steps[None]:
+    """Ends the run: every package that can be the one that was sent has failed behind its upload."""
+    name, why = next(iter(new.items()))
+    error = ServiceError(
+        f"The upload of {result.path} arrived, but the service reports that it failed (package {name}): {why}",
+        cause="The service received the file and could not make a package of it.",
+        cure="Correct what the service's message names, then run again: the package will be sent again.",
+        code="package-failed",
+    )
+    yield Identified(result._replace(id=name, error=str(error), failure=error))
+    raise error
+
+
+def _listed(new: Packages) -> str:
+    """The names of several packages as the middle of a sentence, those that failed with the service's reason."""
+    if not new:
+        return "no new package"
+    shown = ", ".join(f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5])
+    return f"{len(new)} new packages ({shown})"
+
+
+def _unknown(why: str) -> Note:
+    return Note(f"The package's id is not known. {why}", "warning")
 
 
 def _is_whole_zip(file: Artifact) -> bool:

@@ -37,9 +37,10 @@ class SessionRecord(NamedTuple):
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
     `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. A run that was not
-    killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent. `origin` is None while it
-    is this very process that began the session. `same_file` is false when the file is another one today, as after a
-    fresh checkout: then only its bytes can tell; `own_run` when it was not begun by this run or an earlier attempt.
+    killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent, and a run that sends more
+    takes it away first. `origin` is None while it is this very process that began the session. `same_file` is false
+    when the file is another one today, as after a fresh checkout: then only its bytes can tell; `own_run` when it was
+    not begun by this run or an earlier attempt.
     """
 
     uri: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from uploader.errors import AnswerLost, Interrupted, Refused, UploaderError
+from uploader.errors import AnswerLost, Interrupted, Refused, TemporaryError, UploaderError
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retrier import Retrier, Watch
+from uploader.retrier import CAUSE, CURE, Retrier, Watch
 from uploader.services.base import (
     Backoff,
     Batch,
@@ -34,6 +34,7 @@ from uploader.services.base import (
     Write,
 )
 from uploader.state.journal import Journal
+from uploader.text import plural
 from uploader.transfer.api_call import call
 from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason
 from uploader.transfer.concurrency import concurrency
@@ -53,7 +54,7 @@ class Engine:
         self._workers = Workers(concurrency(settings.concurrency), client.policy.clock.monotonic, reporter)
         self._backoffs: dict[str, Retrier] = {}
         self._uploaded: list[Upload] = []
-        self._doubtful: list[Upload] = []
+        self._anew: list[Upload] = []  # what the next run is to send again
         self._forgotten: set[str] = set()
         self._watch: Watch | None = None
         self.record = RunRecord()
@@ -107,6 +108,8 @@ class Engine:
                 self.record.add(step.result)
             case Identified():
                 self.record.results[-1] = step.result
+                if step.result.error:
+                    self._anew.append(self._uploaded[-1])
             case Publish():
                 self.record.publish(step.outputs, step.ids)
             case Discarded():
@@ -133,11 +136,11 @@ class Engine:
 
         Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
         finished uploads stay for this run's next attempt, which would add them a second time. What was told to be in
-        doubt does not: whoever runs again after that wants it to be sent.
+        doubt, or to have failed behind its upload, does not: whoever runs again after that wants it to be sent.
         """
         for name in tuple(self._forgotten):  # a run that was left behind may still add to it
             self._journal.remember(name, None)
-        for job in (*self._doubtful, *(self._uploaded if ok else ())):
+        for job in (*self._anew, *(self._uploaded if ok else ())):
             self._journal.drop(job)
         self._journal.close()
 
@@ -176,12 +179,19 @@ class Engine:
         return result
 
     def _batch(self, jobs: Sequence[Upload], most: int | None) -> tuple[FileResult, ...]:
-        """All of them, several at once, the results in their order; only the cancellation of the run ends all."""
+        """All of them, several at once, the results in their order.
+
+        The cancellation of the run ends all; once the retry deadline has failed one, no other is begun.
+        """
         first = len(self.record.results)
         # Each has its place in the record from the start: what is known is there however the run ends.
         self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
+        late: list[int] = []
 
         def send(place: int) -> int | None:
+            if self._client.policy.out_of_time:
+                late.append(first + place)
+                return None
             result = self.record.results[first + place] = self._upload_with_retries(jobs[place])
             if isinstance(result.failure, Interrupted):
                 raise result.failure
@@ -189,7 +199,18 @@ class Engine:
 
         self._client.on_throttled = self._workers.throttled if len(jobs) > 1 else None
         self._workers.run(len(jobs), send, most)
+        if late:
+            self._leave(late)
         return tuple(self.record.results[first : first + len(jobs)])
+
+    def _leave(self, places: Sequence[int]) -> None:
+        """Says that the files at these places of the record are not begun, because it is too late."""
+        seconds = f"{self._client.policy.retry_deadline:g} s"
+        what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(places), 'file')}."
+        error = TemporaryError(what, cause=CAUSE, cure=CURE)
+        self._reporter.warning(what)
+        for place in places:
+            self.record.results[place] = self.record.results[place]._replace(failure=error)
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, anew after a refusal that passes by itself; whatever goes wrong stands in the result."""
@@ -202,7 +223,7 @@ class Engine:
             if not result.error:
                 self._uploaded.append(job)
             elif isinstance(refused, AnswerLost):
-                self._doubtful.append(job)
+                self._anew.append(job)
             if job.retry_on is None or not isinstance(refused, Refused) or not job.retry_on(refused):
                 return result
             retrier = retrier or self._retrier(job.artifact.name)

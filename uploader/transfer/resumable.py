@@ -10,19 +10,16 @@ from contextlib import suppress
 from types import ModuleType
 
 from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
-from uploader.http.hosts import absolute, secrets_of, trusted
+from uploader.http.hosts import absolute, secrets_of
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.chunking import Chunking
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
-    Completed,
     Event,
     Move,
     OffsetUnknown,
-    QueryOffset,
-    Rejected,
     Send,
     Session,
     SessionLost,
@@ -31,9 +28,10 @@ from uploader.protocol.session import (
     Stored,
     TokenRejected,
 )
-from uploader.protocol.single_request import may_have_acted
+from uploader.protocol.single_request import may_repeat
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size, share
+from uploader.transfer import earlier_session
 from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.file_transfer import FileTransfer
@@ -52,6 +50,7 @@ class Resumable:
         self._chunking = Chunking(chunk_size)
         self._inherited: SessionRecord | None = None  # while the session is an earlier run's
         self._kept = False  # whether the journal holds the session
+        self._unconfirmed: OffsetUnknown | None = None  # what became of the last request, if all may have arrived
         # A stream can't be read again, so no other run continues it.
         self._file = transfer.source if isinstance(transfer.source, FileSource) else None
         self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
@@ -76,54 +75,15 @@ class Resumable:
             self._journal.unlock(self._job)
         return self._outcome(session)
 
-    # --- the session of an earlier run --------------------------------------------------------------------------------
-
     def _first_session(self) -> Session:
         """A new session, or that of an earlier run."""
         size, source = self._job.artifact.size, self._file
-        record = self._journal.find(self._job) if source else None
-        if record is None or source is None or size is None or not self._may_continue(record, source):
+        record = earlier_session.find(self._transfer, self._journal, source) if source else None
+        if record is None or size is None:
             return Session(size, self._chunking)
-        self._transfer.redact(record.uri)
-        self._transfer.info("An earlier run began this upload; asking the server how far it came.")
         self._inherited, self._kept = record, True
+        self._unconfirmed = earlier_session.unconfirmed(record, size)
         return Session.resumed(size, record.uri, record.granularity, self._chunking)
-
-    def _may_continue(self, record: SessionRecord, source: FileSource) -> bool:
-        """Whether the session may be continued with this file and this server: what was sealed is checked, too."""
-        if not trusted(record.uri, self._transfer.media.url):
-            self._transfer.info("An earlier run began this upload on another host; starting over.")
-            return False
-        recognised = record.sample == source.sample() and (
-            record.same_file or not record.length or source.begins_with(record.length, record.prefix)
-        )
-        if not recognised:
-            self._transfer.info("The file's content is not what an earlier run began to upload; starting over.")
-        return recognised
-
-    def _checked_inherited(self, record: SessionRecord, session: Session, event: Event) -> Event:
-        """The first answer about an earlier run's session, which is lost unless it is there and surely this file's.
-
-        One that is complete is this run's only if this run began it. Raises `AnswerLost` where it can't be told whether
-        the session was this run's, and sending the file again could add it twice.
-        """
-        stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
-        if isinstance(event, Rejected):
-            return SessionLost("the session of the earlier run is no longer accepted")
-        if stored and not record.same_file and stored > record.length:
-            why = "the server holds bytes that can't be compared with this file"
-        elif isinstance(event, Completed) and not record.own_run:
-            why = "another run began it"
-        else:
-            return event
-        if isinstance(event, Completed) and not self._job.endpoint.repeatable:
-            raise AnswerLost(
-                f"It is not known whether {self._transfer.name} still has to be sent: an upload of it that "
-                f"{record.origin} began is complete, but {why}.",
-                cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
-                cure="Check what the service has. If the file is missing there, run again: it will then be sent.",
-            )
-        return SessionLost(why)
 
     # --- one move and its answer --------------------------------------------------------------------------------------
 
@@ -138,7 +98,7 @@ class Resumable:
             answer = self._transfer.client.exchange(request)
         event = self._dialect.event(move, answer, self._transfer.media)
         if not isinstance(event, OffsetUnknown):  # which says nothing that could be checked
-            event = self._checked(session, move, event)
+            event = self._checked(session, event)
         after = session.after(event, sent)
         self._follow(session, move, event, after)
         return after
@@ -155,12 +115,14 @@ class Resumable:
         session = session._replace(size=span.stop)
         return session, session.next_move()
 
-    def _checked(self, session: Session, move: Move, event: Event) -> Event:
+    def _checked(self, session: Session, event: Event) -> Event:
         """The event, held against what the endpoint is: which host may be trusted, what may be started over."""
+        if isinstance(event, Stored):  # so it is not finished
+            self._unconfirmed = None
         if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
-            event = self._checked_inherited(self._inherited, session, event)
-        if isinstance(event, SessionLost) and isinstance(move, QueryOffset) and self._job.endpoint.once:
-            self._refuse_doubt(session, event)
+            event = earlier_session.checked(self._transfer, self._inherited, session, event)
+        if isinstance(event, SessionLost) and self._job.endpoint.once and self._may_be_finished():
+            raise self._doubt(event)
         if not isinstance(event, Started):
             return event
         self._inherited = None
@@ -169,23 +131,29 @@ class Resumable:
         require_trusted(uri, self._transfer.media.url)
         return event._replace(uri=uri)
 
-    def _refuse_doubt(self, session: Session, event: SessionLost) -> None:
-        """Raises `AnswerLost` where the lost session may have been finished, and a second effect is worse than none."""
-        if session.size is not None and session.sent < session.size:
-            return
-        raise AnswerLost(
-            f"It is not known whether {self._transfer.name} took effect: all of it was sent, and then {event.why}.",
+    def _may_be_finished(self) -> bool:
+        """Whether the session may be complete though no answer said so: the last one did not turn the request away."""
+        last = self._unconfirmed
+        return last is not None and (last.answer is None or not may_repeat(last.answer, repeatable=False))
+
+    def _doubt(self, event: SessionLost) -> AnswerLost:
+        """The error for a lost session that may have been finished, where a repeat could add a second file or mail."""
+        if self._inherited and self._transfer.counts.attempts == 0:
+            how = f"{self._inherited.origin} may have sent all of it, and now {event.why}"
+            return earlier_session.in_doubt(self._transfer.name, how)
+        return AnswerLost(
+            f"It is not known whether {self._transfer.name} arrived: all of it was sent, and then {event.why}.",
             cause="The service forgot the upload session before it reported how the upload ended.",
-            cure="It was not retried, because it must not happen twice. "
-            "Check whether it took effect before you run again.",
+            cure="It was not sent again, because the service could then have it twice. "
+            "Check whether the service has it before you run again: the next run sends it.",
         )
 
     def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
         """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
         match event:
             case OffsetUnknown():
-                if self._job.endpoint.lookup and before.state is not State.NEW and after.sent == after.size:
-                    self._transfer.in_doubt |= may_have_acted(event.answer)
+                if isinstance(move, Send) and after.sent == after.size:
+                    self._unconfirmed = event
                 self._wait(event, after)
             case TokenRejected():
                 self._transfer.renew(self._without_uri(event.answer, after))
@@ -197,14 +165,14 @@ class Resumable:
             case Stored() if not after.over:
                 self._stored(before, move, after)
             case SessionLost() if not after.over:
-                all_sent = before.state is State.OFFSET_UNKNOWN and before.sent == before.size
-                self._transfer.in_doubt |= all_sent
+                in_doubt, self._unconfirmed = self._may_be_finished(), None
+                self._transfer.in_doubt |= in_doubt
                 self._journal.drop(self._job)
                 self._holds(0)
                 self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
                 self._transfer.add_moment("restarted", event.why)
                 # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
-                lost = "nothing is stored, " if self._transfer.counts.attempts and not all_sent else ""
+                lost = "nothing is stored, " if self._transfer.counts.attempts and not in_doubt else ""
                 self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
 
     def _wait(self, event: OffsetUnknown, session: Session) -> None:
@@ -227,6 +195,7 @@ class Resumable:
         if before.state is State.OFFSET_UNKNOWN:
             if counts.attempts == 0:
                 counts.resumed_from = after.offset
+                self._continue_record()
             self._transfer.add_moment("resumed", f"at {format_size(after.offset)}")
         if before.state is State.OFFSET_UNKNOWN or after.offset < counts.reached:
             held = share(after.offset, counts.size)
@@ -249,6 +218,7 @@ class Resumable:
             return self._without_uri(session.answer, session)
         self._abandon(session)
         if session.state is State.REFUSED and session.answer is not None:
+            self._transfer.in_doubt |= self._may_be_finished()
             raise refusal(self._without_uri(session.answer, session), self._transfer.name)
         if session.state is State.LOST_TOO_OFTEN:
             raise TemporaryError(
@@ -276,6 +246,11 @@ class Resumable:
         for secret in secrets_of(session.uri, self._transfer.media.with_query()):
             body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
         return answer._replace(body=body)
+
+    def _continue_record(self) -> None:
+        """Notes that more is sent in an earlier run's session: how much that run had sent is no longer all of it."""
+        if self._inherited:
+            self._journal.save(self._job, self._inherited._replace(length=0, prefix=""))
 
     def _keep(self, session: Session) -> None:
         """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
