@@ -48,11 +48,15 @@ STREET = (
     "cancellation",
     "input_problems",
     "errors",
+    "der",
     "text",
 )
 NETWORK = ("requests", "urllib3", "socket", "http.client", "urllib.request")
 WAITING = ("time.sleep", "threading.Thread", "threading.Timer", "concurrent.futures", "multiprocessing", "asyncio")
-HEAVY = ("requests", "google.auth", "google_crc32c", "cryptography", "yaml", "tqdm", "dotenv", "google_emulator")
+HEAVY = (
+    *("dataclasses", "inspect", "requests", "google.auth", "google_crc32c", "cryptography"),
+    *("yaml", "tqdm", "dotenv", "google_emulator"),
+)
 # Who opens files: the door to those of the run, and what is no file of the run (credentials, state, outputs, itself).
 OPENERS = {
     "uploader/files/workspace.py",
@@ -265,41 +269,9 @@ def test_every_test_is_a_sentence(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", CLIENT, ids=short)
-def test_a_record_is_a_named_tuple_unless_a_tuple_would_be_wrong(file: Path) -> None:
-    """A frozen dataclass has a field that needs one, a length or iteration of its own, or a rival in a union."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    rivals = _names_in_unions(tree)
-    for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
-        options = _dataclass_options(node)
-        if options is None:
-            continue
-        assert "slots" in options, f"{node.name} has no slots"
-        if "frozen" in options:
-            assert node.name in rivals or _needs_dataclass(node), f"{node.name} can be a NamedTuple"
-
-
-def _dataclass_options(node: ast.ClassDef) -> set[str] | None:
-    """The options that are switched on in the class's `@dataclass`; None for any other class."""
-    for decorator in node.decorator_list:
-        if ast.unparse(decorator).startswith("dataclass"):
-            keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
-            return {keyword.arg or "" for keyword in keywords if ast.unparse(keyword.value) == "True"}
-    return None
-
-
-def _needs_dataclass(node: ast.ClassDef) -> bool:
-    """Whether a field is declared by a call (hidden, made by a factory, described) or the record counts its own."""
-    calls = [each for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.value, ast.Call)]
-    methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
-    return bool(calls or methods & {"__init__", "__len__", "__iter__", "__bool__", "__eq__"})
-
-
-def _names_in_unions(tree: ast.Module) -> set[str]:
-    """The names in a module's `X: TypeAlias = A | B`: records that must differ by their type, not by their values."""
-    aliases = (
-        node for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"
-    )
-    return {each.id for node in aliases if node.value for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+def test_a_record_is_no_dataclass(file: Path) -> None:
+    """Making a dataclass takes 0.3 ms and loading the module 5, at every start: a record is a NamedTuple."""
+    assert not {name for name in imports(file) if within(name, ("dataclasses",))}
 
 
 def test_no_two_classes_and_no_two_modules_share_a_name() -> None:
@@ -328,9 +300,20 @@ def test_every_late_import_bears_its_reason(file: Path) -> None:
 
 def test_the_start_loads_nothing_heavy() -> None:
     """A run that ends at its inputs must not pay for HTTP, cryptography, YAML or the emulator."""
-    code = f"import sys, uploader.main; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"
+    assert loaded_by("uploader.main", "uploader.plan", "uploader.services.play") & set(HEAVY) == set()
+
+
+def test_a_login_by_a_key_loads_no_more_than_it_needs() -> None:
+    """Neither google-auth, nor OpenSSH's formats, every cipher and dataclasses, which a reader of keys would bring."""
+    unneeded = {"dataclasses", "inspect", "logging", "google.auth", "cryptography.hazmat.primitives.serialization"}
+    assert loaded_by("uploader.authentication", "uploader.credentials.service_account_key") & unneeded == set()
+
+
+def loaded_by(*modules: str) -> set[str]:
+    """Every module that a Python has loaded which imports these."""
+    code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert answer.stdout.split() == []
+    return set(answer.stdout.split())
 
 
 def pins(lock: str) -> dict[str, tuple[str, ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import NamedTuple
 
 from uploader.cancellation import Cancellation
@@ -73,8 +72,7 @@ def _rehearse(inputs: Inputs, reporter: LogReporter, stack: ExitStack) -> Inputs
 
     emulator = stack.enter_context(Emulator())
     reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
-    return replace(
-        inputs,
+    return inputs._replace(
         api_endpoint=emulator.url,
         credentials=json.dumps(emulator.key),
         workload_identity_provider="",

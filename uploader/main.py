@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,6 @@ from uploader.cancellation import Cancellation
 from uploader.errors import InputError, Problem, UploaderError
 from uploader.signals import cancel_on_signals, ignore_signals
 
-GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
 PR_SET_DUMPABLE = 4  # prctl(2)
 
 
@@ -26,7 +24,6 @@ def main(signals: Sequence[int], received: Sequence[int]) -> NoReturn:
     `received` are those that came before now. It removes temporary files and skips the rest of the interpreter's
     shutdown, which costs 40 ms for nothing.
     """
-    gc.set_threshold(GC_THRESHOLD)
     _open_streams()
     _close_memory()
     cancellation = Cancellation()

@@ -5,7 +5,6 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -72,7 +71,7 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     everything = found.collect(lambda: find(inputs.files, workspace), skip_known=True) or ()
     files = part(everything, *inputs.shard) if inputs.shard else everything
     if everything and files == everything:  # the other jobs have nothing: this one is no part of a split
-        inputs = dataclasses.replace(inputs, shard=None)
+        inputs = inputs._replace(shard=None)
     known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
     if found or prepared is None:
@@ -86,7 +85,7 @@ def _guarded(inputs: Inputs, source: CredentialSource | None) -> Inputs:
     token = origin.get("file") if isinstance(origin, Mapping) else None
     if not isinstance(token, str):
         return inputs
-    return dataclasses.replace(inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
+    return inputs._replace(credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
 
 
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:

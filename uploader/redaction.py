@@ -98,14 +98,17 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
         self._forms: tuple[str, ...] = ()  # shortest first
+        self._parts: set[str] = set()  # whose forms these are
         self._session_words: set[str] = set()
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: str) -> None:
         """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless trivially short."""
-        forms = {form for part in parts(secret) for form in _forms(part)}
+        new = [part for part in parts(secret) if part not in self._parts]  # a key is told of more than once
+        forms = {form for part in new for form in _forms(part)}
         with self._lock:
+            self._parts.update(new)
             # a new tuple each time: readers in other threads keep the one that they are walking through
             self._forms = tuple(sorted(forms.union(self._forms), key=len))
 

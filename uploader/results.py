@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 _JSON_KEYS = (
@@ -25,8 +25,7 @@ class Moment(NamedTuple):
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FileResult:
+class FileResult(NamedTuple):
     """One media upload, or one file that was not reached (`attempts` 0 and `error` set).
 
     `bytes` is the file's size; `bytes_uploaded` what this run brought to the server, `bytes_resent` what was sent more
@@ -39,7 +38,7 @@ class FileResult:
     bytes: int
     sha256: str = ""
     id: str = ""
-    resource: Mapping[str, Any] = field(default_factory=dict)
+    resource: Mapping[str, Any] = MappingProxyType({})
     attempts: int = 0
     bytes_uploaded: int = 0
     bytes_resent: int = 0
@@ -50,7 +49,7 @@ class FileResult:
     error: str = ""
     certificate_sha256: str = ""
     timeline: tuple[Moment, ...] = ()
-    failure: BaseException | None = field(default=None, compare=False, repr=False)
+    failure: BaseException | None = None
 
     @property
     def bytes_sent(self) -> int:
@@ -69,7 +68,6 @@ def not_reached(path: str, size: int | None) -> FileResult:
     return FileResult(path, size or 0, error="Not reached.")
 
 
-@dataclass(slots=True)
 class RunRecord:
     """What a run has to show, filled while it goes: it is all there even when the run ends badly.
 
@@ -77,9 +75,12 @@ class RunRecord:
     that was sent without an upload.
     """
 
-    results: list[FileResult] = field(default_factory=list)
-    outputs: dict[str, str] = field(default_factory=dict)
-    ids: tuple[str, ...] = ()
+    __slots__ = ("ids", "outputs", "results")
+
+    def __init__(self) -> None:
+        self.results: list[FileResult] = []
+        self.outputs: dict[str, str] = {}
+        self.ids: tuple[str, ...] = ()
 
     def add(self, result: FileResult) -> None:
         """One more result, or the better one of a file that was tried before and failed."""
@@ -97,7 +98,7 @@ class RunRecord:
         """
         for place, result in enumerate(self.results):
             if not result.error and (not result.reused or result.path in files):
-                self.results[place] = replace(result, id="", error=why)
+                self.results[place] = result._replace(id="", error=why)
         self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
         self.ids = ()
 

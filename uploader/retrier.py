@@ -7,7 +7,6 @@ it to wait before another attempt, and tells it when the server made progress. W
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from uploader.cancellation import Cancellation
@@ -54,7 +53,6 @@ class Wait(NamedTuple):
 Report = Callable[[Wait], None]
 
 
-@dataclass(slots=True)
 class RetryPolicy:
     """How a run tries again: `max_retries` waits without progress, none that would end after the run's deadline.
 
@@ -62,12 +60,13 @@ class RetryPolicy:
     operation was given up for it: then nothing new is begun, while a run in which all goes well goes on.
     """
 
-    clock: Clock
-    cancellation: Cancellation
-    max_retries: int
-    retry_deadline: float
-    out_of_time: bool = field(default=False, init=False)
-    _deadline: float | None = field(default=None, init=False)
+    def __init__(self, clock: Clock, cancellation: Cancellation, max_retries: int, retry_deadline: float) -> None:
+        self.clock = clock
+        self.cancellation = cancellation
+        self.max_retries = max_retries
+        self.retry_deadline = retry_deadline
+        self.out_of_time = False
+        self._deadline: float | None = None
 
     def retrier(self, report: Report, what: str = "") -> Retrier:
         """The waits of an operation that begins now, each reported to `report`; `what` names it when they are spent."""

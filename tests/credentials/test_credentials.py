@@ -46,7 +46,7 @@ from uploader.cancellation import Cancellation
 from uploader.credentials import configuration_checks as checks
 from uploader.credentials import credential_source
 from uploader.credentials.login import SEAL_CONTEXT, Login, load
-from uploader.credentials.service_account_key import ServiceAccount
+from uploader.credentials.service_account_key import ServiceAccount, sound_key
 from uploader.credentials.token_request import TokenResponse
 from uploader.errors import (
     CredentialsError,
@@ -387,6 +387,13 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: 
     with pytest.raises(InputError, match="credentials: `private_key` can't be read"):
         login(read_inputs(key_of(server, private_key="\n".join(lines))))
     assert server.seen == []
+
+
+@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+def test_a_key_is_read_in_either_form(form: PrivateFormat) -> None:
+    """PKCS #8 as Google writes it, and the PKCS #1 that OpenSSL makes of it, are the same key."""
+    text = rsa_key().private_bytes(Encoding.PEM, form, NoEncryption()).decode()
+    assert sound_key(text).private_numbers() == rsa_key().private_numbers()
 
 
 @given(at=st.integers(0, 10_000), bit=st.integers(0, 7))

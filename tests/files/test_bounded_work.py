@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from google_emulator.specimens import Build, hostile, manifest_axml, signature_writer
+from uploader import der
 from uploader.errors import InputError
 from uploader.files.android import (
     binary_xml,
@@ -30,7 +31,6 @@ from uploader.files.android import (
     map_ids,
     native_libraries,
     native_symbols,
-    pkcs7,
     proto_xml,
     signatures,
     store_listing,
@@ -186,7 +186,7 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "proto, many attributes": (each(proto_xml.elements), hostile.crowded_proto(5000, 100)),
     "proto, one field again and again": (each(proto_xml.elements), hostile.crowded_proto(0, 0) + b"\x08\x01" * 50_000),
     "manifest, many features": (binary_manifest, crowded_features(2000)),
-    "signature, empty values": (pkcs7.children, b"\5\0" * 30_000),
+    "signature, empty values": (der.children, b"\5\0" * 30_000),
     "signature, many certificates": (signature, signature_writer.pkcs7(*[signature_writer.certificate()] * 150)),
     "signature, a chain for each signer": (scheme, signature_writer.scheme_value(*[[b"0\0"] * 50] * 200)),
     "signature, empty signers": (scheme, b"\xff\xff\0\0" + bytes(0xFFFF)),

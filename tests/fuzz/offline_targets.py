@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,15 +54,15 @@ _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_e
 _MAIL = Inputs(target="gmail", api_endpoint="emulator")
 # What the first byte of an input chooses: where the file lies, and what asks for it and for nothing that is wrong.
 ASKED: Mapping[bytes, tuple[str, Inputs]] = {
-    b"m": ("mapping.txt", replace(_RELEASE, mapping_file=(("", "mapping.txt"),))),
-    b"s": ("symbols.zip", replace(_RELEASE, debug_symbols=(("", "symbols.zip"),))),
-    b"n": ("notes/whatsnew-en-US", replace(_RELEASE, whats_new_directory="notes")),
-    b"i": ("icons/en-US/images/icon.png", replace(_RELEASE, images_directory="icons")),
-    b"t": ("texts/en-US/full_description.txt", replace(_RELEASE, images_directory="texts")),
-    b"o": ("main.obb", replace(_RELEASE, expansion_file_main="main.obb")),
-    b"e": ("mail.eml", replace(_MAIL, message_file="mail.eml")),
-    b"a": ("notes.bin", replace(_MAIL, files=("notes.bin",), mail_to="a@example.com", mail_body="text")),
-    b"b": ("body.txt", replace(_MAIL, mail_to="a@example.com", mail_body="file:body.txt")),
+    b"m": ("mapping.txt", _RELEASE._replace(mapping_file=(("", "mapping.txt"),))),
+    b"s": ("symbols.zip", _RELEASE._replace(debug_symbols=(("", "symbols.zip"),))),
+    b"n": ("notes/whatsnew-en-US", _RELEASE._replace(whats_new_directory="notes")),
+    b"i": ("icons/en-US/images/icon.png", _RELEASE._replace(images_directory="icons")),
+    b"t": ("texts/en-US/full_description.txt", _RELEASE._replace(images_directory="texts")),
+    b"o": ("main.obb", _RELEASE._replace(expansion_file_main="main.obb")),
+    b"e": ("mail.eml", _MAIL._replace(message_file="mail.eml")),
+    b"a": ("notes.bin", _MAIL._replace(files=("notes.bin",), mail_to="a@example.com", mail_body="text")),
+    b"b": ("body.txt", _MAIL._replace(mail_to="a@example.com", mail_body="file:body.txt")),
 }
 
 
@@ -98,7 +97,7 @@ def workspace_files(data: bytes) -> None:
     temp.mkdir(exist_ok=True)
     path.write_bytes(data[1:])
     with suppress(InputError):
-        planned = plan.make(replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ())
+        planned = plan.make(inputs._replace(platform=Platform(workspace=workspace(), temp=temp)), ())
         assert all(line.isprintable() for line in planned.lines())
     path.unlink()
     shutil.rmtree(temp)

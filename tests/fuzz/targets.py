@@ -286,6 +286,7 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "credentials/oidc_token.py": ("token_answers",),
     "credentials/service_account_key.py": ("credentials_given",),
     "credentials/token_request.py": ("token_answers",),
+    "der.py": ("signed", "credentials_given"),
     "files/android/binary_xml.py": ("binary_manifest", "artifact"),
     "files/android/inline_notes.py": ("release_notes",),
     "files/android/listing_images.py": ("workspace_files", "image"),

@@ -18,8 +18,8 @@ def test_header_names_have_any_case_and_values_are_stripped() -> None:
 
 def test_a_body_is_as_long_as_its_parts() -> None:
     """Prefix, span and suffix make the Content-Length."""
-    assert len(Body(b"abc", Span(10, 30), b"de")) == 25
-    assert len(Body()) == 0
+    assert Body(b"abc", Span(10, 30), b"de").size == 25
+    assert Body().size == 0
 
 
 @pytest.mark.parametrize(

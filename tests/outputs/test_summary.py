@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -38,7 +37,7 @@ RELEASE = Report(
 
 
 def page(report: Report = RELEASE, **changes: Any) -> str:
-    return render(replace(report, **changes), Redactor(["hunter2-hunter2"]))
+    return render(report._replace(**changes), Redactor(["hunter2-hunter2"]))
 
 
 def test_table_of_what_was_sent() -> None:
@@ -96,7 +95,7 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     chunks = [Moment(float(second), "sent", "", 1.0, MIB) for second in range(30)]
     middle = [Moment(30.0, "wait", "503", 2.0), Moment(32.0, "restarted", "the session is gone")]
     moments = [*chunks, *middle, chunks[0]._replace(at=33.0), chunks[0]._replace(at=34.0)]
-    assert chart(page(files=(replace(BUNDLE, timeline=tuple(moments)),)))[4:] == [
+    assert chart(page(files=(BUNDLE._replace(timeline=tuple(moments)),)))[4:] == [
         "30.0 MiB sent in 30 requests :done, 0, 30000",
         "waited 2.0 s, 503 :30000, 32000",
         "starting over, the session is gone :crit, milestone, 32000, 32001",
@@ -108,8 +107,8 @@ def test_timeline_keeps_what_went_otherwise() -> None:
 def test_no_chart_where_nothing_happened(seconds: float) -> None:
     """An upload that was sent and stored within half a minute has nothing to show; a longer one has."""
     moments = Moment(7.0, "sent", "", seconds, MIB), Moment(7.0 + seconds, "done", "stored and checked")
-    assert "mermaid" not in page(files=(replace(BUNDLE, timeline=moments),))
-    assert "mermaid" in page(files=(replace(BUNDLE, timeline=(moments[0]._replace(seconds=30.0), moments[1])),))
+    assert "mermaid" not in page(files=(BUNDLE._replace(timeline=moments),))
+    assert "mermaid" in page(files=(BUNDLE._replace(timeline=(moments[0]._replace(seconds=30.0), moments[1])),))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,7 @@ def test_no_chart_where_nothing_happened(seconds: float) -> None:
 )
 def test_the_axis_reads_in_real_steps(seconds: float, unit: str, step: int, end: int) -> None:
     """Milliseconds, seconds or minutes as they fit, with at most ten round steps, from 0 on."""
-    text = page(files=(replace(BUNDLE, timeline=(Moment(1e6, "wait", "503", seconds),)),))
+    text = page(files=(BUNDLE._replace(timeline=(Moment(1e6, "wait", "503", seconds),)),))
     assert chart(text)[:2] == [f"axisFormat %s {unit}", f"tickInterval {1000 * step}millisecond"]
     assert chart(text)[-1] == f"waited {seconds:.1f} s, 503 :0, {end}"
 
@@ -135,9 +134,9 @@ def test_rows_of_the_chart_stand_in_the_order_of_the_files() -> None:
     """Whichever failed or took longest, files keep their order; those to which nothing happened are not among them."""
     waited = Moment(0.0, "wait", "503", 2.0)
     names = ("b/x.png", "a/x.png", "a/long/" + "y" * 60 + ".png")
-    files = [replace(BUNDLE, path=name, timeline=(waited,)) for name in names]
-    files[1] = replace(files[1], error="refused", timeline=(waited, Moment(2.0, "failed", "refused")))
-    quiet = replace(BUNDLE, path="quiet.png", timeline=(Moment(0.0, "sent", "", 1.0, 5),))
+    files = [BUNDLE._replace(path=name, timeline=(waited,)) for name in names]
+    files[1] = files[1]._replace(error="refused", timeline=(waited, Moment(2.0, "failed", "refused")))
+    quiet = BUNDLE._replace(path="quiet.png", timeline=(Moment(0.0, "sent", "", 1.0, 5),))
     sections = [line for line in chart(page(files=(quiet, *files))) if line.startswith("section")]
     assert sections == ["section b/x.png", "section a/x.png", "section yyyyyyyyyyyyy...yyyyyyyy.png"]
 
@@ -146,7 +145,7 @@ def test_timeline_stays_small() -> None:
     """Of many files and many moments the chart shows those with the most to tell, failures first."""
     moments = tuple(Moment(float(second), "sent", f"part {second}", 1.0) for second in range(1000))
     files = [FileResult(f"{number}.png", 1, timeline=moments) for number in range(1000)]
-    files[500] = replace(files[500], error="refused")
+    files[500] = files[500]._replace(error="refused")
     text = page(files=tuple(files))
     assert len(chart(text)) < 150
     assert "section 500.png" in chart(text)
@@ -188,13 +187,13 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
 )
 def test_how_a_file_went(change: dict[str, Any], result: str) -> None:
     """The table says which file the service had already, and which was continued from an earlier run."""
-    assert tables(page(files=(replace(BUNDLE, **change),)))[0][1][-1] == result
+    assert tables(page(files=(BUNDLE._replace(**change),)))[0][1][-1] == result
 
 
 @given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or mention."""
-    file = replace(BUNDLE, path=name, id=name, resource={}, error=words, timeline=())
+    file = BUNDLE._replace(path=name, id=name, resource={}, error=words, timeline=())
     text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name),)),), tracks=(name,))
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
     prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]  # in fixed width, without the backticks
@@ -206,7 +205,7 @@ def test_hostile_text_stays_text(name: str, words: str) -> None:
 
 
 reports = st.builds(
-    Report,
+    RELEASE._replace,
     headline=hostile,
     target=hostile,
     outcome=st.sampled_from(["ok", "failed"]),
@@ -236,7 +235,7 @@ moments_of_any_kind = st.builds(
 @given(st.lists(moments_of_any_kind, min_size=1, max_size=12))
 def test_chart_is_well_formed(moments: list[Moment]) -> None:
     """Whatever a moment says and whenever it was, each line of the chart is a task with two increasing times."""
-    text = page(files=(replace(BUNDLE, path="a:b\n```;#%%{", timeline=tuple(moments)),))
+    text = page(files=(BUNDLE._replace(path="a:b\n```;#%%{", timeline=tuple(moments)),))
     if "```mermaid" not in text:  # nothing happened
         return
     assert chart(text)[3] == "section a, b_n, _"
@@ -259,8 +258,8 @@ def test_link_to_nowhere_is_text(url: str) -> None:
 def test_secrets_do_not_reach_the_page() -> None:
     """A secret in any part of a report is masked, and so is a session URI's authority."""
     leak = "hunter2-hunter2"
-    file = replace(
-        BUNDLE, path=leak, id=leak, resource={"versionCode": leak}, error=leak, timeline=(Moment(0, "sent", leak, 1),)
+    file = BUNDLE._replace(
+        path=leak, id=leak, resource={"versionCode": leak}, error=leak, timeline=(Moment(0, "sent", leak, 1),)
     )
     text = page(
         headline=leak, target=leak, files=(file,), outputs={"id": leak}, links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
@@ -274,8 +273,8 @@ def test_secrets_do_not_reach_the_page() -> None:
 @pytest.mark.parametrize("name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"])
 def test_ten_thousand_files_fit(name: str) -> None:
     """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what is missing."""
-    files = [replace(BUNDLE, path=name.format(number)) for number in range(10_000)]
-    files[9_999] = replace(files[9_999], error="the one that failed")
+    files = [BUNDLE._replace(path=name.format(number)) for number in range(10_000)]
+    files[9_999] = files[9_999]._replace(error="the one that failed")
     text = page(files=tuple(files))
     assert len(text.encode("utf-8")) <= LIMIT < MIB
     assert tables(text)[0][1][-1] == "❌ the one that failed"
@@ -285,7 +284,7 @@ def test_ten_thousand_files_fit(name: str) -> None:
 @given(st.integers(2_000, 12_000))
 def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
     """Where the room is small the page has whole blocks only, the most important ones, and a word on the rest."""
-    report = replace(RELEASE, files=(BUNDLE,) * 100, sections=RELEASE.sections * 200)
+    report = RELEASE._replace(files=(BUNDLE,) * 100, sections=RELEASE.sections * 200)
     text = render(report, Redactor(), limit)
     assert len(text.encode("utf-8")) <= limit
     assert "Some of this page was left out" in text
@@ -295,6 +294,6 @@ def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
 def test_every_kind_of_moment_has_its_colour() -> None:
     """No kind of moment that the results know is missing from the chart's."""
     kinds = get_args(get_type_hints(Moment)["kind"])
-    text = page(files=(replace(BUNDLE, timeline=tuple(Moment(0, kind, "x") for kind in kinds)),))
+    text = page(files=(BUNDLE._replace(timeline=tuple(Moment(0, kind, "x") for kind in kinds)),))
     assert kinds
     assert len(chart(text)) == 4 + len(kinds)

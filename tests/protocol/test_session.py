@@ -12,9 +12,11 @@ from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     MAX_RESTARTS,
     TRANSITIONS,
+    Cancel,
     Cancelled,
     Completed,
     Event,
+    Move,
     OffsetUnknown,
     ProtocolViolated,
     QueryOffset,
@@ -99,7 +101,7 @@ def test_a_stream_is_sent_in_chunks_that_never_grow() -> None:
     for _ in range(5):
         move = session.next_move()
         assert isinstance(move, Send)
-        assert (len(move.span), move.final) == (6 * MIB, False)
+        assert (move.span.size, move.final) == (6 * MIB, False)
         session = session.after(DOUBT, move.span.stop).after(Stored(move.span.stop))
 
 
@@ -219,5 +221,22 @@ def test_every_request_begins_at_the_servers_offset(
     assert isinstance(move, Send)
     assert move.span.start == session.offset <= move.span.stop <= size
     assert move.final == (move.span.stop == size)
-    assert move.final or len(move.span) % granularity == 0
-    assert len(move.span) or move.final
+    assert move.final or move.span.size % granularity == 0
+    assert move.span.size or move.final
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (SessionLost("why"), ProtocolViolated("why")),
+        (TokenRejected(Response(401)), Rejected(Response(401))),
+        (Start(), QueryOffset()),
+        (Cancel(), Cancelled()),
+    ],
+)
+def test_what_means_another_thing_is_not_equal(one: Event | Move, other: Event | Move) -> None:
+    """Events and moves with the same fields, or with none, differ by their type; each equals its own like."""
+    assert one != other
+    assert not one == other  # noqa: SIM201  # both operators are defined
+    assert one == type(one)(*one)
+    assert not one != type(one)(*one)  # noqa: SIM202  # both operators are defined

@@ -44,7 +44,7 @@ def test_multipart_is_exactly_these_bytes() -> None:
         b"Hello\r\n--b.\r\n"
         b"--b0undary--\r\n"
     )
-    assert len(request.body) == len(wire_bytes(request.body, b"Hello\r\n--b."))
+    assert request.body.size == len(wire_bytes(request.body, b"Hello\r\n--b."))
 
 
 def test_multipart_without_metadata_has_an_empty_object() -> None:

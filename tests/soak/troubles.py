@@ -38,7 +38,7 @@ class Mortal(HttpClient):
             return super().send(request, blocks, token, limits)
         if self._left < 0 or self._where < 0.2:
             raise Killed
-        answer = super().send(request, self._until(blocks, len(request.body)), token, limits)
+        answer = super().send(request, self._until(blocks, request.body.size), token, limits)
         del answer  # it arrived, and nobody was there to read it
         raise Killed
 

@@ -90,8 +90,8 @@ class Server:
             return replace(self, holes=self.holes + hole), OffsetUnknown("conflict", Response(409), server_ok=True)
         if fault in ("error before", "break before", "token"):
             return self, TokenRejected(Response(401)) if fault == "token" else OffsetUnknown(fault, Broken(fault, True))
-        stop = span.start + len(span) // 2 if fault.startswith(("partial", "over")) else span.stop
-        after = replace(self, stored=max(self.stored, stop), received=self.received + len(span))
+        stop = span.start + span.size // 2 if fault.startswith(("partial", "over")) else span.stop
+        after = replace(self, stored=max(self.stored, stop), received=self.received + span.size)
         if fault == "overstated" and not move.final:
             return replace(after, overstated=True), Stored(span.stop)
         if after.stored == self.size and move.final:

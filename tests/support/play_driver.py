@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -194,4 +193,4 @@ class Engine:
 
 def release_job(*artifacts: Artifact, **more: Any) -> ReleaseJob:
     """A release of the artifacts to the internal track, unless said otherwise."""
-    return replace(ReleaseJob(PACKAGE, artifacts, ("internal",)), **more)
+    return ReleaseJob(PACKAGE, artifacts, ("internal",))._replace(**more)

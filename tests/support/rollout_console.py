@@ -13,6 +13,7 @@ from uploader.errors import Interrupted, TemporaryError
 from uploader.inputs.parse_rollout import limits, rollout_steps
 from uploader.services.base import Call, Flow, Outcome, Pause, Step, Time, Upload
 from uploader.services.play.gate import Gate
+from uploader.services.play.job import ReleaseJob
 from uploader.services.play.rollout import flow
 from uploader.services.play.rollout_decision import RolloutJob
 
@@ -147,7 +148,8 @@ class RolloutEngine(Engine):
 def rollout_job(above: str = "", steps: str = STEPS, **more: Any) -> RolloutJob:
     """A look at production."""
     gate = Gate(limits(above) if above else (), **{key: more.pop(key) for key in ("halts", "min_users") if key in more})
-    return RolloutJob(PACKAGE, tracks=("production",), shares=rollout_steps(steps), gate=gate, **more)
+    release = ReleaseJob(PACKAGE, tracks=("production",), rollout=True, **more)
+    return RolloutJob(release, rollout_steps(steps), gate)
 
 
 def short(release: dict[str, Any]) -> str:

@@ -74,7 +74,7 @@ def as_message(request: Request, file: bytes) -> Message:
     span = request.body.span
     body = request.body.prefix + (file[span.start : span.stop] if span else b"") + request.body.suffix
     target = "/" + request.url.split("/", 3)[3]
-    headers = (*request.headers, ("Content-Length", str(len(request.body))))
+    headers = (*request.headers, ("Content-Length", str(request.body.size)))
     return Message(f"{request.method} {target}", headers, body)
 
 

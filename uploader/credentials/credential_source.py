@@ -10,9 +10,9 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from uploader.credentials import configuration_checks as checks
 from uploader.errors import InputError, Problem
@@ -25,8 +25,7 @@ SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 KEYLESS, DEFAULT = "keyless", "default"
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialSource:
+class CredentialSource(NamedTuple):
     """Checked credentials. `kind` is google-auth's type, or `keyless`, or `default` (whatever google-auth finds).
 
     `account` is who acts, for people; `info` the configuration in google-auth's format, with a repaired private key;
@@ -37,10 +36,13 @@ class CredentialSource:
     kind: str
     account: str
     origin: str
-    info: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-    lasting: bytes | None = field(default=None, repr=False)
+    info: Mapping[str, Any] = MappingProxyType({})
+    secrets: tuple[str, ...] = ()
+    lasting: bytes | None = None
     file: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"CredentialSource(kind={self.kind!r}, account={self.account!r})"  # the rest holds secrets
 
 
 def parse(inputs: Inputs) -> CredentialSource:

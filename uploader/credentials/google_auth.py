@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from datetime import datetime, timezone
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from cryptography.exceptions import UnsupportedAlgorithm
-from google.auth import exceptions
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uploader.credentials import configuration_checks as checks
 from uploader.credentials.credential_source import CredentialSource
@@ -22,28 +18,31 @@ from uploader.errors import CredentialsError, InputError, Problem, ProtocolError
 if TYPE_CHECKING:
     from google.auth.identity_pool import SubjectTokenSupplier
 
-# All that google-auth is known to raise on a damaged configuration, an unreadable file or an answer of another shape.
-GOOGLE_AUTH_RAISES = (
-    exceptions.GoogleAuthError,
-    UnsupportedAlgorithm,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    OSError,
-)
 BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
 USUAL_LIFETIME = 3600.0  # seconds; Google's, where an answer does not say (RFC 6749, section 5.1 lets it be left out)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """An access token and how long it is valid from now, in seconds."""
 
-    value: str = field(repr=False)
+    value: str
     lifetime: float
+
+    def __repr__(self) -> str:
+        return f"Token(lifetime={self.lifetime})"
+
+
+@cache
+def _raised() -> tuple[type[Exception], ...]:
+    """What google-auth is known to raise on a damaged configuration, an unreadable file or a strange answer.
+
+    Its own error is the first.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm  # asked only once something is raised
+    from google.auth.exceptions import GoogleAuthError  # and a login by a key uses nothing of google-auth
+
+    usual = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, OSError)
+    return GoogleAuthError, UnsupportedAlgorithm, *usual
 
 
 def credentials(
@@ -52,7 +51,7 @@ def credentials(
     """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
     try:
         return _built(source.kind, source.info, list(scopes), subject or None, supplier)
-    except GOOGLE_AUTH_RAISES:
+    except _raised():
         what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
     raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
 
@@ -136,13 +135,13 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
 
     One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
     """
+    import logging  # a login by a key is spared 3 ms
+    import warnings
+
     logging.getLogger("google.auth").addHandler(logging.NullHandler())  # its advice is not for our log
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _google("auth").default(scopes=list(scopes), request=request)[0]
-    except (Unavailable, UploaderError, *GOOGLE_AUTH_RAISES):
-        pass
+    with suppress(Unavailable, UploaderError, *_raised()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _google("auth").default(scopes=list(scopes), request=request)[0]
     raise CredentialsError(
         "There are no credentials.",
         cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has no credentials of "
@@ -159,11 +158,16 @@ def fetch(credential: Any, request: TokenRequest) -> Token:
     try:
         credential.refresh(request)
         return _token(credential.token, credential.expiry)
-    except exceptions.GoogleAuthError as caught:
-        words = str(caught.args[0]) if caught.args else ""
-    except GOOGLE_AUTH_RAISES as caught:
-        words = caught.strerror or "" if isinstance(caught, OSError) else ""
+    except _raised() as caught:
+        words = _words(caught)
     raise _explained(words, request)
+
+
+def _words(error: Exception) -> str:
+    """What google-auth or the system says; what Python itself says of an answer may hold a part of it."""
+    if isinstance(error, _raised()[0]):
+        return str(error.args[0]) if error.args else ""
+    return error.strerror or "" if isinstance(error, OSError) else ""
 
 
 def _token(value: object, expiry: datetime | None) -> Token:

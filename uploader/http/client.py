@@ -96,7 +96,7 @@ def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, 
     try:
         connection.begin(outgoing, limits.connect)
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
-        headers = {**_EVERY, **dict(request.headers), **bearer, "Content-Length": str(len(request.body))}
+        headers = {**_EVERY, **dict(request.headers), **bearer, "Content-Length": str(request.body.size)}
         connection.send_request(request.method, _target(request.url), headers)
         with connection.receive(limits.answer) as answer:
             received = Headers(_joined(answer.getheaders()))

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only until the next block is asked for
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """The bytes from `start` up to, not including, `stop` of the file. Offsets are in bytes from the file's start."""
 
     start: int
     stop: int
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many bytes they are."""
         return self.stop - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """What a request carries: bytes of our own around a span of the file, which is read only while it is sent."""
 
     prefix: bytes = b""
     span: Span | None = None
     suffix: bytes = b""
 
-    def __len__(self) -> int:
-        return len(self.prefix) + len(self.span or ()) + len(self.suffix)
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
 
 
 class Request(NamedTuple):
@@ -51,15 +52,23 @@ class Request(NamedTuple):
     receive: Receive | None = None
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Headers:
     """Response headers: names in any case (RFC 9110, section 5.1), the first of several wins."""
 
-    items: tuple[tuple[str, str], ...]
+    __slots__ = ("items",)
 
     def __init__(self, items: Iterable[tuple[str, str]] | Mapping[str, str] = ()) -> None:
         pairs = items.items() if isinstance(items, Mapping) else items
-        object.__setattr__(self, "items", tuple((name.lower(), value.strip()) for name, value in pairs))
+        self.items = tuple((name.lower(), value.strip()) for name, value in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Headers) and self.items == other.items
+
+    def __hash__(self) -> int:
+        return hash(self.items)
+
+    def __repr__(self) -> str:
+        return f"Headers({self.items})"
 
     def get(self, name: str) -> str | None:
         """The value of a header, stripped; None when it is absent."""
@@ -70,12 +79,11 @@ class Headers:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """One HTTP response with its whole body. `sent_whole` is false when it came while the request was on its way."""
 
     status: int
-    headers: Headers = field(default_factory=Headers)
+    headers: Headers = Headers()
     body: bytes = b""
     sent_whole: bool = True
 

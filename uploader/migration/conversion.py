@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from uploader.inputs import fields
 from uploader.inputs.invalid_value import InvalidValue
@@ -24,23 +23,21 @@ _LOG_COMMAND = re.compile(r"^\s*::|##\[", re.MULTILINE)  # what GitHub's log obe
 _FIELDS = {field.name: field for field in fields()}
 
 
-@dataclass(slots=True)
 class Conversion:
     """The step that is being made of one upload: its inputs by name, their lines, what is left to the reader.
 
     `exists` tells whether a path is there.
     """
 
-    upload: FoundUpload
-    exists: Callable[[str], bool]
-    inputs: dict[str, str] = field(default_factory=lambda: {"target": "play"})
-    lines: dict[str, int] = field(default_factory=dict)
-    leftovers: list[Leftover] = field(default_factory=list)
-    missed: set[str] = field(default_factory=set)  # inputs that were given a value which nobody can tell, or takes
-    given: dict[str, Given] = field(init=False)  # by name; where one is given twice, the first
-
-    def __post_init__(self) -> None:
-        self.given = {each.name: each for each in reversed(self.upload.given)}
+    def __init__(self, upload: FoundUpload, exists: Callable[[str], bool]) -> None:
+        self.upload = upload
+        self.exists = exists
+        self.inputs = {"target": "play"}
+        self.lines: dict[str, int] = {}
+        self.leftovers: list[Leftover] = []
+        self.missed: set[str] = set()  # inputs that were given a value which nobody can tell, or takes
+        # By name; where one is given twice, the first.
+        self.given: dict[str, Given] = {each.name: each for each in reversed(upload.given)}
 
     def text(self, name: str) -> str:
         """The value of a setting, or nothing."""

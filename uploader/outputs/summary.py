@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
 
 from uploader.errors import UploaderError
 from uploader.outputs.markdown import code, link, table, text
@@ -37,8 +37,7 @@ _BANNERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What the page is made of. A dry run or a rehearsal that failed keeps its `outcome` and has an `error`."""
 
     headline: str
@@ -46,7 +45,7 @@ class Report:
     outcome: Literal["ok", "failed", "dry-run", "rehearsal"]
     endpoint: str = ""
     files: tuple[FileResult, ...] = ()
-    outputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = MappingProxyType({})
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()

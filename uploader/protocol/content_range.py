@@ -54,7 +54,7 @@ def _start(media: Media) -> Request:
 
 def _send(move: Send, session: Session, media: Media) -> Request:
     total = str(session.size) if move.final else ("*" if media.size is None else str(media.size))
-    if not len(move.span):
+    if not move.span.size:
         return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
     # A whole file in one request needs no range: it is the documents' preferred way, and some servers know only that.
     whole = move.final and move.span.start == 0

@@ -68,7 +68,7 @@ def _start(media: Media) -> Request:
 def _send(move: Send, session: Session, media: Media) -> Request:
     # The documents show the protocol and the media type with the bytes as well.
     protocol, place = (PROTOCOL, "resumable"), (OFFSET, str(move.span.start))
-    if not len(move.span):
+    if not move.span.size:
         return Request("POST", session.uri, (protocol, (COMMAND, "finalize"), place))
     command = (COMMAND, "upload, finalize" if move.final else "upload")
     headers = (protocol, command, place, ("Content-Type", media.media_type))

@@ -46,12 +46,12 @@ Known weak spots:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from uploader.http.messages import Broken, Response, Span
 from uploader.protocol.chunking import AUTO_CHUNK, Chunking, rounded
+from uploader.protocol.distinct import distinct
 
 MAX_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
@@ -73,30 +73,30 @@ class State(Enum):
 # --- events: what an answer meant -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+@distinct
+class Started(NamedTuple):
     """The server opened a session at `uri`; chunks are multiples of `granularity` bytes."""
 
     uri: str
     granularity: int = DEFAULT_GRANULARITY
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+@distinct
+class Stored(NamedTuple):
     """The server holds the bytes before `offset`."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+@distinct
+class Completed(NamedTuple):
     """The upload is whole on the server; `answer` holds the resource."""
 
     answer: Response
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetUnknown:
+@distinct
+class OffsetUnknown(NamedTuple):
     """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset, or refused a request.
 
     A refusal is such a doubt only where the server says that the session goes on.
@@ -107,36 +107,36 @@ class OffsetUnknown:
     server_ok: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRejected:
+@distinct
+class TokenRejected(NamedTuple):
     """The bearer token was not accepted (401)."""
 
     answer: Response
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLost:
+@distinct
+class SessionLost(NamedTuple):
     """The session is gone (404, 410): what was stored in it is lost."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+@distinct
+class Rejected(NamedTuple):
     """The service refused, and would refuse again."""
 
     answer: Response
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolViolated:
+@distinct
+class ProtocolViolated(NamedTuple):
     """The answer is not one that the protocol allows."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+@distinct
+class Cancelled(NamedTuple):
     """The server was told to end the session."""
 
 
@@ -147,26 +147,26 @@ Event: TypeAlias = (
 # --- moves: what to do next -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+@distinct
+class Start(NamedTuple):
     """Open a session."""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+@distinct
+class Send(NamedTuple):
     """Send a span; `final` when the file ends with it. An empty final span finishes what is stored already."""
 
     span: Span
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QueryOffset:
+@distinct
+class QueryOffset(NamedTuple):
     """Ask the server for the offset."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+@distinct
+class Cancel(NamedTuple):
     """End the session for good."""
 
 

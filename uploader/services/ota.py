@@ -8,7 +8,6 @@ v1/how-tos/create-package, v1/how-tos/associate-package and reference/rest/v1/de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
@@ -81,7 +80,7 @@ def _flow(inputs: Inputs, upload: Upload) -> Flow:
         yield _unknown(f"The deployment lists {_listed(new)} with the title {inputs.package_title!r}.")
         return sent
     [name] = new
-    yield Identified(replace(result, id=name))
+    yield Identified(result._replace(id=name))
     return Outcome(f"{upload.artifact.name} is the package {name} of {inputs.deployment}.")
 
 
@@ -127,7 +126,7 @@ def _fail(result: FileResult, new: Packages) -> Steps[None]:
         cure="Correct what the service's message names, then run again: the package will be sent again.",
         code="package-failed",
     )
-    yield Identified(replace(result, id=name, error=str(error), failure=error))
+    yield Identified(result._replace(id=name, error=str(error), failure=error))
     raise error
 
 

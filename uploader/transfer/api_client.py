@@ -214,7 +214,7 @@ def last_failure(answer: Response | Broken) -> str:
 def _describe(request: Request, path: str, answer: Response | Broken) -> str:
     """One request and its answer, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
-    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {len(request.body)} bytes{sent_headers}"
+    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {request.body.size} bytes{sent_headers}"
     if isinstance(answer, Broken):
         return f"{sent} -> {answer.why}"
     found = ((name, answer.headers.get(name)) for name in _LOGGED_HEADERS)

@@ -6,7 +6,6 @@ A throttled request halves it; from then on it grows by one a round. Times are s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from uploader.http.messages import Broken, Response
@@ -28,26 +27,23 @@ class Throughput(NamedTuple):
         return self.files >= WORTH * before.files or self.bytes >= WORTH * before.bytes
 
 
-@dataclass(slots=True)
 class Concurrency:
     """The number that is `allowed` now, between `least` and `most`. A round is as many files ended as are allowed.
 
     Not safe for several threads by itself.
     """
 
-    least: int
-    allowed: int
-    most: int
-    _ceiling: int = 0
-    _began: float = 0.0
-    _files: int = 0
-    _bytes: int = 0
-    _before: Throughput | None = None  # the throughput of `_paid` files in flight
-    _paid: int = 0
-    _halved: float = float("-inf")
-    _careful: bool = False
-    _rest: int = 0
-    _patience: int = PATIENCE
+    def __init__(self, least: int, allowed: int, most: int) -> None:
+        self.least, self.allowed, self.most = least, allowed, most
+        self._ceiling = 0
+        self._began = 0.0
+        self._files = self._bytes = 0
+        self._before: Throughput | None = None  # the throughput of `_paid` files in flight
+        self._paid = 0
+        self._halved = float("-inf")
+        self._careful = False
+        self._rest = 0
+        self._patience = PATIENCE
 
     def begin(self, now: float, most: int | None = None) -> None:
         """Files begin to be sent, of which the service takes at most so many at once."""

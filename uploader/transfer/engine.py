@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from uploader.errors import AnswerLost, Interrupted, Refused, TemporaryError, UploaderError
@@ -211,7 +210,7 @@ class Engine:
         error = TemporaryError(what, cause=CAUSE, cure=CURE)
         self._reporter.warning(what)
         for place in places:
-            self.record.results[place] = replace(self.record.results[place], failure=error)
+            self.record.results[place] = self.record.results[place]._replace(failure=error)
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, anew after a refusal that passes by itself; whatever goes wrong stands in the result."""
@@ -219,7 +218,7 @@ class Engine:
         while True:
             result = upload(job, self._client, self._settings, self._journal, self._reporter)
             if retrier:
-                result = replace(result, retries=result.retries + retrier.retries)
+                result = result._replace(retries=result.retries + retrier.retries)
             refused = result.failure
             if not result.error:
                 self._uploaded.append(job)
@@ -231,4 +230,4 @@ class Engine:
             try:
                 retrier.wait(as_reason(refused), cause=job.retry_on(refused))
             except UploaderError as error:
-                return replace(result, error=str(error), failure=error)
+                return result._replace(error=str(error), failure=error)

@@ -110,9 +110,9 @@ class FileSource:
             self._hashed = offset
 
     def _read(self, span: Span) -> Iterator[memoryview]:
-        buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, len(span)))) for _ in range(_BUFFERS))
+        buffers = itertools.cycle(memoryview(bytearray(min(BLOCK, span.size))) for _ in range(_BUFFERS))
         self._file.seek(span.start)
-        left = len(span)
+        left = span.size
         if not left:
             self._check(complete=True)
         while left:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from uploader.errors import ProtocolError
@@ -19,7 +18,6 @@ from uploader.transfer.file_source import FileSource
 from uploader.transfer.stream_source import StreamSource
 
 
-@dataclass(slots=True)
 class TransferCounts:
     """What happened so far to one file, written down while it happens. Bytes; seconds of the monotonic clock.
 
@@ -27,17 +25,18 @@ class TransferCounts:
     server confirmed, `resumed_from` where a session of an earlier run was continued.
     """
 
-    began: float
-    size: int
-    sha256: str = ""
-    resource: dict[str, Any] = field(default_factory=dict)
-    attempts: int = 0
-    reached: int = 0
-    furthest: int = 0
-    resent: int = 0
-    stored: int = 0
-    resumed_from: int | None = None
-    timeline: list[Moment] = field(default_factory=list)
+    def __init__(self, began: float, size: int) -> None:
+        self.began = began
+        self.size = size
+        self.sha256 = ""
+        self.resource: dict[str, Any] = {}
+        self.attempts = 0
+        self.reached = 0
+        self.furthest = 0
+        self.resent = 0
+        self.stored = 0
+        self.resumed_from: int | None = None
+        self.timeline: list[Moment] = []
 
     def count(self, length: int) -> None:
         """Counts bytes as sent before they are: what may have arrived must never be more than what is known here."""

@@ -7,7 +7,6 @@ and what must outlive the process goes into the journal.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from types import ModuleType
 
 from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
@@ -130,7 +129,7 @@ class Resumable:
         uri = absolute(event.uri, self._transfer.media.url)
         self._transfer.redact(uri)
         require_trusted(uri, self._transfer.media.url)
-        return replace(event, uri=uri)
+        return event._replace(uri=uri)
 
     def _may_be_finished(self) -> bool:
         """Whether the session may be complete though no answer said so: the last one did not turn the request away."""
@@ -246,7 +245,7 @@ class Resumable:
         body = answer.body
         for secret in secrets_of(session.uri, self._transfer.media.with_query()):
             body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
-        return replace(answer, body=body)
+        return answer._replace(body=body)
 
     def _continue_record(self) -> None:
         """Notes that more is sent in an earlier run's session: how much that run had sent is no longer all of it."""

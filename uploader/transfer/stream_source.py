@@ -55,10 +55,10 @@ class StreamSource:
             )
         # A new buffer each time: views of the old one may still be on their way to the socket.
         window = self._window[span.start - self._base :]
-        while len(window) <= len(span) and (block := self._next(len(span) + 1 - len(window))):
+        while len(window) <= span.size and (block := self._next(span.size + 1 - len(window))):
             window += block
         self._window, self._base = window, span.start
-        ended = len(self._window) <= len(span)
+        ended = len(self._window) <= span.size
         if ended:
             self.size = self._base + len(self._window)
         return Span(span.start, min(span.stop, self._base + len(self._window))), ended

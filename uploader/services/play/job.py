@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from uploader.files.android.preflight import facts, fingerprint
@@ -53,11 +53,11 @@ class Companion(NamedTuple):
         return f"let version {code} use the {WHAT[self.kind]} of {of}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseJob:
+class ReleaseJob(NamedTuple):
     """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
     under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
     without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
+    `rollout` marks a look at a release that is there already.
 
     Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
     `retained` version codes, or it is the one that is on the track already.
@@ -66,10 +66,10 @@ class ReleaseJob:
     package: str
     artifacts: tuple[Artifact, ...] = ()
     tracks: tuple[str, ...] = ()
-    options: ReleaseOptions = field(default_factory=ReleaseOptions)
+    options: ReleaseOptions = ReleaseOptions()
     default_name: str = ""
-    notes: Mapping[str | None, Notes] = field(default_factory=dict)
-    names: Mapping[str | None, str] = field(default_factory=dict)
+    notes: Mapping[str | None, Notes] = MappingProxyType({})
+    names: Mapping[str | None, str] = MappingProxyType({})
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
     retain_last: bool = False
@@ -83,6 +83,7 @@ class ReleaseJob:
     existing_edit: str = ""
     commit: bool = True
     dry_run: bool = False
+    rollout: bool = False
     not_sent_for_review: Review = "auto"
     cancel_review: bool = False
     review: ReviewGoal | None = None
@@ -103,8 +104,11 @@ class ReleaseJob:
 
     @property
     def reads_edit_id(self) -> bool:
-        """Whether a run of this kind can be told to work in a given edit."""
-        return True
+        """Whether a run of this kind can be told to work in a given edit.
+
+        Not for a rollout: what an edit was opened on may be old by now, and a look is at what is live.
+        """
+        return not self.rollout
 
     @property
     def tense(self) -> str:
@@ -114,7 +118,8 @@ class ReleaseJob:
     @property
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
-        return f"{'rehearsal' if self.dry_run else 'edit'}:{self.package}"
+        rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")
+        return f"{rehearsed if self.dry_run else real}:{self.package}"
 
     def steps(self) -> Iterator[str]:
         """The job as people read it before it begins: one line for each step, in their order."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from uploader.files.android import release_notes, store_listing
 from uploader.files.workspace import Workspace
@@ -18,13 +18,12 @@ from uploader.services.play.tracks import Notes
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class JobFiles:
+class JobFiles(NamedTuple):
     """Everything beside the artifacts. `notes` and `names` are by track, under None those of every other track."""
 
     companions: tuple[Companion, ...] = ()
-    notes: Mapping[str | None, Notes] = field(default_factory=dict)
-    names: Mapping[str | None, str] = field(default_factory=dict)
+    notes: Mapping[str | None, Notes] = MappingProxyType({})
+    names: Mapping[str | None, str] = MappingProxyType({})
     listing: store_listing.StoreFiles | None = None
 
 

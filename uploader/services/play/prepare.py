@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -42,7 +41,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     review, universal_apk = goal_of(inputs, problems), _universal_apk(inputs, artifacts, problems)
     problems.raise_if_any()
     job = _job(inputs, package, artifacts, job_files)
-    job = dataclasses.replace(job, review=review, universal_apk=universal_apk)
+    job = job._replace(review=review, universal_apk=universal_apk)
     return Prepared(
         lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),

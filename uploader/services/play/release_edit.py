@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from uploader.errors import ProtocolError
 from uploader.services.base import ForgetUploads, Remember, Steps
@@ -19,7 +18,6 @@ from uploader.services.play.job import ReleaseJob
 from uploader.services.play.tracks import Releases, releases
 
 
-@dataclass(slots=True)
 class ReleaseEdit:
     """An edit, and what is known of it.
 
@@ -30,15 +28,23 @@ class ReleaseEdit:
     uses, `language` the app's default one, as far as they were asked for.
     """
 
-    job: ReleaseJob
-    api: edit_api.Edit
-    state: EditState
-    changes: dict[str, str] = field(default_factory=dict)
-    before: dict[str, Releases] = field(default_factory=dict)
-    seen: dict[str, Releases] = field(default_factory=dict)
-    checked: set[str] = field(default_factory=set)
-    expansions: dict[str, int] = field(default_factory=dict)
-    language: str = ""
+    def __init__(
+        self,
+        job: ReleaseJob,
+        api: edit_api.Edit,
+        state: EditState,
+        changes: dict[str, str] | None = None,
+        before: dict[str, Releases] | None = None,
+    ) -> None:
+        self.job = job
+        self.api = api
+        self.state = state
+        self.changes = changes or {}
+        self.before = before or {}
+        self.seen: dict[str, Releases] = {}
+        self.checked: set[str] = set()
+        self.expansions: dict[str, int] = {}
+        self.language = ""
 
     @property
     def id(self) -> str:

@@ -21,6 +21,7 @@ from uploader.services.play.edit import discard
 from uploader.services.play.edit_machine import CommitKnowledge, Event
 from uploader.services.play.finish import BY_HAND, CONSOLE
 from uploader.services.play.gate import Gate, Judgement, judge
+from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan_output import plan_output
 from uploader.services.play.release import in_an_edit
@@ -49,33 +50,34 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     job = _job(inputs)
     scopes = (edit_api.SCOPE, *((reporting_api.SCOPE,) if inputs.halt_above else ()))
-    return Prepared(tuple(_lines(job)), scopes, lambda: flow(job), package=job.package)
+    return Prepared(tuple(_lines(job)), scopes, lambda: flow(job), package=inputs.package_name)
 
 
 def _job(inputs: Inputs) -> RolloutJob:
     limits = Gate(
         inputs.halt_above, inputs.gate == "halt", inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age
     )
-    return RolloutJob(
+    release = ReleaseJob(
         package=inputs.package_name,
         tracks=inputs.tracks,
         dry_run=inputs.dry_run,
+        rollout=True,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
-        shares=inputs.rollout_steps,
-        gate=limits,
     )
+    return RolloutJob(release, inputs.rollout_steps, limits)
 
 
 def _lines(job: RolloutJob) -> tuple[str, ...]:
+    package, (track,), dry_run = job.release.package, job.release.tracks, job.release.dry_run
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
     limits = " or ".join(map(str, job.gate.limits))
     end = "and halt it" if job.gate.halts else "but go on"
     return (
-        f"open an edit for {job.package}",
-        f"look at the release in progress on track {job.tracks[0]}",
+        f"open an edit for {package}",
+        f"look at the release in progress on track {track}",
         *((f"ask Google how it is doing; report what is above {limits}, {end}",) if limits else ()),
-        f"decide the next of {shares}, and change nothing" if job.dry_run else f"take it to the next of {shares}",
+        f"decide the next of {shares}, and change nothing" if dry_run else f"take it to the next of {shares}",
     )
 
 
@@ -83,7 +85,7 @@ def flow(job: RolloutJob) -> Flow:
     """One look, and at most one step; every refusal leaves with its cause and its cure."""
     rollout = Rollout(job)
     try:
-        return (yield from in_an_edit(job, rollout.work))
+        return (yield from in_an_edit(job.release, rollout.work))
     except UploaderError as error:
         raise rollout.failed(explained(error) if isinstance(error, Refused) else error) from None
 
@@ -92,8 +94,9 @@ class Rollout:
     """The work of one run, in as many edits as it takes."""
 
     def __init__(self, job: RolloutJob) -> None:
-        self._job = job
-        self._track = job.tracks[0]
+        self._rollout = job
+        self._job = job.release
+        self._track = job.release.tracks[0]
         self._first: FirstLook | None = None
         self._edit: ReleaseEdit | None = None  # in which it is decided
         self._halting = ""  # why it has to be halted, until it is
@@ -118,7 +121,7 @@ class Rollout:
         if in_doubt:
             edit.apply(Event.SEEN_LIVE if passed else Event.NOT_SEEN)
         look = yield from self._look(live)
-        decision, self._halting = decide(self._job, look), ""
+        decision, self._halting = decide(self._rollout, look), ""
         if first and passed and decision.kind != "halted":  # the step is made; a halt is never put off
             decision = _made(first, live, ours=in_doubt)
         if decision.release is None or self._job.dry_run:
@@ -141,13 +144,13 @@ class Rollout:
 
     def _judgement(self, live: Releases, release: Release) -> Steps[Judgement]:
         """What the gate says of the release, compared with the one that everybody has."""
-        found = yield from reporting_api.measure(self._job.package, self._job.gate)
+        found = yield from reporting_api.measure(self._job.package, self._rollout.gate)
         completed = [one for one in live if one.get("status") == "completed"]
         baseline = {code for one in completed for code in tracks.codes(one)} - set(tracks.codes(release))
-        judgement = judge(self._job.gate, (yield Time()), found, tracks.codes(release), baseline)
+        judgement = judge(self._rollout.gate, (yield Time()), found, tracks.codes(release), baseline)
         for row in gate_report.section(judgement.judged).rows:
             yield Note(" · ".join(filter(None, row)))
-        if judgement.ruling != "pass" and not self._job.gate.halts:
+        if judgement.ruling != "pass" and not self._rollout.gate.halts:
             yield Note(f"The gate only reports: {judgement.why}.", "warning")
         return judgement
 
@@ -241,7 +244,7 @@ def _values(after: Releases, look: Look) -> dict[str, str]:
     }
 
 
-def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
+def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
     if not decision.trouble:
         return None
     where = f"{job.package} on {job.tracks[0]}"

@@ -6,7 +6,6 @@ A share never falls, and what was halted, by whomever, is never resumed.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from uploader.services.play import tracks
@@ -20,22 +19,12 @@ Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 NO_STEP = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutJob(ReleaseJob):
+class RolloutJob(NamedTuple):
     """One look at a rollout: the shares that it goes through, ascending, and the gate before each step."""
 
-    shares: tuple[float, ...] = ()
-    gate: Gate = field(default_factory=Gate)
-
-    @property
-    def memory(self) -> str:
-        """The name under which the journal keeps the edit, apart from that of a release."""
-        return f"{'look' if self.dry_run else 'rollout'}:{self.package}"
-
-    @property
-    def reads_edit_id(self) -> bool:
-        """Never: what an edit was opened on may be old by now, and a look is at what is live."""
-        return False
+    release: ReleaseJob
+    shares: tuple[float, ...]
+    gate: Gate
 
 
 class Decision(NamedTuple):
