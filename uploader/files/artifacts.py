@@ -179,9 +179,9 @@ class _FileSearch:
 
     def _take(self, name: str, exact: bool) -> bool:
         """Whether the name became a file of the run or a problem; folders and credentials are passed over."""
-        path = os.path.join(self._workspace, name)  # noqa: PTH118  # see above
+        path = os.path.join(self._workspace, name)  # noqa: PTH118  # text, see the class
         try:
-            status = os.stat(path)  # noqa: PTH116  # see above
+            status = os.stat(path)  # noqa: PTH116  # text, see the class
         except OSError as error:
             missing = "is a broken symbolic link" if Path(path).is_symlink() else f"can't be read: {reason(error)}"
             self._wrong(f"{printable(name)} {missing}.")
@@ -209,7 +209,7 @@ class _FileSearch:
         return self._access.workspace.objection(real, status) or readable
 
     def _real(self, path: str) -> str:
-        if os.path.islink(path):  # noqa: PTH114  # see above
+        if os.path.islink(path):  # noqa: PTH114  # text, see the class
             return os.path.realpath(path)
         folder, _, name = path.rpartition("/")
         return f"{self._real_folder(folder).rstrip('/')}/{name}"
