@@ -517,6 +517,23 @@ def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
         HttpClient().send(put(url.replace("http:", "https:")), (), "", QUICK)
 
 
+def test_the_file_of_authorities_may_be_below_the_home_directory(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No shell replaces the `~` of a variable that is set in YAML."""
+    monkeypatch.setenv("HOME", str(certificate.parent))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"~/{certificate.name}")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve, tls=context) as url:
+        assert HttpClient().send(put(url), (), "", QUICK).status == 200
+
+
 def test_a_trusted_certificate_serves_no_other_host(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate from a trusted authority that names another host is refused like any other."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
