@@ -7,7 +7,6 @@ import re
 import resource
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from uploader.http.client import HttpClient, Limits
 from uploader.http.connection import Outgoing
 from uploader.http.connection_pool import ConnectionPool
 from uploader.http.messages import Body, ConnectionBroke, Request, Response, Span
+from uploader.http.proxy import ProxiedConnection
 from uploader.http.response import LARGEST_ANSWER
 
 QUICK = Limits(connect=5, stall=0.3, answer=0.5)
@@ -50,16 +50,6 @@ def transport() -> HttpClient:
 def token_request() -> TokenRequest:
     """What a login sends its requests with."""
     return TokenRequest(HttpClient(), on_secret=lambda _: None)
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate for localhost, with its key, in one file."""
-    path = tmp_path_factory.mktemp("tls") / "localhost.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "-", "-out", "-"]
-    path.write_bytes(subprocess.run([*command, *subject], check=True, capture_output=True).stdout)
-    return path
 
 
 def test_sends_headers_token_length_and_bytes(transport: HttpClient) -> None:
@@ -399,6 +389,18 @@ def test_no_answer_is_read_without_end(name: str, kind: str) -> None:
     assert sent < ((1 if kind == "login" else 4) << 20) + (8 << 20)  # what the sockets' own buffers hold, as well
 
 
+@pytest.mark.parametrize("lengths", ["3\r\nContent-Length: 4", "3, 4"], ids=["two lines", "one line"])
+def test_an_answer_of_two_lengths_is_none(transport: HttpClient, lengths: str) -> None:
+    """Lengths that contradict each other leave open where the answer ends (RFC 9112, section 6.3)."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {lengths}\r\n\r\n{{}}  ".encode())
+
+    with serving(serve) as url, pytest.raises(ConnectionBroke):
+        transport.send(put(url), (), "", QUICK)
+
+
 @pytest.mark.parametrize("size", [b"-1", b"-5", b"-ffff"])
 def test_an_answer_with_a_negative_chunk_is_none(transport: HttpClient, size: bytes) -> None:
     """A chunk of negative size, which http.client reads to the end of the connection, does not become a resource."""
@@ -513,6 +515,23 @@ def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
     with pytest.raises(InputError, match=r"REQUESTS_CA_BUNDLE.*authorities\.pem"), serving(reset) as url:
         HttpClient().send(put(url.replace("http:", "https:")), (), "", QUICK)
+
+
+def test_the_file_of_authorities_may_be_below_the_home_directory(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No shell replaces the `~` of a variable that is set in YAML."""
+    monkeypatch.setenv("HOME", str(certificate.parent))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"~/{certificate.name}")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(200, b"{}"))
+
+    with serving(serve, tls=context) as url:
+        assert HttpClient().send(put(url), (), "", QUICK).status == 200
 
 
 def test_a_trusted_certificate_serves_no_other_host(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -661,6 +680,28 @@ def test_this_machine_is_reached_past_every_proxy(
         if name == "localhost":
             assert b"the-token" in heads[0]
     assert proxy == []
+
+
+MALFORMED = ["http://[bad", "http://127.0.0.1:99999", "127.0.0.1:port", "::::", " http://127.0.0.1:1", "socks5://a:1"]
+
+
+@pytest.mark.parametrize("named", MALFORMED)
+def test_a_malformed_url_of_a_proxy_is_named(
+    transport: HttpClient, named: str, proxy: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no URL of a proxy that can be used is told as such, with the variable that it comes from."""
+    monkeypatch.setenv("https_proxy", named)
+    with pytest.raises(ConnectionBroke, match=r"\(from https_proxy\) is malformed") as broke:
+        transport.send(put("https://upload.example"), (), "", QUICK)
+    assert broke.value.broken.code == "proxy-unreachable"
+    assert proxy == []
+
+
+@pytest.mark.parametrize(("named", "port"), [("http://a", 80), ("a", 80), ("https://a", 443), ("http://a:3128", 3128)])
+def test_a_proxy_without_a_port_has_that_of_its_scheme(named: str, port: int) -> None:
+    """The scheme is the proxy's own, whatever is spoken with the server behind it."""
+    trust = ssl.create_default_context()
+    assert ProxiedConnection(named, "upload.example", 443, trust, trust).port == port
 
 
 def test_nothing_in_clear_goes_to_a_proxy(transport: HttpClient, proxy: list[bytes]) -> None:

@@ -181,11 +181,13 @@ class WatchedConnection(HTTPConnection):
         if waits_by_itself(self.sock):
             self.sock.settimeout(0)
         try:
-            received = self.sock.recv(65536)
-        except (ssl.SSLWantReadError, BlockingIOError):
+            while received := self.sock.recv(65536):
+                self._early += received
+                if not _only_interim(self._early):
+                    return True
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
             return False
-        self._early += received
-        return not received or not _only_interim(self._early)
+        return True
 
     def response_class(  # type: ignore[override]  # a class there; http.client does nothing but call it
         self, sock: Any, *args: Any, **options: Any

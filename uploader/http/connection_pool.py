@@ -94,6 +94,7 @@ class ConnectionPool:
             import certifi  # 4 ms that a run without TLS is spared
 
             trusted = certifi.where()
+        trusted = os.path.expanduser(trusted)  # noqa: PTH111  # a path object raises where there is no home
         return (None, trusted) if Path(trusted).is_dir() else (trusted, None)
 
 

@@ -7,7 +7,7 @@ from http.client import HTTPException
 
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies, select_proxy
-from urllib3.connection import HTTPSConnection, ProxyConfig
+from urllib3.connection import HTTPSConnection, ProxyConfig, port_by_scheme
 from urllib3.exceptions import HTTPError
 from urllib3.util import parse_url
 
@@ -26,11 +26,15 @@ class ProxiedConnection(WatchedConnection, HTTPSConnection):
     def __init__(self, proxy: str, host: str, port: int, to_proxy: ssl.SSLContext, to_host: ssl.SSLContext) -> None:
         """Raises `ProxyURLMalformed`. The contexts tell whom to trust, each on its way."""
         url = proxy if "://" in proxy else f"http://{proxy}"
-        parts = parse_url(url)
+        try:
+            parts = parse_url(url)
+        except HTTPError:
+            raise ProxyURLMalformed from None
         if not parts.host or parts.scheme not in ("http", "https"):
             raise ProxyURLMalformed
         config = ProxyConfig(to_proxy, use_forwarding_for_https=False, assert_hostname=None, assert_fingerprint=None)
-        super().__init__(parts.host, parts.port, proxy=parts, proxy_config=config, ssl_context=to_host)
+        place = parts.host, parts.port or port_by_scheme[parts.scheme]
+        super().__init__(*place, proxy=parts, proxy_config=config, ssl_context=to_host)
         self.set_tunnel(host, port, HTTPAdapter().proxy_headers(url), scheme=parts.scheme)
 
     def connect(self) -> None:
@@ -39,3 +43,9 @@ class ProxiedConnection(WatchedConnection, HTTPSConnection):
             super().connect()
         except (HTTPError, HTTPException, OSError) as error:
             raise (OSError if self.has_connected_to_proxy else ProxyFailed) from error
+
+    def _tunnel(self) -> None:
+        """Asks for the tunnel as `WatchedConnection` asks for all: no call to the socket waits."""
+        self.sock.settimeout(0)
+        super()._tunnel()
+        self.sock.settimeout(self.timeout)  # for the handshake inside it

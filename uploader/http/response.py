@@ -39,6 +39,13 @@ class CheckedResponse(HTTPResponse):
             raise IncompleteRead(block, self.length)
         return block
 
+    def begin(self) -> None:
+        """See HTTPResponse. Raises HTTPException, too, for lengths that contradict each other (RFC 9112, 6.3)."""
+        super().begin()
+        lengths = ",".join(self.headers.get_all("Content-Length", ())).split(",")
+        if len({length.strip() for length in lengths}) > 1:
+            raise HTTPException("several lengths")
+
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(_MOST_INTERIM):
             line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # no name of the public interface
@@ -87,7 +94,7 @@ class AnswerReader(RawIOBase):
             count = min(len(self._early), len(buffer))
             buffer[:count], self._early = self._early[:count], self._early[count:]
             return count
-        waited = pending(self._sock) > 0
+        waited = hasattr(self._sock, "pending")  # TLS may hold bytes, or know of the end, while nothing comes
         while True:
             seconds = min(self._deadline - time.monotonic(), self._stall)
             if seconds <= 0:
@@ -96,7 +103,7 @@ class AnswerReader(RawIOBase):
                 if not waited:
                     self._await_bytes(seconds)
                 return cast(int, self._sock.recv_into(buffer))
-            except (ssl.SSLWantReadError, BlockingIOError):
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
                 waited = False  # a TLS record that is not whole yet, or holds no bytes of the answer
             except TimeoutError as error:
                 raise AnswerTimeout from error

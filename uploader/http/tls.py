@@ -24,7 +24,7 @@ class WatchedTLSConnection(WatchedConnection):
     def connect(self) -> None:
         """Opens it; see `WatchedConnection`."""
         HTTPConnection.connect(self)
-        self.sock = TLSSocket(self.sock, self._context, self.host)
+        self.sock = TLSSocket(self.sock, self._context, self.host.rstrip("."))  # RFC 6066, section 3: no dot
         self.sock.settimeout(0)
 
 
@@ -37,7 +37,7 @@ def context(file: str | None, folder: str | None, certificate: tuple[str, str] |
     if certificate is None:
         return _shared(file, folder)
     own = _trusting(file, folder)  # which nobody shares: nothing of a login's certificate is shown elsewhere
-    own.load_cert_chain(*certificate)
+    own.load_cert_chain(*certificate, password="")  # without one, OpenSSL asks the terminal or stdin for it
     return own
 
 
@@ -48,6 +48,7 @@ def _trusting(file: str | None, folder: str | None) -> ssl.SSLContext:
         what = f"no certificates can be read from {file or folder}."
         accepted = "a file of certificates in PEM form."
         raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
+    trusting.hostname_checks_common_name = False  # RFC 9525, section 2: the names for which it is stand elsewhere
     trusting.set_alpn_protocols(["http/1.1"])
     trusting.set_alpn_protocols = _leave  # type: ignore[method-assign]  # of this one context, see there
     return trusting

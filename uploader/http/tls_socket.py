@@ -43,8 +43,12 @@ class TLSSocket:
 
     def recv_into(self, buffer: memoryview) -> int:
         """Puts the next bytes into `buffer`: how many, 0 at the end. Raises `BlockingIOError` while there are none."""
-        while (count := self._decrypt(buffer)) is None:
+        count = self._decrypt(buffer)
+        if count is None:
             self._receive()
+            count = self._decrypt(buffer)
+        if count is None:  # nor is more waited for: what is no data may come without end
+            raise BlockingIOError
         return count
 
     def recv(self, size: int) -> bytes:
