@@ -107,5 +107,6 @@ def _sound(held: RSAPrivateNumbers) -> bool:
         and e * d % (p - 1) == 1
         and e * d % (q - 1) == 1
         and (held.dmp1, held.dmq1) == (d % (p - 1), d % (q - 1))
+        and held.iqmp < p
         and held.iqmp * q % p == 1
     )
