@@ -460,6 +460,35 @@ def test_nonsense_is_a_broken_connection_or_no_json(transport: HttpClient, nonse
     assert got is None or not got.json()
 
 
+def test_a_server_that_never_shakes_hands_is_given_up(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes the connection and then says half of a TLS record has as long as a connection may take."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"\x16\x03\x03\x01\x00half")
+        connection.recv(1)
+
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(ConnectionBroke, match="time limit"):
+        HttpClient().send(put(url.replace("http:", "https:")), (), "", Limits(connect=0.3, stall=9, answer=9))
+    assert time.monotonic() - began < 2
+
+
+def test_an_answer_whose_tls_ends_too_early_is_none(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the connection in the middle of a body is no end of the body, with or without TLS's own goodbye."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+
+    with serving(serve, tls=context) as url, pytest.raises(ConnectionBroke, match="complete answer"):
+        HttpClient().send(put(url), (), "", QUICK)
+
+
 @pytest.mark.threat(
     "server",
     "reads or changes data in transit",

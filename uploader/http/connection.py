@@ -18,7 +18,14 @@ from io import BufferedReader
 from typing import Any, cast
 
 from uploader.http.messages import Block
-from uploader.http.response import AROUND_A_BODY, LARGEST_ANSWER, AnswerReader, CheckedResponse
+from uploader.http.response import (
+    AROUND_A_BODY,
+    LARGEST_ANSWER,
+    AnswerReader,
+    CheckedResponse,
+    pending,
+    waits_by_itself,
+)
 
 _TOGETHER = 64 * 1024  # bytes of a block that goes in one write with the head of its request
 _MOST_EARLY = 64 * 1024  # bytes of interim answers while the body is on its way
@@ -76,15 +83,12 @@ class WatchedConnection(HTTPConnection):
     @property
     def is_usable(self) -> bool:
         """Whether another request may be sent: the server has neither closed it by now nor said anything unasked."""
-        return self.is_open and not self._poll(select.POLLIN).poll(0)
+        return self.is_open and not pending(self.sock) and not self._poll(select.POLLIN).poll(0)
 
     def connect(self) -> None:
-        """Opens it. From then on no call to the socket waits: all waiting is done beforehand, for what may happen.
-
-        Only TLS inside a proxy's own TLS is no real socket, and has to wait by itself.
-        """
+        """Opens it. From then on no call to the socket waits: all waiting is done beforehand, for what may happen."""
         super().connect()
-        if isinstance(self.sock, socket.socket):
+        if not waits_by_itself(self.sock):
             self.sock.settimeout(0)
 
     def begin(self, outgoing: Outgoing, seconds: float) -> None:
@@ -159,7 +163,7 @@ class WatchedConnection(HTTPConnection):
             happened = found[0][1]
             if happened & ~select.POLLOUT and self._has_answer():
                 raise BrokenPipeError("answered before the body was sent")
-        if not isinstance(self.sock, socket.socket):
+        if waits_by_itself(self.sock):
             self.sock.settimeout(stall)
 
     def _poll(self, events: int) -> select.poll:
@@ -174,7 +178,7 @@ class WatchedConnection(HTTPConnection):
 
     def _has_answer(self) -> bool:
         """Whether the answer itself has begun. Under TLS a readable socket may hold a session ticket only."""
-        if not isinstance(self.sock, socket.socket):
+        if waits_by_itself(self.sock):
             self.sock.settimeout(0)
         try:
             received = self.sock.recv(65536)

@@ -14,6 +14,8 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead, parse_heade
 from io import RawIOBase
 from typing import Any, cast
 
+from uploader.http.tls_socket import TLSSocket
+
 LARGEST_ANSWER = 4 * 1024 * 1024  # bytes of a body; no resource that these methods return comes near it
 AROUND_A_BODY = 256 * 1024  # bytes for the head of an answer and for what frames its chunks
 _MOST_INTERIM = 100  # interim answers before one answer: a "still processing" every few seconds is the most known
@@ -85,27 +87,37 @@ class AnswerReader(RawIOBase):
             count = min(len(self._early), len(buffer))
             buffer[:count], self._early = self._early[:count], self._early[count:]
             return count
+        waited = pending(self._sock) > 0
         while True:
             seconds = min(self._deadline - time.monotonic(), self._stall)
             if seconds <= 0:
                 raise AnswerTimeout
             try:
-                self._await_bytes(seconds)
+                if not waited:
+                    self._await_bytes(seconds)
                 return cast(int, self._sock.recv_into(buffer))
             except (ssl.SSLWantReadError, BlockingIOError):
-                continue  # a TLS record that is not whole yet, or holds no bytes of the answer
+                waited = False  # a TLS record that is not whole yet, or holds no bytes of the answer
             except TimeoutError as error:
                 raise AnswerTimeout from error
 
     def _await_bytes(self, seconds: float) -> None:
-        if not isinstance(self._sock, socket.socket):
+        if waits_by_itself(self._sock):
             self._sock.settimeout(seconds)
-        elif not (isinstance(self._sock, ssl.SSLSocket) and self._sock.pending()) and not self._poll.poll(
-            seconds * 1000
-        ):
+        elif not self._poll.poll(seconds * 1000):
             raise TimeoutError
 
     def close(self) -> None:
         """Closes the socket's side, too."""
         self._raw.close()
         super().close()
+
+
+def waits_by_itself(sock: Any) -> bool:
+    """Whether it is TLS inside a proxy's own TLS: no real socket, whose calls have to wait for what may happen."""
+    return not isinstance(sock, socket.socket | TLSSocket)
+
+
+def pending(sock: Any) -> int:
+    """How many bytes TLS has taken off the socket and not given out: there is no waiting for those."""
+    return int(getattr(sock, "pending", int)())

@@ -5,14 +5,27 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from functools import lru_cache
-from http.client import HTTPSConnection
+from http.client import HTTPConnection
 
 from uploader.errors import InputError, Problem
 from uploader.http.connection import WatchedConnection
+from uploader.http.tls_socket import TLSSocket
 
 
-class WatchedTLSConnection(WatchedConnection, HTTPSConnection):
+class WatchedTLSConnection(WatchedConnection):
     """A `WatchedConnection` over TLS."""
+
+    default_port = 443
+
+    def __init__(self, host: str, port: int, context: ssl.SSLContext) -> None:
+        super().__init__(host, port)
+        self._context = context
+
+    def connect(self) -> None:
+        """Opens it; see `WatchedConnection`."""
+        HTTPConnection.connect(self)
+        self.sock = TLSSocket(self.sock, self._context, self.host)
+        self.sock.settimeout(0)
 
 
 def context(file: str | None, folder: str | None, certificate: tuple[str, str] | None = None) -> ssl.SSLContext:
