@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,6 +22,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from google.auth.crypt import RSASigner
 from google.oauth2.service_account import Credentials
@@ -197,10 +198,14 @@ def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
     assert credential_source.parse(read_inputs(text)).info == service_account()
 
 
-def other_key(curve: bool = False, password: bytes = b"") -> str:
+def other_key(curve: bool = False, password: bytes = b"", form: PrivateFormat = PrivateFormat.PKCS8) -> str:
     key = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
     protection = BestAvailableEncryption(password) if password else NoEncryption()
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection).decode()
+    return key.private_bytes(Encoding.PEM, form, protection).decode()
+
+
+def short_key() -> str:
+    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 @pytest.mark.parametrize(
@@ -225,6 +230,9 @@ def other_key(curve: bool = False, password: bytes = b"") -> str:
         (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
         (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is damaged"),
         (service_account(private_key=other_key(curve=True)), "is not an RSA key"),
+        (service_account(private_key=other_key(curve=True, form=PrivateFormat.TraditionalOpenSSL)), "not an RSA key"),
+        (service_account(private_key=other_key(form=PrivateFormat.OpenSSH)), "is not an RSA key"),
+        (service_account(private_key=short_key()), "is not an RSA key"),
         (service_account(private_key=other_key(password=b"x")), "passphrase"),
         (service_account("http://oauth2.googleapis.com/token"), "`token_uri` must be https"),
         (service_account("https://user@oauth2.googleapis.com/"), "`token_uri` must be https"),
@@ -404,6 +412,26 @@ def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
     lines = ["-----BEGIN PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END PRIVATE KEY-----"]
     with pytest.raises(InputError, match="credentials: `private_key`"):
         login(read_inputs(service_account(private_key="\n".join(lines))))
+
+
+def pkcs1(numbers: Iterable[int]) -> str:
+    """A key with any numbers, in PKCS #1."""
+    found = [number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True) for number in (0, *numbers)]
+    content = b"".join(b"\2\x82" + len(each).to_bytes(2, "big") + each for each in found)
+    whole = base64.b64encode(b"\x30\x82" + len(content).to_bytes(2, "big") + content).decode()
+    return f"-----BEGIN RSA PRIVATE KEY-----\n{whole}\n-----END RSA PRIVATE KEY-----\n"
+
+
+def test_the_numbers_of_a_key_belong_together() -> None:
+    """A wrong one would sign wrongly, and give the key away by that; one that is not reduced does not sign."""
+    held = rsa_key().private_numbers()
+    n, e = held.public_numbers.n, held.public_numbers.e
+    right = (n, e, held.d, held.p, held.q, held.dmp1, held.dmq1, held.iqmp)
+    assert sound_key(pkcs1(right)).private_numbers() == held
+    wrong = [(*right[:at], other, *right[at + 1 :]) for at in range(8) for other in (0, 1, -right[at], right[at] + 2)]
+    for numbers in [*wrong, (*right[:7], held.iqmp + held.p), (n, e, held.d, -held.p, -held.q, *right[5:])]:
+        with pytest.raises(InputError, match="`private_key` can't be read"):
+            login(read_inputs(service_account(private_key=pkcs1(numbers))))
 
 
 @pytest.mark.parametrize("subject", [None, "someone@example.com"])

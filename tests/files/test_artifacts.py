@@ -177,6 +177,16 @@ def test_a_real_path_outside_the_workspace_is_refused_unless_allowed(tmp_path: P
     assert len(names(pattern, workspace=workspace, allow_outside=True)) == 1
 
 
+def test_a_file_in_the_root_folder_is_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for one of its name in the current folder, which is the workspace as a rule."""
+    there = [path for path in Path("/").iterdir() if not path.is_symlink() and path.is_file()]
+    file = next((path for path in there if os.access(path, os.R_OK)), None) or pytest.skip("`/` has no file to read")
+    monkeypatch.chdir(tmp_path)
+    assert "outside the workspace" in refusals(str(file), workspace=tmp_path)[0]
+    touch(tmp_path, file.name)
+    assert names(str(file), file.name, workspace=tmp_path, allow_outside=True) == [str(file), file.name]
+
+
 def test_a_neighbour_whose_name_begins_like_the_workspace_is_outside(tmp_path: Path) -> None:
     """`/tmp/ws-evil` is not inside `/tmp/ws`."""
     (tmp_path / "ws").mkdir()

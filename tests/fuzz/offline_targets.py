@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import PrivateFormat
 
 from google_emulator import specimens
 from google_emulator.auth.keys import process_key
 from uploader import plan
 from uploader.credentials import credential_source, google_auth
 from uploader.credentials.oidc_token import GitHubToken
+from uploader.credentials.service_account_key import sound_key
 from uploader.credentials.token_request import TokenRequest, Unavailable
 from uploader.errors import InputError, UploaderError
 from uploader.files.artifacts import Artifact
@@ -127,6 +130,22 @@ def credentials_given(data: bytes) -> None:
                 value = source.info.get(field)
                 assert not value or any(value in secret or secret in value for secret in source.secrets)
             google_auth.credentials(source, ["scope"], "", None)
+
+
+@cache
+def _der(form: PrivateFormat) -> bytes:
+    key = serialization.load_pem_private_key(process_key().private_pem().encode(), None)
+    return key.private_bytes(serialization.Encoding.DER, form, serialization.NoEncryption())
+
+
+def damaged_keys(data: bytes) -> None:
+    """A private key of which some bytes are others: after its form and their place. It is the same key, or none."""
+    whole = _der(PrivateFormat.PKCS8 if data[:1] == b"8" else PrivateFormat.TraditionalOpenSSL)
+    at, others = int.from_bytes(data[1:3], "big") % len(whole), data[3:]
+    body = base64.b64encode(whole[:at] + others + whole[at + len(others) :]).decode()
+    with suppress(ValueError, LookupError):
+        numbers = sound_key(f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n").private_numbers()
+        assert numbers == sound_key(process_key().private_pem()).private_numbers()
 
 
 class OneAnswer:
@@ -313,6 +332,7 @@ def foreign_files(data: bytes) -> None:
 TARGETS = (
     workspace_files,
     credentials_given,
+    damaged_keys,
     token_answers,
     env_files,
     state_entries,

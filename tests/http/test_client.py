@@ -494,7 +494,7 @@ def test_an_answer_whose_tls_ends_too_early_is_none(certificate: Path, monkeypat
 @pytest.mark.threat(
     "server",
     "reads or changes data in transit",
-    rule="https with the system's certificates; http on loopback only; no `.netrc`",
+    rule="https with certifi's certificates, or those that the job names; http on loopback only; no `.netrc`",
 )
 def test_an_untrusted_certificate_is_refused_at_once(certificate: Path) -> None:
     """A certificate that the system does not know is no reason to try again, and the remedy is named."""

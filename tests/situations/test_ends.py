@@ -117,6 +117,21 @@ def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[st
 
 
 @BOTH
+@shows("unanswered-at-the-end")
+@pytest.mark.parametrize("status", [400, 403, 503])
+def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(dialect: Dialect, status: int) -> None:
+    """Everything was sent, the answer was lost, the query has none, and no state is kept for a later run to ask."""
+    step = STEPS[dialect]
+    with Emulator(
+        [fault(step["final"], "answer-lost"), fault(step["query"], "status", status=status, times=99)]
+    ) as emulator:
+        bench = Bench(emulator)
+        result = bench.send(job(DATA, dialect, once=True))
+        assert isinstance(result.failure, AnswerLost)
+        assert (bench.stored(), bench.count(step["start"])) == ([DATA], 1)
+
+
+@BOTH
 @shows("session-lost-at-the-end")
 @pytest.mark.parametrize("status", [408, 429])
 def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status: int) -> None:

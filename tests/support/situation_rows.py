@@ -80,6 +80,12 @@ ROWS = (
         "exit code 4 says that the outcome is not known",
     ),
     Row(
+        "unanswered-at-the-end",
+        "another refusal of that query, or none that is answered until the retries are used up",
+        "where a repeat would add a second file or mail, and no later run could ask, exit code 4 says that the outcome "
+        "is not known",
+    ),
+    Row(
         "token-expired",
         "401 in the middle of an upload",
         "renews the token, once per stretch of progress, and queries the offset",

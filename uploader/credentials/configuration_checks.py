@@ -89,10 +89,10 @@ def private_key(text: str) -> tuple[str, str]:
         der = base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
         return text, "`private_key` is damaged: its lines are not base64."
-    if not _whole(der):
-        return text, "`private_key` is cut off."
     if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
         return text, "`private_key` is not an RSA key."
+    if not _whole(der):
+        return text, "`private_key` is cut off or damaged."
     lines = "\n".join(body[start : start + 64] for start in range(0, len(body), 64))
     return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n", ""
 

@@ -1,7 +1,7 @@
 """A service account's login by its own key: the key is checked, an assertion signed and exchanged for a token.
 
-google-auth does the same; its class loads asyncio and X.509 for other kinds of login, a fifth of the time until the
-first request, and cryptography's own reader of keys OpenSSH's formats and every cipher. What is sent:
+google-auth does the same, but its class loads asyncio and X.509 for other kinds of login, a fifth of the time until the
+first request; and cryptography's own reader of keys loads OpenSSH's formats and every cipher. What is sent:
 developers.google.com/identity/protocols/oauth2/service-account, "HTTP/REST".
 """
 
@@ -107,5 +107,6 @@ def _sound(held: RSAPrivateNumbers) -> bool:
         and e * d % (p - 1) == 1
         and e * d % (q - 1) == 1
         and (held.dmp1, held.dmq1) == (d % (p - 1), d % (q - 1))
+        and held.iqmp < p
         and held.iqmp * q % p == 1
     )

@@ -211,7 +211,7 @@ class _FileSearch:
     def _real(self, path: str) -> str:
         if os.path.islink(path):  # noqa: PTH114  # text, see the class
             return os.path.realpath(path)
-        folder, _, name = path.rpartition("/")
+        folder, name = os.path.split(path)
         return f"{self._real_folder(folder).rstrip('/')}/{name}"
 
     def _nothing(self, pattern: str, names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from uploader.protocol.session import (
     Event,
     Move,
     OffsetUnknown,
+    Rejected,
     Send,
     Session,
     SessionLost,
@@ -37,6 +38,7 @@ from uploader.transfer.file_source import FileSource
 from uploader.transfer.file_transfer import FileTransfer
 
 _RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
+_FORGOTTEN = "The service forgot the upload session before it reported how the upload ended."
 _KEPT = "What the server has stored is kept, and the next run continues from there."
 
 
@@ -63,6 +65,8 @@ class Resumable:
                 session = self._step(session)
         except _RESUMABLE as error:
             self._keep(session)
+            if not (self._kept or isinstance(error, Interrupted)) and (doubt := self._doubt(error.what)):
+                raise doubt from None
             if self._kept and session.uri and _KEPT not in error.cure:  # a failed login is the same error for all
                 error.cure = f"{error.cure} {_KEPT}".strip()
             raise
@@ -121,8 +125,10 @@ class Resumable:
             self._unconfirmed = None
         if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
             event = earlier_session.checked(self._transfer, self._inherited, session, event)
-        if isinstance(event, SessionLost) and self._job.endpoint.once and self._may_be_finished():
-            raise self._doubt(event)
+        if isinstance(event, Rejected) and (doubt := self._doubt(self._refusal(event.answer, session).what)):
+            raise doubt
+        if isinstance(event, SessionLost) and (doubt := self._doubt(_FORGOTTEN, event.why)):
+            raise doubt
         if not isinstance(event, Started):
             return event
         self._inherited = None
@@ -136,14 +142,20 @@ class Resumable:
         last = self._unconfirmed
         return last is not None and (last.answer is None or not may_repeat(last.answer, repeatable=False))
 
-    def _doubt(self, event: SessionLost) -> AnswerLost:
-        """The error for a lost session that may have been finished, where a repeat could add a second file or mail."""
+    def _doubt(self, cause: str, why: str = "") -> AnswerLost | None:
+        """The error where the session may be complete, nobody can ask it any more, and a repeat would add a second one.
+
+        `why` is the last that is known of it, else what became of its last request.
+        """
+        last = self._unconfirmed
+        if last is None or not self._job.endpoint.once or not self._may_be_finished():
+            return None
         if self._inherited and self._transfer.counts.attempts == 0:
-            how = f"{self._inherited.origin} may have sent all of it, and now {event.why}"
+            how = f"{self._inherited.origin} may have sent all of it, and now {why or last.why}"
             return earlier_session.in_doubt(self._transfer.name, how)
         return AnswerLost(
-            f"It is not known whether {self._transfer.name} arrived: all of it was sent, and then {event.why}.",
-            cause="The service forgot the upload session before it reported how the upload ended.",
+            f"It is not known whether {self._transfer.name} arrived: all of it was sent, and then {why or last.why}.",
+            cause=cause,
             cure="It was not sent again, because the service could then have it twice. "
             "Check whether the service has it before you run again: the next run sends it.",
         )
@@ -219,7 +231,7 @@ class Resumable:
         self._abandon(session)
         if session.state is State.REFUSED and session.answer is not None:
             self._transfer.in_doubt |= self._may_be_finished()
-            raise refusal(self._without_uri(session.answer, session), self._transfer.name)
+            raise self._refusal(session.answer, session)
         if session.state is State.LOST_TOO_OFTEN:
             raise TemporaryError(
                 f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
@@ -246,6 +258,9 @@ class Resumable:
         for secret in secrets_of(session.uri, self._transfer.media.with_query()):
             body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
         return answer._replace(body=body)
+
+    def _refusal(self, answer: Response, session: Session) -> UploaderError:
+        return refusal(self._without_uri(answer, session), self._transfer.name)
 
     def _continue_record(self) -> None:
         """Notes that more is sent in an earlier run's session: how much that run had sent is no longer all of it."""
