@@ -27,10 +27,11 @@ processes that are really killed. The server is the embedded emulator, on loopba
 | releases with two runs at once on one state folder | {rivals} |
 | faults of the server that happened | {fault_count} |
 | runs that went on in a session of an earlier run | {resumed} |
+| runs that said that a file may have arrived already, after which it was sent again without a look | {doubts} |
 | bytes of all files | {size:,} |
 | bytes that reached the upload sessions | {received:,} ({ratio:.2f} times the files) |
 | waits, as the clock was told | {waited:,.0f} s |
-| **lost, doubled, or finalised wrongly; secrets in a log** | **{wrong}** |
+| **lost, doubled in silence, or finalised wrongly; secrets in a log** | **{wrong}** |
 | Play releases committed a second time without any change, after a kill behind the commit | {commits} |
 | live Python objects in the process | {objects_first:,} after {first} releases, {objects_last:,} at the end |
 | its resident memory, client and emulator together | {memory_first:.1f} MB, then {memory_last:.1f} MB |
@@ -63,6 +64,7 @@ def page(ledger: Ledger, seed: int) -> str:
         commits=ledger.commits,
         fault_count=sum(ledger.faults.values()),
         resumed=ledger.resumed,
+        doubts=ledger.doubts,
         size=ledger.size,
         received=ledger.received,
         ratio=ledger.received / max(ledger.size, 1),
