@@ -78,6 +78,18 @@ def test_a_rehearsal_that_fails_is_one_all_the_same(job: Job) -> None:
     assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.**")
 
 
+def test_a_rehearsal_keeps_nothing_for_a_next_run(job: Job, tmp_path: Path) -> None:
+    """Its emulator ends with it: what it holds can't be continued, and what others keep is not looked at."""
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    (state / f"{'0' * 40}.sealed").write_bytes(b"of somebody else")
+    folder = {"state-dir": str(state)}
+    ended = job.run({**PLAY, **folder, "api-endpoint": "emulator"})
+    assert ended.code == 0, ended.log
+    assert "state folder" not in ended.log
+    assert "in the state folder can't be opened" in job.run({**PLAY, **folder}).log  # as every other run says
+
+
 def test_another_endpoint_is_named(job: Job) -> None:
     """A run against an endpoint of one's own is no rehearsal; log and summary say where it went."""
     ended = job.run(PLAY)

@@ -32,13 +32,13 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
     )
     debug = reporter.debug if inputs.platform.debug else None
     client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
-    return Engine(client, settings, _journal(parts, reporter), reporter)
+    return Engine(client, settings, _journal(parts, reporter, rehearsal=plan.inputs.rehearsal), reporter)
 
 
-def _journal(parts: Authenticated, reporter: LogReporter) -> Journal:
+def _journal(parts: Authenticated, reporter: LogReporter, *, rehearsal: bool) -> Journal:
     inputs, login = parts.inputs, parts.login
-    folder = inputs.state_dir
-    if login.seal_key is None or folder is None:
+    folder = None if rehearsal else inputs.state_dir  # the emulator ends with this run, and all that it holds
+    if not rehearsal and (login.seal_key is None or folder is None):
         unsealed = "there is no lasting secret to encrypt them with; set `state-key`"
         why = unsealed if login.seal_key is None else "there is no folder to keep them in; set `state-dir`"
         reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")

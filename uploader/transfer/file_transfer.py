@@ -66,7 +66,6 @@ class FileTransfer:
     def send(self, request: Request, span: Span, *, final: bool) -> Response | Broken:
         """A request that carries bytes of the file; `final` when its answer ends the upload."""
         counts = self.counts
-        counts.attempts += 1
         counts.reached = span.start
         self.progress.sent(span.start)
         began = self._clock.monotonic()
@@ -115,6 +114,7 @@ class FileTransfer:
         )
 
     def _blocks(self, request: Request, span: Span) -> Iterator[Block]:
+        self.counts.attempts += 1  # not before the connection stands and takes the first byte
         if request.body.prefix:
             yield request.body.prefix
         for block in self.source.blocks(span):
