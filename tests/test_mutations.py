@@ -84,8 +84,8 @@ MUTATIONS = (
     Mutation(
         "an interim answer stops the body",
         "http/connection.py",
-        "return not received or not _only_interim(self._early)",
-        "return True",
+        "                if not _only_interim(self._early):",
+        "                if self._early:",
         ("tests/http/test_interim_answers.py", "-k", "stop_the_body"),
     ),
     Mutation(
