@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from http.client import InvalidURL
 from pathlib import Path
@@ -25,10 +26,7 @@ class Server:
         self._kept = kept
         self._new = connection
         self._unused: deque[WatchedConnection] = deque()
-
-    def __del__(self) -> None:
-        for connection in self._unused:
-            connection.close()
+        weakref.finalize(self, _close, self._unused)
 
     def take(self) -> WatchedConnection:
         """The connection that was used last and is still open, or one that has to be opened yet."""
@@ -48,6 +46,11 @@ class Server:
             self._unused.append(connection)
         else:
             connection.close()
+
+
+def _close(connections: Iterable[WatchedConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 class ConnectionPool:
