@@ -60,8 +60,8 @@ class Outgoing:
         sock = self.connection.sock if self.connection else None
         if sock is not None:
             with suppress(OSError):  # closed already, which is what was wanted
-                # The plain socket's own: ssl's shutdown first drops the cipher, and another thread may be writing.
-                # TLS inside a proxy's own TLS is no socket, but holds one.
+                # The plain socket's own: that of `ssl`'s, as in a proxy's tunnel, first drops the cipher, and another
+                # thread may be writing. Other TLS is no socket, but holds one.
                 socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
