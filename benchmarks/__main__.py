@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks import large_files, plot, profile, report, small_files, startup_profile
 from benchmarks.container import container
@@ -27,7 +28,8 @@ BUILD = ROOT / "build"
 RAW = BUILD / "benchmarks.json"
 
 
-class Extent(NamedTuple):
+@dataclass(frozen=True)
+class Extent:
     """How much is measured: rounds, the bytes of the large file, and how many small files."""
 
     rounds: int

@@ -10,13 +10,15 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 _DRIVE_UNASKED = "kind,id,name,mimeType"
 _BOUNDARY = re.compile(r'boundary="?([^";]+)')
 
 
-class Method(NamedTuple):
+@dataclass(frozen=True)
+class Method:
     """What is called: the path of the URL, and the parameter `fields`."""
 
     path: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.contestants import OURS, RCLONE
 from benchmarks.large_files import NO_DIGEST, SILENT
@@ -11,7 +12,8 @@ from benchmarks.large_files import NO_DIGEST, SILENT
 Data = dict[str, Any]
 
 
-class Goal(NamedTuple):
+@dataclass(frozen=True)
+class Goal:
     """`part` is the part of the page that it belongs to. `found` is None where this run could not measure it."""
 
     part: str

@@ -13,9 +13,9 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 from benchmarks.contestants import PYTHON, ours
 from benchmarks.ground import Ground, ground
@@ -25,7 +25,8 @@ REST = "all that is no import"  # reading inputs, planning, signing the login, c
 _LINE = re.compile(r"import time: +(\d+) \| +\d+ \| +(\S+)")
 
 
-class Cost(NamedTuple):
+@dataclass(frozen=True)
+class Cost:
     """One of the costs: a module without those that it imports, or a package, or the rest. Seconds."""
 
     what: str

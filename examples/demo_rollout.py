@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -34,14 +35,16 @@ COMMON = {
 }
 
 
-class Day(NamedTuple):
+@dataclass(frozen=True)
+class Day:
     """What Google measured of the release up to a day: users of its newest day, and the share that saw a crash."""
 
     users: int
     crashes: float
 
 
-class Course(NamedTuple):
+@dataclass(frozen=True)
+class Course:
     """A release day by day, and the decisions that are to come of it."""
 
     title: str

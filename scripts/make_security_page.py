@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from uploader.services import method_catalogue
 
@@ -43,7 +44,8 @@ ATTACKERS: Final = {
 }
 
 
-class Proof(NamedTuple):
+@dataclass(frozen=True)
+class Proof:
     """One test that is marked with a threat; `rule` is empty where another test of the same attack tells it."""
 
     who: str

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from uploader import errors
 from uploader.credentials.login_errors import CAUSES
-from uploader.errors import CredentialsError, InputError, Interrupted, Refused, TemporaryError, UploaderError
+from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
 from uploader.retrier import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
 
@@ -52,7 +52,7 @@ def _given(file: Path) -> Iterator[tuple[int, str]]:
 
 def _messages() -> str:
     head = ["| Google's words | likely cause | what to do | exit | `failure` |", "|---|---|---|---|---|"]
-    cells = ((_cell(one.words), _cell(one.cause), _cell(one.cure), one) for one in KNOWN_ERRORS)
+    cells = ((_cell(one.words), _cell(one.cause), _cell(one.hint), one) for one in KNOWN_ERRORS)
     rows = [f"| {words} | {cause} | {cure} | {_exit(one)} | `{one.code}` |" for words, cause, cure, one in cells]
     return "\n".join([*head, *rows]) + "\n"
 
@@ -67,7 +67,7 @@ def _cell(text: str) -> str:
 
 
 def _exit(known: KnownError) -> int:
-    return CredentialsError.exit_code if known.permission else Refused.exit_code
+    return CredentialsError.exit_code if known.permission else ApiError.exit_code
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from uploader.outputs.timeline import LEGEND
 
@@ -16,7 +16,8 @@ BAR = 40  # characters of the longest time
 STYLES = {"sent": "34", "wait": "33", "failed": "31"}  # blue, yellow, red (ECMA-48, SGR)
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True)
+class Task:
     """One bar of the chart: its file, its words, what it is a bar of, and from when to when, in units of the axis."""
 
     section: str
@@ -26,7 +27,8 @@ class Task(NamedTuple):
     end: float
 
 
-class Chart(NamedTuple):
+@dataclass(frozen=True)
+class Chart:
     """The chart, the unit of its axis, and how many of it lie between two ticks."""
 
     tasks: tuple[Task, ...]

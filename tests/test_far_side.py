@@ -18,10 +18,10 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.support.job import Job
-from tests.support.malformed import ENDLESS, ESCAPES, MANNERS, Answer, answers
+from tests.support.malformed import ENDLESS, ESCAPES, MANNERS, Answer, responses
 from tests.support.platforms import workflow_commands
-from tests.support.raw_server import answer as written
 from tests.support.raw_server import read_head, serving
+from tests.support.raw_server import response as written
 from tests.support.tcp_proxy import Middle, Place
 from tests.support.transfer_harness import KIB, data_of
 
@@ -50,7 +50,7 @@ KINDS: dict[str, tuple[dict[str, str], str]] = {
     "file without a release": (DRIVE, r"PUT (?s:.*)Content-Range: bytes 262144-"),
 }
 HERE = "0.0.0.0"  # leads to this machine, but is none of its loopback addresses, which no proxy stands before
-CASES = [name for name, _ in answers("")]
+CASES = [name for name, _ in responses("")]
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_malformed_answers(place: Place, share: int) -> None:
     """Whatever is answered to whichever request: a code of the contract, one error line, no traceback, no hang."""
     kinds = list(KINDS.items())
     met = 0
-    for number, (name, malformed) in enumerate(answers(place.elsewhere)):
+    for number, (name, malformed) in enumerate(responses(place.elsewhere)):
         if number % 6 != share:
             continue
         kind, (inputs, pattern) = kinds[number // 6 * 7 % len(kinds)]
@@ -98,7 +98,7 @@ def held(
     if "query" in pattern or r"\*/" in pattern:
         emulator.add_fault("resumable.put", "no-range")
         emulator.add_fault("goog.upload", "drop-header", name="X-Goog-Upload-Status")
-    middle.pattern, middle.answer, middle.met = pattern, malformed, 0
+    middle.pattern, middle.response, middle.met = pattern, malformed, 0
     began = time.monotonic()
     code, log = place.run({**inputs, **QUICK})
     taken = time.monotonic() - began
@@ -123,7 +123,7 @@ def test_the_words_of_a_server_move_no_terminal(place: Place) -> None:
     """Escapes, bidirectional marks and workflow commands in a refusal are shown as what they are."""
     refusal = json.dumps({"error": {"message": f"No: {ESCAPES}", "status": "DENIED"}}).encode()
     place.middle.pattern = KINDS["track update"][1]
-    place.middle.answer = lambda connection: connection.sendall(written(400, refusal))
+    place.middle.response = lambda connection: connection.sendall(written(400, refusal))
     code, log = place.run(PLAY)
     assert code == 4
     assert r"\x1b[2J" in log

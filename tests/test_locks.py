@@ -71,8 +71,8 @@ def test_a_renewal_leaves_out_what_was_just_published(
         "parcel-3.0.tar.gz": Upload(source("parcel", "3.0", mark), days=30),
     }
     with package_index(uploads) as address:
-        answer = run(checkout, "sh", "scripts/lock", "--upgrade", UV_DEFAULT_INDEX=address, **environ)
-    assert answer.returncode == 0, answer.stderr
+        response = run(checkout, "sh", "scripts/lock", "--upgrade", UV_DEFAULT_INDEX=address, **environ)
+    assert response.returncode == 0, response.stderr
     for lock in LOCKS:
         assert f"\nparcel=={version} " in (checkout / lock).read_text()
     assert not mark.exists()
@@ -82,9 +82,9 @@ def test_a_lock_without_a_wheel_for_every_machine_is_refused(checkout: Path) -> 
     """A package that only one platform gets as a wheel is named with the platform that lacks it."""
     name = "parcel-1.0-py3-none-manylinux2014_x86_64.whl"
     with package_index({name: Upload(wheel("parcel", "1.0"), days=8)}) as address:
-        answer = run(checkout, "sh", "scripts/lock", UV_DEFAULT_INDEX=address)
-    assert answer.returncode == 1
-    assert "There is not a wheel of every package for Python 3.10 on aarch64-manylinux_2_28." in answer.stderr
+        response = run(checkout, "sh", "scripts/lock", UV_DEFAULT_INDEX=address)
+    assert response.returncode == 1
+    assert "There is not a wheel of every package for Python 3.10 on aarch64-manylinux_2_28." in response.stderr
 
 
 @pytest.mark.threat("dependency", "a poisoned release of a dependency compromises our releases")
@@ -121,8 +121,8 @@ def renewed(tmp_path: Path) -> Path:
 def check(folder: Path) -> tuple[int, str]:
     """The exit code and words of the step that looks at renewed locks."""
     command = [sys.executable, "-I", str(ROOT / "scripts" / "check_locks.py"), str(folder)]
-    answer = subprocess.run(command, check=False, capture_output=True, text=True)
-    return answer.returncode, answer.stderr.strip()
+    response = subprocess.run(command, check=False, capture_output=True, text=True)
+    return response.returncode, response.stderr.strip()
 
 
 def test_good_locks_are_taken(renewed: Path) -> None:

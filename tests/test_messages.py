@@ -132,20 +132,20 @@ def test_inputs_are_called_as_they_are_given_here(job: Job, kind: str, problem: 
 
 
 @pytest.mark.parametrize(
-    ("kind", "cure"),
+    ("kind", "hint"),
     [
         ("github", "set `replace-rollout: true`"),
         ("gitlab", "set `UPLOADER_REPLACE_ROLLOUT: true`"),
         ("console", "set `UPLOADER_REPLACE_ROLLOUT=true`"),
     ],
 )
-def test_cures_and_warnings_name_them_alike(job: Job, kind: str, cure: str) -> None:
+def test_cures_and_warnings_name_them_alike(job: Job, kind: str, hint: str) -> None:
     """Whoever worded the message need not think of the CI system."""
     here = replace(job, kind=kind)
     assert here.run({**PLAY, "tracks": "production", "user-fraction": "0.1"}).code == 0
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 43, "1.0")
     ended = here.run({**PLAY, "tracks": "production", "images-prune": "true"})
-    assert cure in ended.log
+    assert hint in ended.log
     assert ("`UPLOADER_IMAGES_PRUNE` does nothing" in ended.log) == (kind != "github")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_server import answer, read_request, serving
+from tests.support.raw_server import read_request, response, serving
 from tests.support.transfer_harness import Bench, job, on_disk
 from uploader.files.artifacts import find, from_path
 from uploader.files.workspace import Workspace
@@ -62,7 +62,7 @@ def swallow(connection: socket.socket) -> None:
     head, _ = read_request(connection)
     location = b"uploadType=resumable" in head
     headers = ["Location: /session"] if location else []
-    connection.sendall(answer(200, b"" if location else b'{"id": "1"}', "Connection: close", *headers))
+    connection.sendall(response(200, b"" if location else b'{"id": "1"}', "Connection: close", *headers))
 
 
 def test_a_block_on_its_way_costs_a_bounded_number_of_calls(tmp_path: Path) -> None:

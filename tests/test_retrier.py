@@ -14,7 +14,7 @@ from tests.support.transfer_harness import Bench, FakeTime, in_memory, job
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
 from uploader.http.client import Limits
-from uploader.http.messages import Block, Broken, Headers, Request, Response
+from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.retrier import Retrier, RetryPolicy, Wait
 from uploader.services.base import Call, Flow, Outcome, Pause
 
@@ -54,7 +54,7 @@ def test_the_waits_follow_the_schedule_and_are_counted(operation: Operation) -> 
 def test_the_server_says_how_long(operation: Operation) -> None:
     """`Retry-After` replaces the schedule for that wait, which counts all the same."""
     operation.retrier.wait("busy", Response(429, Headers({"Retry-After": "7"})))
-    operation.retrier.wait("busy", Broken("reset", sent_whole=False))
+    operation.retrier.wait("busy", TransportError("reset", sent_whole=False))
     assert operation.time.naps == [7.0, 2.0]
 
 
@@ -130,18 +130,18 @@ def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:
 class Answers:
     """A transport with prepared answers; what is called after a 503 until the sleep is written down."""
 
-    def __init__(self, *answers: Response) -> None:
-        self._answers = list(answers)
+    def __init__(self, *responses: Response) -> None:
+        self._answers = list(responses)
         self.calls: list[str] = []
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         del request, token, limits
         for _ in blocks:
             pass
-        answer = self._answers.pop(0)
-        if answer.status == 503:
+        response = self._answers.pop(0)
+        if response.status == 503:
             sys.setprofile(self._note)
-        return answer
+        return response
 
     def abort(self) -> None:
         """Has no connection to break."""
@@ -166,13 +166,13 @@ STORED = Response(200, body=b'{"id": "1"}')
 
 
 @pytest.mark.parametrize(
-    ("flow", "answers"),
+    ("flow", "responses"),
     [(a_call, (BUSY, STORED)), (an_upload, (STARTED, BUSY, Response(308), STORED))],
     ids=["call", "resumable upload"],
 )
-def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], answers: tuple[Response, ...]) -> None:
+def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], responses: tuple[Response, ...]) -> None:
     """Whoever asks why a run waits has few functions to read: those that ran in between, and those on the stack."""
-    transport = Answers(*answers)
+    transport = Answers(*responses)
     bench = Bench("http://127.0.0.1:9", transport=transport)
     clock = bench.client.policy.clock
     sleep, stack = clock.sleep, list[str]()
@@ -199,31 +199,31 @@ def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], answers: tuple
 
 def looks(most: float) -> tuple[list[bool], Bench]:
     """A flow that pauses until there is no time left: the answers, and the bench that it ran on."""
-    bench, answers = Bench("http://127.0.0.1:1"), list[bool]()
+    bench, responses = Bench("http://127.0.0.1:1"), list[bool]()
 
     def flow() -> Flow:
         for number in range(1, 20):
-            answers.append((yield Pause(number, most, "the review is not through")))
-            if not answers[-1]:
+            responses.append((yield Pause(number, most, "the review is not through")))
+            if not responses[-1]:
                 break
         return Outcome("done")
 
     bench.engine.run(flow())
-    return answers, bench
+    return responses, bench
 
 
 def test_looks_come_at_growing_intervals_up_to_the_deadline() -> None:
     """15 s, twice as long each time, ten minutes at most, and a last look when the time is up; each is told."""
-    answers, bench = looks(2400)
+    responses, bench = looks(2400)
     assert bench.time.naps == [15, 30, 60, 120, 240, 480, 600, 600, 255]
-    assert answers == [True] * 9 + [False]
+    assert responses == [True] * 9 + [False]
     assert bench.reporter.infos[0] == "The review is not through; looking again in 15 s."
 
 
 def test_no_time_is_one_look() -> None:
     """With a deadline of 0 s nothing is waited for."""
-    answers, bench = looks(0)
-    assert (answers, bench.time.naps) == ([False], [])
+    responses, bench = looks(0)
+    assert (responses, bench.time.naps) == ([False], [])
 
 
 def test_a_pause_ends_with_the_run(operation: Operation) -> None:

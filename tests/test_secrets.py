@@ -21,7 +21,7 @@ from tests.support import secret_watch
 from tests.support.job import Job
 from tests.support.malformed import ESCAPES
 from tests.support.platforms import workflow_commands
-from tests.support.raw_server import answer, serving
+from tests.support.raw_server import response, serving
 from tests.support.scripted_transport import says, scripted
 from tests.support.tcp_proxy import Middle, Place
 from tests.support.transfer_harness import KIB, Bench, RecordingReporter, data_of, on_disk
@@ -122,9 +122,9 @@ def test_what_a_server_repeats_is_hidden(place: Place) -> None:
         def repeat(connection: socket.socket, middle: Middle = middle) -> None:
             words = middle.head.decode("latin-1")
             error = {"message": f"I heard: {words}", "status": words, "errors": [{"reason": words, "message": words}]}
-            connection.sendall(answer(400, json.dumps({"error": error, "heard": words}).encode()))
+            connection.sendall(response(400, json.dumps({"error": error, "heard": words}).encode()))
 
-        middle.answer = repeat
+        middle.response = repeat
         code, log = place.run(PLAY)
         assert code in (3, 4), log
         assert place.middle.met
@@ -136,9 +136,9 @@ def test_what_a_resource_repeats_is_hidden(place: Place) -> None:
 
     def repeat(connection: socket.socket) -> None:
         words = place.middle.head.decode("latin-1")
-        connection.sendall(answer(200, json.dumps({"id": words, words: [words]}).encode()))
+        connection.sendall(response(200, json.dumps({"id": words, words: [words]}).encode()))
 
-    place.middle.answer = repeat
+    place.middle.response = repeat
     code, log = place.run(DRIVE)
     assert code == 0, log
     assert "***" in (place.folder / "workspace" / "uploader-results.json").read_text()

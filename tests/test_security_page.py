@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_a_marked_test_is_a_row(tmp_path: Path) -> None:
     """Who, what, the rule and the test; a further test of the same attack stands in the same row."""
     (proof,) = marked(tmp_path, ', rule="a" " rule"')
     assert proof == page.Proof("server", "lies", "a rule", "test_it_is_not_believed")
-    *_, row = page.threats([proof, proof._replace(rule="", test="test_nor_is_that")]).splitlines()
+    *_, row = page.threats([proof, replace(proof, rule="", test="test_nor_is_that")]).splitlines()
     assert row == f"| {page.ATTACKERS['server']} | lies | a rule | `test_it_is_not_believed`, `test_nor_is_that` |"
 
 
@@ -54,7 +55,7 @@ def test_an_attack_has_one_rule_and_a_known_attacker(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="exactly one rule"):
         page.threats([proof])
     with pytest.raises(ValueError, match="exactly one rule"):
-        page.threats([proof._replace(rule="one"), proof._replace(rule="another")])
+        page.threats([replace(proof, rule="one"), replace(proof, rule="another")])
     with pytest.raises(ValueError, match="sevrer"):
         page.threats(marked(tmp_path, ', rule="a rule"', attacker="sevrer"))
 

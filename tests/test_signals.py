@@ -60,7 +60,7 @@ def stored(job: Job) -> list[bytes]:
 
 
 @dataclass(frozen=True)
-class Moment:
+class TimelineEvent:
     """A point of a Play run at which the server holds it up. `opened`: the edit is known by then."""
 
     on: str
@@ -71,16 +71,16 @@ class Moment:
 
 
 MOMENTS = {
-    "the token is fetched": Moment("oauth.token", "stall", {"seconds": 30}, opened=False),
-    "the edit is opened": Moment("play.edits.insert", "stall", {"seconds": 30}, opened=False),
-    "the session is opened": Moment("resumable.start", "stall", {"seconds": 30}),
-    "the body is on its way": Moment("resumable.put", "stall", {"after": 2 * MIB, "seconds": 30}, resumed=True),
-    "the answer drips in": Moment("resumable.put", "slow-drip", {"seconds": 5}),
-    "the last answer is waited for": Moment("resumable.final", "slow-answer", {"seconds": 30}),
-    "a backoff is slept": Moment("resumable.put", "status", {"status": 503, "retry_after": 200}, resumed=True),
-    "the release is written": Moment("play.tracks.update", "stall", {"seconds": 30}),
-    "the commit is under way": Moment("play.edits.commit", "stall", {"seconds": 30}),
-    "the commit is done and unheard of": Moment("play.edits.commit", "slow-answer", {"seconds": 30}),
+    "the token is fetched": TimelineEvent("oauth.token", "stall", {"seconds": 30}, opened=False),
+    "the edit is opened": TimelineEvent("play.edits.insert", "stall", {"seconds": 30}, opened=False),
+    "the session is opened": TimelineEvent("resumable.start", "stall", {"seconds": 30}),
+    "the body is on its way": TimelineEvent("resumable.put", "stall", {"after": 2 * MIB, "seconds": 30}, resumed=True),
+    "the answer drips in": TimelineEvent("resumable.put", "slow-drip", {"seconds": 5}),
+    "the last answer is waited for": TimelineEvent("resumable.final", "slow-answer", {"seconds": 30}),
+    "a backoff is slept": TimelineEvent("resumable.put", "status", {"status": 503, "retry_after": 200}, resumed=True),
+    "the release is written": TimelineEvent("play.tracks.update", "stall", {"seconds": 30}),
+    "the commit is under way": TimelineEvent("play.edits.commit", "stall", {"seconds": 30}),
+    "the commit is done and unheard of": TimelineEvent("play.edits.commit", "slow-answer", {"seconds": 30}),
 }
 
 

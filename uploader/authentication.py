@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
@@ -19,7 +19,8 @@ from uploader.retrier import RetryPolicy
 from uploader.transfer.concurrency import MOST
 
 
-class Authenticated(NamedTuple):
+@dataclass(frozen=True)
+class Authenticated:
     """What was asked, as whom it is done, where the tokens come from, how a run sends requests and tries again."""
 
     inputs: Inputs
@@ -72,7 +73,8 @@ def _rehearse(inputs: Inputs, reporter: LogReporter, stack: ExitStack) -> Inputs
 
     emulator = stack.enter_context(Emulator())
     reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
-    return inputs._replace(
+    return replace(
+        inputs,
         api_endpoint=emulator.url,
         credentials=json.dumps(emulator.key),
         workload_identity_provider="",

@@ -5,12 +5,13 @@ By hand, since it is a few lines: libraries that read it load far more, and rais
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 INTEGER, OCTETS, SEQUENCE = 0x02, 0x04, 0x30  # tags
 
 
-class DerValue(NamedTuple):
+@dataclass(frozen=True)
+class DerValue:
     """One value: its tag, its content, and the whole of it."""
 
     tag: int

@@ -4,11 +4,11 @@
     ├── InputError                        2   an input is wrong, nothing was sent
     ├── CredentialsError                  3   no credentials, not authenticated, not permitted
     ├── ServiceError                      4   the service refused or can't be trusted
-    │   ├── Refused                           the service said no, in its own words
+    │   ├── ApiError                          the service said no, in its own words
     │   ├── ReleaseRefused                    this program said no, for what the service holds
     │   ├── ProtocolError                     the service broke the protocol
-    │   ├── ForeignHost                       a host that must not see the token, or can't prove who it is
-    │   └── AnswerLost                        a request that may not be repeated may have been received
+    │   ├── UntrustedHost                     a host that must not see the token, or can't prove who it is
+    │   └── OutcomeUnknown                    a request that may not be repeated may have been received
     ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
     ├── ReleaseTrouble                    6   the release itself is in trouble: rejected, or halted
     ├── TemporaryError                   75   retries spent, the session is kept
@@ -21,7 +21,8 @@ do as three separate sentences, so that each reporter can lay them out in its ow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from uploader.text import sentence
 
@@ -37,11 +38,11 @@ class UploaderError(Exception):
     title = "Upload failed"  # a word or two for the kind of failure
     code: str = "internal-error"
 
-    def __init__(self, what: str, *, cause: str = "", cure: str = "", code: str = "") -> None:
+    def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.cause = cause
-        self.cure = cure
+        self.hint = hint
         self.code = code or self.code
 
     @property
@@ -50,10 +51,11 @@ class UploaderError(Exception):
         return ()
 
     def __str__(self) -> str:
-        return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.cure))))
+        return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.hint))))
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
 
     `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is no second mistake.
@@ -91,7 +93,7 @@ class InputError(UploaderError):
         what = wrong if len(problems) > 1 else "".join(map(str, problems))
         codes = {problem.code for problem in problems}
         code = codes.pop() if len(codes) == 1 else ""
-        super().__init__(what, cure="Nothing was sent. Correct the inputs and run again.", code=code)
+        super().__init__(what, hint="Nothing was sent. Correct the inputs and run again.", code=code)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -115,7 +117,7 @@ class ServiceError(UploaderError):
     code = "service-error"
 
 
-class Refused(ServiceError):
+class ApiError(ServiceError):
     """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
 
     title = "Refused"
@@ -130,9 +132,9 @@ class Refused(ServiceError):
         message: str = "",
         body: Mapping[str, Any] | None = None,
         cause: str = "",
-        cure: str = "",
+        hint: str = "",
     ) -> None:
-        super().__init__(what, cause=cause, cure=cure)
+        super().__init__(what, cause=cause, hint=hint)
         self.status = status
         self.reason = reason
         self.message = message
@@ -152,14 +154,14 @@ class ProtocolError(ServiceError):
     code = "protocol-error"
 
 
-class ForeignHost(ServiceError):
+class UntrustedHost(ServiceError):
     """A host that must not receive the bearer token: not the service's own, or without a trusted certificate."""
 
     title = "Host not trusted"
     code = "host-not-trusted"
 
 
-class AnswerLost(ServiceError):
+class OutcomeUnknown(ServiceError):
     """A request with an effect may have been received, its answer did not arrive, and it must not be sent twice."""
 
     title = "Outcome unknown"
@@ -201,7 +203,7 @@ class Interrupted(UploaderError):
 
     def __init__(self, signal_number: int) -> None:
         name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
-        super().__init__(f"Stopped by {name}.", cure="Run again.")
+        super().__init__(f"Stopped by {name}.", hint="Run again.")
         self.signal_number = signal_number
         self.unanswered = False
         self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")

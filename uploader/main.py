@@ -119,13 +119,13 @@ def _missing(error: ModuleNotFoundError) -> UploaderError:
         return UploaderError(
             f"This Python has no module {error.name}.",
             cause=f"The program runs on Linux and macOS; this is {sys.platform}.",
-            cure="Run the upload in a Linux job, or on Windows in WSL.",
+            hint="Run the upload in a Linux job, or on Windows in WSL.",
             code="missing-dependency",
         )
     return UploaderError(
         f"The Python module {error.name} is missing.",
         cause="The program was started with a Python that does not have its dependencies.",
-        cure="Install them with `pip install .` in the checkout, ideally in a virtual environment, or use the image.",
+        hint="Install them with `pip install .` in the checkout, ideally in a virtual environment, or use the image.",
         code="missing-dependency",
     )
 
@@ -135,5 +135,5 @@ def _fault(error: Exception) -> UploaderError:
     return UploaderError(
         f"The program itself failed ({type(error).__name__}).",
         cause="This is a bug in the uploader, not in your inputs.",
-        cure="Run again with RUNNER_DEBUG=1 for the details, and report them.",
+        hint="Run again with RUNNER_DEBUG=1 for the details, and report them.",
     )

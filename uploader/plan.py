@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import NamedTuple
 
 from uploader.credentials import credential_source
 from uploader.credentials.credential_source import CredentialSource
@@ -38,7 +38,8 @@ _SERVICES = {
 }
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True)
+class Plan:
     """A run whose every offline check has passed. `source` is None in a rehearsal, which brings its own key."""
 
     inputs: Inputs
@@ -71,7 +72,7 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     everything = found.collect(lambda: find(inputs.files, workspace), skip_known=True) or ()
     files = part(everything, *inputs.shard) if inputs.shard else everything
     if everything and files == everything:  # the other jobs have nothing: this one is no part of a split
-        inputs = inputs._replace(shard=None)
+        inputs = replace(inputs, shard=None)
     known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
     if found or prepared is None:
@@ -85,7 +86,7 @@ def _guarded(inputs: Inputs, source: CredentialSource | None) -> Inputs:
     token = origin.get("file") if isinstance(origin, Mapping) else None
     if not isinstance(token, str):
         return inputs
-    return inputs._replace(credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
+    return replace(inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
 
 
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -96,7 +97,7 @@ def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     prepared: Prepared = service.prepare(inputs, files)
     # Play knows its own refusals, and which of them are about permissions.
     on_play = service.__name__.startswith("uploader.services.play.") or inputs.target == "play"
-    return prepared if on_play else prepared._replace(flow=lambda: explain_refusals(prepared.flow()))
+    return prepared if on_play else replace(prepared, flow=lambda: explain_refusals(prepared.flow()))
 
 
 def _nothing(shard: tuple[int, int]) -> Prepared:

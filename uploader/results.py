@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 _JSON_KEYS = (
     *("path", "bytes", "sha256", "id", "resource"),
@@ -12,7 +12,8 @@ _JSON_KEYS = (
 )
 
 
-class Moment(NamedTuple):
+@dataclass(frozen=True)
+class TimelineEvent:
     """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the monotonic clock.
 
     `bytes` is how many a request carried, where it carried any.
@@ -25,7 +26,8 @@ class Moment(NamedTuple):
     bytes: int = 0
 
 
-class FileResult(NamedTuple):
+@dataclass(frozen=True)
+class FileResult:
     """One media upload, or one file that was not reached (`attempts` 0 and `error` set).
 
     `bytes` is the file's size; `bytes_uploaded` what this run brought to the server, `bytes_resent` what was sent more
@@ -38,7 +40,7 @@ class FileResult(NamedTuple):
     bytes: int
     sha256: str = ""
     id: str = ""
-    resource: Mapping[str, Any] = MappingProxyType({})
+    resource: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 0
     bytes_uploaded: int = 0
     bytes_resent: int = 0
@@ -48,7 +50,7 @@ class FileResult(NamedTuple):
     reused: bool = False
     error: str = ""
     certificate_sha256: str = ""
-    timeline: tuple[Moment, ...] = ()
+    timeline: tuple[TimelineEvent, ...] = ()
     failure: BaseException | None = None
 
     @property
@@ -98,7 +100,7 @@ class RunRecord:
         """
         for place, result in enumerate(self.results):
             if not result.error and (not result.reused or result.path in files):
-                self.results[place] = result._replace(id="", error=why)
+                self.results[place] = replace(result, id="", error=why)
         self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
         self.ids = ()
 

@@ -7,18 +7,19 @@ it to wait before another attempt, and tells it when the server made progress. W
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import TemporaryError
-from uploader.http.messages import Broken, Response
+from uploader.http.messages import Response, TransportError
 from uploader.protocol.google_error import last_words
 from uploader.protocol.retry import next_look, next_wait, retry_after
 from uploader.text import capitalised
 
 CAUSE = "The service or the network is having problems."
-CURE = "Run again later."
+HINT = "Run again later."
 # Cause and cure where it is known why there is no way to the service, by the code of a broken connection.
 ADVICE: Final[Mapping[str, tuple[str, str]]] = {
     "host-not-found": (
@@ -36,7 +37,8 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-class Wait(NamedTuple):
+@dataclass(frozen=True)
+class Wait:
     """One wait before another attempt, reported before it begins: `why`, `seconds`, its `number` out of `most`."""
 
     why: str
@@ -132,16 +134,16 @@ class Retrier:
     def wait(
         self,
         why: str,
-        answer: Response | Broken | None = None,
+        response: Response | TransportError | None = None,
         *,
         at_once: bool = False,
         cause: str = CAUSE,
-        cure: str = CURE,
+        hint: str = HINT,
     ) -> None:
         """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though it counts as a wait.
 
         `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause
-        and `cure` what to do, told with the last words of the `answer` when no wait is left. Raises `TemporaryError`
+        and `hint` what to do, told with the last words of the `answer` when no wait is left. Raises `TemporaryError`
         when no further wait is allowed, and `Interrupted` when the run is cancelled.
         """
         policy, clock = self._policy, self._policy.clock
@@ -149,14 +151,14 @@ class Retrier:
         skipped = at_once and not self._spent
         seconds: float | None = 0.0
         if not skipped:
-            asked = None if answer is None else retry_after(answer, clock.wall())
+            asked = None if response is None else retry_after(response, clock.wall())
             left, fraction = self._deadline - began, clock.fraction()
             seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
         if seconds is None:
             policy.out_of_time |= self._spent < policy.max_retries or began >= self._deadline
-            code = answer.code if isinstance(answer, Broken) else ""
-            cause, cure = ADVICE.get(code, (cause, cure))
-            raise TemporaryError(self._exhausted(why + last_words(answer)), cause=cause, cure=cure, code=code)
+            code = response.code if isinstance(response, TransportError) else ""
+            cause, hint = ADVICE.get(code, (cause, hint))
+            raise TemporaryError(self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         if not skipped:
             clock.sleep(seconds)

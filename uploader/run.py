@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -168,7 +169,7 @@ class Run:
         found = self._outcome.sections if self._outcome else self._engine.planned if self._engine else ()
         steps = self._planned_steps()
         found = (steps.section(), *found) if steps else found
-        return tuple(section._replace(title=f"{section.title}{where}") for section in found)
+        return tuple(replace(section, title=f"{section.title}{where}") for section in found)
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._inputs.rehearsal:

@@ -51,12 +51,12 @@ from uploader.credentials.service_account_key import ServiceAccount, sound_key
 from uploader.credentials.token_request import TokenResponse
 from uploader.errors import (
     CredentialsError,
-    ForeignHost,
     InputError,
     Interrupted,
     ProtocolError,
     ServiceError,
     TemporaryError,
+    UntrustedHost,
     UploaderError,
 )
 from uploader.http.client import HttpClient
@@ -691,12 +691,12 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
     words = error["message"] if isinstance(error, dict) else body.get("error_description", f"HTTP {status}")
     assert words.rstrip(".") in caught.value.what
     assert cause in caught.value.cause
-    assert caught.value.cure
+    assert caught.value.hint
     assert clock.naps == []
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("response", "kind"),
     [
         (Ordered(200, b"<html>Please log in to the hotel</html>"), ProtocolError),
         (Ordered(200, b""), ProtocolError),
@@ -712,18 +712,18 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
         (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": NaN}'), ProtocolError),
         (Ordered(200, b'{"access_token": "abcdefgh", "expires_in": -5}'), ProtocolError),
         (Ordered(200, b"x" * 3_000_000), ProtocolError),
-        (Ordered(302, headers={"Location": "http://evil.example/"}), ForeignHost),
-        (Ordered(308, headers={"Location": "http://evil.example/"}), ForeignHost),
+        (Ordered(302, headers={"Location": "http://evil.example/"}), UntrustedHost),
+        (Ordered(308, headers={"Location": "http://evil.example/"}), UntrustedHost),
         (Ordered(400, b"<html>" + b"x" * 100_000), CredentialsError),
         (Ordered(403, b"\xff\xfe"), CredentialsError),
     ],
 )
 def test_an_answer_that_is_no_token_ends_in_one_sentence(
-    server: TokenServer, answer: Ordered, kind: type[UploaderError]
+    server: TokenServer, response: Ordered, kind: type[UploaderError]
 ) -> None:
     """HTML of a captive portal, other JSON, nonsense, megabytes, a redirect: an error of ours, none of it repeated."""
     gc.collect()  # what other tests left must not be finalized in the depth of nested JSON, where nothing can be called
-    server.order(answer)
+    server.order(response)
     with pytest.raises(kind) as caught:
         login(read_inputs(key_of(server))).token()
     assert len(str(caught.value)) < 400
@@ -796,7 +796,7 @@ def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, s
     with pytest.raises(CredentialsError) as caught:
         login(read_inputs("", environ, **KEYLESS))
     assert words in str(caught.value)
-    assert ("id-token: write" in caught.value.cure) == ("GITHUB_ACTIONS" in environ)
+    assert ("id-token: write" in caught.value.hint) == ("GITHUB_ACTIONS" in environ)
 
 
 def test_githubs_refusal_is_explained(server: TokenServer) -> None:
@@ -875,14 +875,14 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
     server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The opt-in is the environment's, never the configuration's own."""
-    answer = {
+    response = {
         "version": 1,
         "success": True,
         "token_type": "urn:ietf:params:oauth:token-type:jwt",
         "id_token": signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"}),
         "expiration_time": 4_000_000_000,
     }
-    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    (tmp_path / "answer.json").write_text(json.dumps(response))
     command = {"command": f"cat {tmp_path / 'answer.json'}", "timeout_millis": 5000}
     read = read_inputs(external(credential_source={"executable": command}), **{"api-endpoint": server.url})
     with pytest.raises(CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -210,7 +211,7 @@ def test_symbols_that_are_swapped_while_they_are_packed_are_not_sent(
 def test_a_swap_to_a_secret_says_so(tmp_path: Path, found: Artifact) -> None:
     """The sentence has the reason, not the content."""
     key = made(tmp_path / "ws/key.json", SECRET)
-    guarded = found._replace(access=Workspace(tmp_path / "ws", credentials=[key]).access())
+    guarded = replace(found, access=Workspace(tmp_path / "ws", credentials=[key]).access())
     swapped(found.path, key)
     with pytest.raises(IntegrityError, match="contains this run's credentials"):
         guarded.open()

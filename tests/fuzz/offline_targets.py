@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,15 +58,15 @@ _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_e
 _MAIL = Inputs(target="gmail", api_endpoint="emulator")
 # What the first byte of an input chooses: where the file lies, and what asks for it and for nothing that is wrong.
 ASKED: Mapping[bytes, tuple[str, Inputs]] = {
-    b"m": ("mapping.txt", _RELEASE._replace(mapping_file=(("", "mapping.txt"),))),
-    b"s": ("symbols.zip", _RELEASE._replace(debug_symbols=(("", "symbols.zip"),))),
-    b"n": ("notes/whatsnew-en-US", _RELEASE._replace(whats_new_directory="notes")),
-    b"i": ("icons/en-US/images/icon.png", _RELEASE._replace(images_directory="icons")),
-    b"t": ("texts/en-US/full_description.txt", _RELEASE._replace(images_directory="texts")),
-    b"o": ("main.obb", _RELEASE._replace(expansion_file_main="main.obb")),
-    b"e": ("mail.eml", _MAIL._replace(message_file="mail.eml")),
-    b"a": ("notes.bin", _MAIL._replace(files=("notes.bin",), mail_to="a@example.com", mail_body="text")),
-    b"b": ("body.txt", _MAIL._replace(mail_to="a@example.com", mail_body="file:body.txt")),
+    b"m": ("mapping.txt", replace(_RELEASE, mapping_file=(("", "mapping.txt"),))),
+    b"s": ("symbols.zip", replace(_RELEASE, debug_symbols=(("", "symbols.zip"),))),
+    b"n": ("notes/whatsnew-en-US", replace(_RELEASE, whats_new_directory="notes")),
+    b"i": ("icons/en-US/images/icon.png", replace(_RELEASE, images_directory="icons")),
+    b"t": ("texts/en-US/full_description.txt", replace(_RELEASE, images_directory="texts")),
+    b"o": ("main.obb", replace(_RELEASE, expansion_file_main="main.obb")),
+    b"e": ("mail.eml", replace(_MAIL, message_file="mail.eml")),
+    b"a": ("notes.bin", replace(_MAIL, files=("notes.bin",), mail_to="a@example.com", mail_body="text")),
+    b"b": ("body.txt", replace(_MAIL, mail_to="a@example.com", mail_body="file:body.txt")),
 }
 
 
@@ -100,7 +101,7 @@ def workspace_files(data: bytes) -> None:
     temp.mkdir(exist_ok=True)
     path.write_bytes(data[1:])
     with suppress(InputError):
-        planned = plan.make(inputs._replace(platform=Platform(workspace=workspace(), temp=temp)), ())
+        planned = plan.make(replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ())
         assert all(line.isprintable() for line in planned.lines())
     path.unlink()
     shutil.rmtree(temp)
@@ -151,8 +152,8 @@ def damaged_keys(data: bytes) -> None:
 class OneAnswer:
     """A transport whose every answer is the same."""
 
-    def __init__(self, answer: Response) -> None:
-        self._answer = answer
+    def __init__(self, response: Response) -> None:
+        self._answer = response
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol has these
         """The answer, cut where the transport would cut it."""
@@ -165,9 +166,9 @@ class OneAnswer:
 def token_answers(data: bytes) -> None:
     """What a token endpoint, an exchange of tokens, GitHub's OIDC endpoint answer: a token that fits in a header."""
     status = 200 if data[:1] == b"{" else 100 + 2 * data[0] if data else 500
-    answer = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
+    response = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
     secrets: list[str] = []
-    request = TokenRequest(OneAnswer(answer), secrets.append)
+    request = TokenRequest(OneAnswer(response), secrets.append)
     for info in _LOGINS:
         source = credential_source.parse(Inputs(credentials=json.dumps(info)))
         with suppress(UploaderError, Unavailable):
@@ -255,21 +256,21 @@ def edit_records(data: bytes) -> None:
 
 def vitals_answers(data: bytes) -> None:
     """The Reporting API's answers, and the list of releases: a judgement with its reasons, or a refusal in words."""
-    answer = Response(200, Headers(), data).json()
+    response = Response(200, Headers(), data).json()
     gate = Gate((Limit("crash-rate", 0.01), Limit("anr-rate", 2.0, relative=True)), days=3)
     with suppress(UploaderError):
-        found = _led(measure("com.example.app", gate), answer)
+        found = _led(measure("com.example.app", gate), response)
         judgement = judge(gate, 1_800_000_000, found, {"2"}, {"1"})
         assert judgement.reasons or judgement.ruling == "pass"
-    _led(live_versions("com.example.app", "production"), answer)
+    _led(live_versions("com.example.app", "production"), response)
 
 
-def _led(flow: Steps[T], answer: object) -> T:
+def _led(flow: Steps[T], response: object) -> T:
     """What a flow comes to that gets this one answer to everything."""
     try:
         next(flow)
         while True:
-            flow.send(answer)
+            flow.send(response)
     except StopIteration as ended:
         result: T = ended.value
         return result
@@ -277,9 +278,9 @@ def _led(flow: Steps[T], answer: object) -> T:
 
 def track_answers(data: bytes) -> None:
     """Google Play's answer about a track: each decision about it is made, or refused in words."""
-    answer = Response(200, Headers(), data).json()
+    response = Response(200, Headers(), data).json()
     with suppress(UploaderError):
-        live = tracks.releases(answer)
+        live = tracks.releases(response)
         options = tracks.ReleaseOptions()
         tracks.describe_all(live)
         release = tracks.new(tracks.ReleaseOptions(status="inProgress", fraction=0.5), ["7"])

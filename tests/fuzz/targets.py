@@ -12,6 +12,7 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from email.headerregistry import Address
 from io import BytesIO
@@ -67,20 +68,20 @@ SECRET = "hunter2-and-more"  # nobody's: what the redactor is given to hide
 DECEPTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
 
 
-def answers(data: bytes) -> None:
+def responses(data: bytes) -> None:
     """An answer of a server, to every move in both dialects, and everything that is read out of it."""
-    answer = _response(data)
-    error = google_error.read(answer)
+    response = _response(data)
+    error = google_error.read(response)
     assert len(error.message) <= 2000
-    wait = retry.retry_after(answer, 1_800_000_000.0)
+    wait = retry.retry_after(response, 1_800_000_000.0)
     assert wait is None or 0 <= wait <= retry.LONGEST_RETRY_AFTER
-    for claim in digests.claims(answer.json() or {}, answer.headers):
+    for claim in digests.claims(response.json() or {}, response.headers):
         assert claim.value
     for dialect in (content_range, goog_upload):
         for empty in (False, True):
             media = Media("POST", ENDPOINT, (), "text/plain", SIZE, None, empty)
             for move in MOVES:
-                _followed(move, dialect.event(move, answer, media))
+                _followed(move, dialect.event(move, response, media))
 
 
 def _response(data: bytes) -> Response:
@@ -100,7 +101,7 @@ def _followed(move: Move, event: Event) -> None:
         else Session.resumed(SIZE, ENDPOINT + "?upload_id=x", 262_144, Session(SIZE).chunking)
     )
     if isinstance(move, Send):
-        session = session.after(Stored(move.span.start))._replace(sent=move.span.stop)
+        session = replace(session.after(Stored(move.span.start)), sent=move.span.stop)
     if type(event) not in TRANSITIONS[session.state]:
         assert isinstance(move, Cancel)
         return
@@ -272,7 +273,7 @@ def shown(data: bytes) -> None:
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
-        *(answers, artifact, binary_manifest, proto_manifest, signed, libraries, image, archive, map_id),
+        *(responses, artifact, binary_manifest, proto_manifest, signed, libraries, image, archive, map_id),
         *(release_notes, mail, environment, fields, shown),
         *offline_targets.TARGETS,
     )

@@ -28,7 +28,7 @@ def emulator() -> Iterator[Emulator]:
         yield started
 
 
-def answer(emulator: Emulator, sent: bytes) -> http.client.HTTPResponse | None:
+def response(emulator: Emulator, sent: bytes) -> http.client.HTTPResponse | None:
     """The first answer to these bytes, read to its end; None when the connection was closed without one."""
     with socket.create_connection(("127.0.0.1", emulator.port), timeout=PATIENCE) as connection:
         connection.sendall(sent)
@@ -116,7 +116,7 @@ AUTHORISED = {
 def test_a_malformed_request_is_answered(emulator: Emulator, name: str) -> None:
     """Every kind of nonsense has its status."""
     sent, status = NAMED[name]
-    found = answer(emulator, sent)
+    found = response(emulator, sent)
     assert found is not None
     assert found.status == status
 
@@ -125,7 +125,7 @@ def test_a_malformed_request_is_answered(emulator: Emulator, name: str) -> None:
 def test_a_malformed_body_is_answered(emulator: Emulator, name: str) -> None:
     """So has a body that is not what it should be, behind a token that is right."""
     (line, header, body), status = AUTHORISED[name]
-    found = answer(emulator, sized(line, header, body=body, token=token_of(emulator)))
+    found = response(emulator, sized(line, header, body=body, token=token_of(emulator)))
     assert found is not None
     assert found.status == status
 
@@ -148,11 +148,11 @@ def test_a_defect_is_a_500(capsys: pytest.CaptureFixture[str]) -> None:
     with Emulator() as broken:
         broken.config.token_lifetime = "an hour"  # type: ignore[assignment]  # what is no number breaks the login
         assertion = json.dumps({"grant_type": "refresh_token", "refresh_token": broken.authority.refresh_token})
-        found = answer(broken, sized("POST /token", JSON, body=assertion.encode()))
+        found = response(broken, sized("POST /token", JSON, body=assertion.encode()))
         assert found is not None
         assert (found.status, found.headers["Content-Type"]) == (500, "application/json; charset=UTF-8")
         assert "ValueError" in capsys.readouterr().err
-        assert answer(broken, request("GET /nowhere")) is not None
+        assert response(broken, request("GET /nowhere")) is not None
 
 
 # Any request at all
@@ -240,7 +240,7 @@ def mutations(draw: some.DrawFn) -> tuple[int, int, bytes]:
 def is_answered(emulator: Emulator, sent: bytes) -> None:
     """Anything but empty lines is; within bounded time, with a status, and completely."""
     before = time.monotonic()
-    found = answer(emulator, sent)
+    found = response(emulator, sent)
     assert time.monotonic() - before < PATIENCE
     if sent.strip(b"\r\n"):
         assert found is not None, sent

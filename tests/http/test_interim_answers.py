@@ -8,10 +8,10 @@ from itertools import repeat
 
 import pytest
 
-from tests.support.raw_server import Handler, answer, read_head, read_request, serving
+from tests.support.raw_server import Handler, read_head, read_request, response, serving
 from uploader.credentials.token_request import TokenRequest
 from uploader.http.client import HttpClient, Limits
-from uploader.http.messages import Body, ConnectionBroke, Request, Response, Span
+from uploader.http.messages import Body, Request, Response, Span, TransportError
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
@@ -25,8 +25,8 @@ SEVERAL = [
 ]
 SIZE = 24 << 20
 BLOCK = 256 * 1024
-QUICK = Limits(connect=5, stall=0.5, answer=0.5)
-PATIENT = Limits(stall=10, answer=10)
+QUICK = Limits(connect=5, stall=0.5, response=0.5)
+PATIENT = Limits(stall=10, response=10)
 
 
 def put(url: str, size: int = SIZE) -> Request:
@@ -48,7 +48,7 @@ def test_interim_answers_before_the_answer_are_read_over(interim: bytes) -> None
     def serve(connection: socket.socket) -> None:
         for _ in range(2):
             served.append(read_request(connection))
-            connection.sendall(interim + answer(200, b'{"id": "1"}', "X-Mine: yes"))
+            connection.sendall(interim + response(200, b'{"id": "1"}', "X-Mine: yes"))
 
     with serving(serve) as url:
         client = HttpClient()
@@ -62,7 +62,7 @@ def test_interim_answers_before_the_answer_are_read_over(interim: bytes) -> None
 @pytest.mark.parametrize("step", [1, 3, 40])
 def test_interim_answers_in_pieces_are_read_over(step: int) -> None:
     """Wherever the network cuts them, and however slowly they come."""
-    said = HINTS + CONTINUE + answer(200, b"{}")
+    said = HINTS + CONTINUE + response(200, b"{}")
 
     def serve(connection: socket.socket) -> None:
         read_request(connection)
@@ -101,7 +101,7 @@ def interrupting(*pieces: bytes, last: bytes) -> Handler:
 def test_an_interim_answer_does_not_stop_the_body(pieces: list[bytes]) -> None:
     """All bytes are sent, and the answer at the end counts; what was begun in the middle may end there."""
     rest = CONTINUE[-2:] if pieces[-1].endswith(b"Continue\r\n") else b""
-    with serving(interrupting(*pieces, last=rest + answer(200, b'{"id": "1"}'))) as url:
+    with serving(interrupting(*pieces, last=rest + response(200, b'{"id": "1"}'))) as url:
         got = send(url)
     assert (got.status, got.json(), got.sent_whole) == (200, {"id": "1"}, True)
 
@@ -113,7 +113,7 @@ def test_an_answer_behind_an_interim_one_stops_the_body() -> None:
         read_head(connection)
         connection.sendall(HINTS)
         time.sleep(0.05)
-        connection.sendall(answer(503, b"busy"))
+        connection.sendall(response(503, b"busy"))
         time.sleep(0.2)
 
     with serving(serve) as url:
@@ -140,8 +140,8 @@ def test_interim_answers_without_end_are_no_answer(first: bytes, again: bytes, s
             connection.sendall(again)
 
     began = time.monotonic()
-    with serving(serve) as url, pytest.raises(ConnectionBroke):
-        send(url, size, Limits(connect=5, stall=5, answer=5))
+    with serving(serve) as url, pytest.raises(TransportError):
+        send(url, size, Limits(connect=5, stall=5, response=5))
     assert time.monotonic() - began < 5
 
 
@@ -160,7 +160,7 @@ def test_hints_that_drip_are_no_progress_of_the_body() -> None:
         drip(connection)
 
     began = time.monotonic()
-    with serving(serve) as url, pytest.raises(ConnectionBroke, match="no data was transferred"):
+    with serving(serve) as url, pytest.raises(TransportError, match="no data was transferred"):
         send(url, 64 << 20, QUICK)
     assert time.monotonic() - began < 3
 
@@ -172,7 +172,7 @@ def test_interim_answers_take_nothing_from_the_time_limit() -> None:
         read_request(connection)
         drip(connection)
 
-    with serving(serve) as url, pytest.raises(ConnectionBroke, match="in time"):
+    with serving(serve) as url, pytest.raises(TransportError, match="in time"):
         send(url, 0, QUICK)
 
 
@@ -181,7 +181,7 @@ def test_a_login_reads_over_them_too() -> None:
 
     def serve(connection: socket.socket) -> None:
         read_request(connection)
-        connection.sendall(CONTINUE + HINTS + answer(200, b'{"access_token": "a"}'))
+        connection.sendall(CONTINUE + HINTS + response(200, b'{"access_token": "a"}'))
 
     with serving(serve) as url:
         got = TokenRequest(HttpClient(), on_secret=lambda _: None)(url, method="POST", body=b"grant_type=x")
@@ -193,10 +193,10 @@ def test_a_proxy_may_say_them_before_it_opens_the_tunnel(monkeypatch: pytest.Mon
 
     def serve(connection: socket.socket) -> None:
         read_head(connection)
-        connection.sendall(PROCESSING + answer(407))
+        connection.sendall(PROCESSING + response(407))
 
     with serving(serve) as url:
         monkeypatch.setenv("https_proxy", url)
         monkeypatch.delenv("no_proxy", raising=False)
-        with pytest.raises(ConnectionBroke, match="HTTP 407"):
+        with pytest.raises(TransportError, match="HTTP 407"):
             HttpClient().send(put("https://upload.example", 0), (), "", QUICK)

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_server import answer, read_request, serving
+from tests.support.raw_server import read_request, response, serving
 from uploader.errors import ServiceError
 from uploader.http.client import HttpClient, Limits
-from uploader.http.messages import Body, ConnectionBroke, Request, Response, Span
+from uploader.http.messages import Body, Request, Response, Span, TransportError
 
-PATIENT = Limits(connect=5, stall=5, answer=5)
+PATIENT = Limits(connect=5, stall=5, response=5)
 SOON = 2.0  # seconds; less than any of the limits
 LARGE = 32 << 20  # bytes; more than what waits on a connection that nobody reads
 BLOCK = 256 * 1024
@@ -108,20 +108,20 @@ def test_an_answer_ends_where_the_server_announces_the_end(context: ssl.SSLConte
         assert send(url).json() == {}
 
 
-@pytest.mark.parametrize("said", [(), (answer(200, bytes(100))[:-50],)], ids=["before", "inside"])
+@pytest.mark.parametrize("said", [(), (response(200, bytes(100))[:-50],)], ids=["before", "inside"])
 @pytest.mark.parametrize("size", [0, LARGE], ids=["after the request", "during the body"])
 def test_an_announced_end_breaks_the_connection_at_once(
     size: int, said: tuple[bytes, ...], context: ssl.SSLContext
 ) -> None:
     """Before the answer or inside it, the end is the end, although the connection stays open."""
-    with serving(saying(context, *said)) as url, pytest.raises(ConnectionBroke):
+    with serving(saying(context, *said)) as url, pytest.raises(TransportError):
         send(url, size)
 
 
 def test_an_answer_close_behind_an_interim_one_stops_the_body(context: ssl.SSLContext) -> None:
     """Two records come in one piece: the second is not overlooked, or the body would wait for its stall."""
     hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-    with serving(saying(context, hints, answer(503, b"busy"))) as url:
+    with serving(saying(context, hints, response(503, b"busy"))) as url:
         got = send(url, LARGE)
     assert (got.status, got.body, got.sent_whole) == (503, b"busy", False)
 
@@ -137,11 +137,11 @@ def test_a_proxy_whose_record_is_not_whole_yet_is_asked_for_the_tunnel(
         begun = b"\x17\x03\x03"  # of every record after a handshake (RFC 8446, section 5.2)
         tickets = peer.shake_hands(beside=begun)
         asked.append(peer.read_head())
-        connection.sendall(tickets.removeprefix(begun) + peer.record(answer(403)))
+        connection.sendall(tickets.removeprefix(begun) + peer.record(response(403)))
 
     with serving(serve) as url:
         monkeypatch.setenv("https_proxy", url.replace("http://127.0.0.1", "https://localhost"))
-        with pytest.raises(ConnectionBroke, match="HTTP 403"):
+        with pytest.raises(TransportError, match="HTTP 403"):
             send("https://upload.example")
     assert asked[0].startswith(b"CONNECT upload.example:443 ")
 
@@ -173,7 +173,7 @@ def test_a_host_with_the_dot_of_the_root_has_the_certificate_of_its_name(
 
     def serve(connection: socket.socket) -> None:
         read_request(connection)
-        connection.sendall(answer(200, b"{}"))
+        connection.sendall(response(200, b"{}"))
 
     with serving(serve, tls=context) as url:
         assert send(url.replace("localhost", "localhost.")).status == 200

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, where
-from uploader.errors import InputError, Problem, Refused
+from uploader.errors import ApiError, InputError, Problem
 from uploader.outputs import make_reporter
 
 
@@ -24,7 +24,7 @@ def test_what_happened_and_what_went_wrong() -> None:
     reporter.warning("slow")
     reporter.write_outputs({"edit-id": "42", "ids": "a\nb"})
     reporter.write_summary(lambda: "# Done")
-    reporter.error(Refused("No.", status=403, cause="No right.", cure="Ask."))
+    reporter.error(ApiError("No.", status=403, cause="No right.", hint="Ask."))
     assert out.getvalue() == "Plan\nupload app.aab\nedit-id=42\nids=a\\nb\n"
     assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"
 
@@ -47,7 +47,7 @@ def test_all_mistakes_are_listed() -> None:
 def test_every_sentence_ends(words: str, shown: str) -> None:
     """A server's words often lack a full stop; what follows them is a sentence of its own all the same."""
     err = io.StringIO()
-    error = Refused(words, status=403, cause="No right", cure="Ask.")
+    error = ApiError(words, status=403, cause="No right", hint="Ask.")
     make_reporter(where(Path(), "console"), stdout=err, stderr=err).error(error)
     assert err.getvalue() == f"ERROR: {shown} No right. Ask.\n"
     assert str(error) == f"{shown} No right. Ask."

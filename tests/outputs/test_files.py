@@ -101,8 +101,8 @@ values = st.recursive(
 )
 
 
-answers = st.dictionaries(hostile, values, max_size=3)
-some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=answers, error=hostile)
+responses = st.dictionaries(hostile, values, max_size=3)
+some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=responses, error=hostile)
 
 
 @given(st.lists(some_results, max_size=3))
@@ -122,8 +122,8 @@ def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, result
 def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
     """A token that a server put into its answer, in a value or in a name, does not reach the results file."""
     path = tmp_path / "uploader-results.json"
-    answer = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
-    result = FileResult("a.aab", 3, resource=answer, error="hunter2-hunter2")
+    response = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
+    result = FileResult("a.aab", 3, resource=response, error="hunter2-hunter2")
     write_whole(path, results_lines([result], Redactor(["hunter2-hunter2"])))
     (entry,) = json.loads(path.read_text())
     assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
@@ -132,10 +132,10 @@ def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
 
 def test_bottomless_answer_is_cut(tmp_path: Path) -> None:
     """An answer nested without end costs its depths, not the results."""
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     for _ in range(5000):
-        answer = {"a": answer}
-    write_whole(tmp_path / "r.json", results_lines([FileResult("a.aab", 3, resource=answer)], Redactor()))
+        response = {"a": response}
+    write_whole(tmp_path / "r.json", results_lines([FileResult("a.aab", 3, resource=response)], Redactor()))
     assert "\\u2026" in (tmp_path / "r.json").read_text()
 
 

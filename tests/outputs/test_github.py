@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
 from uploader.errors import (
-    AnswerLost,
+    ApiError,
     CredentialsError,
-    ForeignHost,
     InputError,
     IntegrityError,
     Interrupted,
+    OutcomeUnknown,
     Problem,
     ProtocolError,
-    Refused,
     ReleaseRefused,
     TemporaryError,
+    UntrustedHost,
     UploaderError,
 )
 from uploader.outputs import make_reporter
@@ -60,8 +60,8 @@ def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
         heard.reporter.progress(name, 10).done(True)
     heard.reporter.debug(text)
     heard.reporter.warning(text)
-    heard.reporter.error(UploaderError(text, cause=text, cure=text))
-    heard.reporter.error(UploaderError(text, cause=text, cure=text))
+    heard.reporter.error(UploaderError(text, cause=text, hint=text))
+    heard.reporter.error(UploaderError(text, cause=text, hint=text))
     assert [command.name for command in heard.commands] == ["group", "endgroup", "debug", "warning", "error"]
     assert "\r" not in heard.log.getvalue()
 
@@ -79,7 +79,7 @@ def test_data_survives_the_runner(text: str) -> None:
 def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
     """A run has one error annotation that says what happened, why, and what to do; later errors are plain lines."""
     heard.reporter.error(
-        Refused("Not published: 100% no.", status=403, cause="No right, it seems.", cure="Ask for it.")
+        ApiError("Not published: 100% no.", status=403, cause="No right, it seems.", hint="Ask for it.")
     )
     heard.reporter.error(UploaderError("And the edit stays."))
     (command,) = heard.commands
@@ -112,7 +112,7 @@ def test_mistakes_that_no_annotation_can_hold_stand_in_the_log(heard: Heard) -> 
 @pytest.mark.parametrize("letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"])
 def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
     """An annotation that GitHub would cut loses its middle, never what the reader has to do."""
-    heard.reporter.error(UploaderError(letter * 100_000, cause=letter * 100_000, cure="Do this."))
+    heard.reporter.error(UploaderError(letter * 100_000, cause=letter * 100_000, hint="Do this."))
     (command,) = heard.commands
     assert 1000 < len(command.data) <= 4096
     assert command.data.endswith(" Do this.")
@@ -192,11 +192,11 @@ def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path)
     [
         (InputError(Problem("files", "none.")), "Invalid input"),
         (CredentialsError("x"), "Access denied"),
-        (Refused("x", status=403), "Refused"),
+        (ApiError("x", status=403), "Refused"),
         (ReleaseRefused("x"), "Release not made"),
         (ProtocolError("x"), "Service error"),
-        (AnswerLost("x"), "Outcome unknown"),
-        (ForeignHost("x"), "Host not trusted"),
+        (OutcomeUnknown("x"), "Outcome unknown"),
+        (UntrustedHost("x"), "Host not trusted"),
         (IntegrityError("x"), "Integrity error"),
         (TemporaryError("x"), "Temporary failure"),
         (Interrupted(15), "Interrupted"),

@@ -57,7 +57,7 @@ def test_warnings_and_errors_say_so() -> None:
     reporter = make(Path(), log)
     reporter.mask("hunter2-hunter2")
     reporter.warning("slow")
-    reporter.error(TemporaryError("Not done.", cause="503.", cure="Run again."))
+    reporter.error(TemporaryError("Not done.", cause="503.", hint="Run again."))
     assert log.getvalue() == "\x1b[33mWARNING:\x1b[0m slow\n\x1b[31;1mERROR:\x1b[0m Not done. 503. Run again.\n"
     assert not workflow_commands(log.getvalue())
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from functools import partial
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -11,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, reading, tables, workflow_commands
-from uploader.errors import InputError, Problem, Refused
+from uploader.errors import ApiError, InputError, Problem
 from uploader.outputs.markdown import link
 from uploader.outputs.summary import LIMIT, NAME, Report, render
 from uploader.redaction import Redactor
-from uploader.results import FileResult, Moment
+from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Section
 
 MIB = 1024 * 1024
@@ -23,8 +25,8 @@ SHA = "0123456789abcdef" * 4
 BUNDLE = FileResult(
     "out/app-release.aab", 30 * MIB, SHA, "edit-7", {"versionCode": 278}, attempts=3, bytes_uploaded=30 * MIB,
     retries=2, seconds=10.0, timeline=(
-        Moment(0.5, "sent", "", 4.0, 12 * MIB), Moment(4.5, "wait", "503: again in 2 s", 2.0),
-        Moment(6.5, "sent", "", 3.5, 18 * MIB), Moment(10.0, "done", "version 278"),
+        TimelineEvent(0.5, "sent", "", 4.0, 12 * MIB), TimelineEvent(4.5, "wait", "503: again in 2 s", 2.0),
+        TimelineEvent(6.5, "sent", "", 3.5, 18 * MIB), TimelineEvent(10.0, "done", "version 278"),
     ),
 )  # fmt: skip
 RELEASE = Report(
@@ -37,7 +39,7 @@ RELEASE = Report(
 
 
 def page(report: Report = RELEASE, **changes: Any) -> str:
-    return render(report._replace(**changes), Redactor(["hunter2-hunter2"]))
+    return render(replace(report, **changes), Redactor(["hunter2-hunter2"]))
 
 
 def test_table_of_what_was_sent() -> None:
@@ -92,10 +94,10 @@ def test_timeline_shows_attempts_waits_and_bytes() -> None:
 
 def test_timeline_keeps_what_went_otherwise() -> None:
     """Requests that follow one another are one bar; no wait and no new beginning between them is left out."""
-    chunks = [Moment(float(second), "sent", "", 1.0, MIB) for second in range(30)]
-    middle = [Moment(30.0, "wait", "503", 2.0), Moment(32.0, "restarted", "the session is gone")]
-    moments = [*chunks, *middle, chunks[0]._replace(at=33.0), chunks[0]._replace(at=34.0)]
-    assert chart(page(files=(BUNDLE._replace(timeline=tuple(moments)),)))[4:] == [
+    chunks = [TimelineEvent(float(second), "sent", "", 1.0, MIB) for second in range(30)]
+    middle = [TimelineEvent(30.0, "wait", "503", 2.0), TimelineEvent(32.0, "restarted", "the session is gone")]
+    moments = [*chunks, *middle, replace(chunks[0], at=33.0), replace(chunks[0], at=34.0)]
+    assert chart(page(files=(replace(BUNDLE, timeline=tuple(moments)),)))[4:] == [
         "30.0 MiB sent in 30 requests :done, 0, 30000",
         "waited 2.0 s, 503 :30000, 32000",
         "starting over, the session is gone :crit, milestone, 32000, 32001",
@@ -106,9 +108,9 @@ def test_timeline_keeps_what_went_otherwise() -> None:
 @pytest.mark.parametrize("seconds", [0.5, 29.0])
 def test_no_chart_where_nothing_happened(seconds: float) -> None:
     """An upload that was sent and stored within half a minute has nothing to show; a longer one has."""
-    moments = Moment(7.0, "sent", "", seconds, MIB), Moment(7.0 + seconds, "done", "stored and checked")
-    assert "mermaid" not in page(files=(BUNDLE._replace(timeline=moments),))
-    assert "mermaid" in page(files=(BUNDLE._replace(timeline=(moments[0]._replace(seconds=30.0), moments[1])),))
+    moments = TimelineEvent(7.0, "sent", "", seconds, MIB), TimelineEvent(7.0 + seconds, "done", "stored and checked")
+    assert "mermaid" not in page(files=(replace(BUNDLE, timeline=moments),))
+    assert "mermaid" in page(files=(replace(BUNDLE, timeline=(replace(moments[0], seconds=30.0), moments[1])),))
 
 
 @pytest.mark.parametrize(
@@ -125,27 +127,27 @@ def test_no_chart_where_nothing_happened(seconds: float) -> None:
 )
 def test_the_axis_reads_in_real_steps(seconds: float, unit: str, step: int, end: int) -> None:
     """Milliseconds, seconds or minutes as they fit, with at most ten round steps, from 0 on."""
-    text = page(files=(BUNDLE._replace(timeline=(Moment(1e6, "wait", "503", seconds),)),))
+    text = page(files=(replace(BUNDLE, timeline=(TimelineEvent(1e6, "wait", "503", seconds),)),))
     assert chart(text)[:2] == [f"axisFormat %s {unit}", f"tickInterval {1000 * step}millisecond"]
     assert chart(text)[-1] == f"waited {seconds:.1f} s, 503 :0, {end}"
 
 
 def test_rows_of_the_chart_stand_in_the_order_of_the_files() -> None:
     """Whichever failed or took longest, files keep their order; those to which nothing happened are not among them."""
-    waited = Moment(0.0, "wait", "503", 2.0)
+    waited = TimelineEvent(0.0, "wait", "503", 2.0)
     names = ("b/x.png", "a/x.png", "a/long/" + "y" * 60 + ".png")
-    files = [BUNDLE._replace(path=name, timeline=(waited,)) for name in names]
-    files[1] = files[1]._replace(error="refused", timeline=(waited, Moment(2.0, "failed", "refused")))
-    quiet = BUNDLE._replace(path="quiet.png", timeline=(Moment(0.0, "sent", "", 1.0, 5),))
+    files = [replace(BUNDLE, path=name, timeline=(waited,)) for name in names]
+    files[1] = replace(files[1], error="refused", timeline=(waited, TimelineEvent(2.0, "failed", "refused")))
+    quiet = replace(BUNDLE, path="quiet.png", timeline=(TimelineEvent(0.0, "sent", "", 1.0, 5),))
     sections = [line for line in chart(page(files=(quiet, *files))) if line.startswith("section")]
     assert sections == ["section b/x.png", "section a/x.png", "section yyyyyyyyyyyyy...yyyyyyyy.png"]
 
 
 def test_timeline_stays_small() -> None:
     """Of many files and many moments the chart shows those with the most to tell, failures first."""
-    moments = tuple(Moment(float(second), "sent", f"part {second}", 1.0) for second in range(1000))
+    moments = tuple(TimelineEvent(float(second), "sent", f"part {second}", 1.0) for second in range(1000))
     files = [FileResult(f"{number}.png", 1, timeline=moments) for number in range(1000)]
-    files[500] = files[500]._replace(error="refused")
+    files[500] = replace(files[500], error="refused")
     text = page(files=tuple(files))
     assert len(chart(text)) < 150
     assert "section 500.png" in chart(text)
@@ -155,14 +157,14 @@ def test_timeline_stays_small() -> None:
 @pytest.mark.parametrize("outcome", ["dry-run", "rehearsal"])
 def test_nothing_was_published_in_large_letters(outcome: str) -> None:
     """A dry run and a rehearsal begin with a heading that nobody can miss, also when they fail."""
-    for error in (None, Refused("No.", status=403)):
+    for error in (None, ApiError("No.", status=403)):
         assert page(outcome=outcome, error=error).startswith("# NOTHING WAS PUBLISHED\n")
 
 
 def test_failure_says_what_why_and_what_to_do() -> None:
     """A failed run shows Google's words, the likely cause and the cure, and which file failed comes first."""
     files = BUNDLE, FileResult("bad.apk", 5, error="not reached")
-    error = Refused("Google said: Precondition check failed.", status=400, cause="No app.", cure="Create it.")
+    error = ApiError("Google said: Precondition check failed.", status=400, cause="No app.", hint="Create it.")
     text = page(outcome="failed", headline="Nothing was released.", files=files, error=error)
     assert text.startswith("## ❌ Nothing was released.")
     assert "> **What happened:** Google said: Precondition check failed.<br>\n> **Likely cause:** No app.<br>\n" in text
@@ -187,13 +189,13 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
 )
 def test_how_a_file_went(change: dict[str, Any], result: str) -> None:
     """The table says which file the service had already, and which was continued from an earlier run."""
-    assert tables(page(files=(BUNDLE._replace(**change),)))[0][1][-1] == result
+    assert tables(page(files=(replace(BUNDLE, **change),)))[0][1][-1] == result
 
 
 @given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or mention."""
-    file = BUNDLE._replace(path=name, id=name, resource={}, error=words, timeline=())
+    file = replace(BUNDLE, path=name, id=name, resource={}, error=words, timeline=())
     text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name),)),), tracks=(name,))
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
     prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]  # in fixed width, without the backticks
@@ -205,7 +207,7 @@ def test_hostile_text_stays_text(name: str, words: str) -> None:
 
 
 reports = st.builds(
-    RELEASE._replace,
+    partial(replace, RELEASE),
     headline=hostile,
     target=hostile,
     outcome=st.sampled_from(["ok", "failed"]),
@@ -228,14 +230,14 @@ def test_hostile_words_start_no_markup(report: Report) -> None:
 
 
 moments_of_any_kind = st.builds(
-    Moment, at=st.floats(), kind=st.sampled_from(["sent", "wait", "failed"]), text=hostile, seconds=st.floats()
+    TimelineEvent, at=st.floats(), kind=st.sampled_from(["sent", "wait", "failed"]), text=hostile, seconds=st.floats()
 )
 
 
 @given(st.lists(moments_of_any_kind, min_size=1, max_size=12))
-def test_chart_is_well_formed(moments: list[Moment]) -> None:
+def test_chart_is_well_formed(moments: list[TimelineEvent]) -> None:
     """Whatever a moment says and whenever it was, each line of the chart is a task with two increasing times."""
-    text = page(files=(BUNDLE._replace(path="a:b\n```;#%%{", timeline=tuple(moments)),))
+    text = page(files=(replace(BUNDLE, path="a:b\n```;#%%{", timeline=tuple(moments)),))
     if "```mermaid" not in text:  # nothing happened
         return
     assert chart(text)[3] == "section a, b_n, _"
@@ -258,12 +260,17 @@ def test_link_to_nowhere_is_text(url: str) -> None:
 def test_secrets_do_not_reach_the_page() -> None:
     """A secret in any part of a report is masked, and so is a session URI's authority."""
     leak = "hunter2-hunter2"
-    file = BUNDLE._replace(
-        path=leak, id=leak, resource={"versionCode": leak}, error=leak, timeline=(Moment(0, "sent", leak, 1),)
+    file = replace(
+        BUNDLE,
+        path=leak,
+        id=leak,
+        resource={"versionCode": leak},
+        error=leak,
+        timeline=(TimelineEvent(0, "sent", leak, 1),),
     )
     text = page(
         headline=leak, target=leak, files=(file,), outputs={"id": leak}, links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
-        sections=(Section(leak, (leak,), ((leak,),)),), warnings=(leak,), error=Refused(leak, status=400, cause=leak),
+        sections=(Section(leak, (leak,), ((leak,),)),), warnings=(leak,), error=ApiError(leak, status=400, cause=leak),
         tracks=(leak,),
     )  # fmt: skip
     assert leak not in text
@@ -273,8 +280,8 @@ def test_secrets_do_not_reach_the_page() -> None:
 @pytest.mark.parametrize("name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"])
 def test_ten_thousand_files_fit(name: str) -> None:
     """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what is missing."""
-    files = [BUNDLE._replace(path=name.format(number)) for number in range(10_000)]
-    files[9_999] = files[9_999]._replace(error="the one that failed")
+    files = [replace(BUNDLE, path=name.format(number)) for number in range(10_000)]
+    files[9_999] = replace(files[9_999], error="the one that failed")
     text = page(files=tuple(files))
     assert len(text.encode("utf-8")) <= LIMIT < MIB
     assert tables(text)[0][1][-1] == "❌ the one that failed"
@@ -284,7 +291,7 @@ def test_ten_thousand_files_fit(name: str) -> None:
 @given(st.integers(2_000, 12_000))
 def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
     """Where the room is small the page has whole blocks only, the most important ones, and a word on the rest."""
-    report = RELEASE._replace(files=(BUNDLE,) * 100, sections=RELEASE.sections * 200)
+    report = replace(RELEASE, files=(BUNDLE,) * 100, sections=RELEASE.sections * 200)
     text = render(report, Redactor(), limit)
     assert len(text.encode("utf-8")) <= limit
     assert "Some of this page was left out" in text
@@ -293,7 +300,7 @@ def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
 
 def test_every_kind_of_moment_has_its_colour() -> None:
     """No kind of moment that the results know is missing from the chart's."""
-    kinds = get_args(get_type_hints(Moment)["kind"])
-    text = page(files=(BUNDLE._replace(timeline=tuple(Moment(0, kind, "x") for kind in kinds)),))
+    kinds = get_args(get_type_hints(TimelineEvent)["kind"])
+    text = page(files=(replace(BUNDLE, timeline=tuple(TimelineEvent(0, kind, "x") for kind in kinds)),))
     assert kinds
     assert len(chart(text)) == 4 + len(kinds)

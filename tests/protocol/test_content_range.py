@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.words import MOVES, answers
-from uploader.http.messages import Body, Broken, Headers, Request, Response, Span
+from tests.support.words import MOVES, responses
+from uploader.http.messages import Body, Headers, Request, Response, Span, TransportError
 from uploader.protocol import content_range
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
@@ -121,14 +121,14 @@ def said(status: int, headers: dict[str, str] | None = None, body: bytes = b"", 
 
 
 RATE = b'{"error": {"code": 403, "errors": [{"reason": "userRateLimitExceeded"}]}}'
-EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
+EVENTS: list[tuple[str, Move, Response | TransportError, Event | type[Event]]] = [
     ("started", Start(), said(200, {"Location": "https://x/1"}), Started("https://x/1")),
     ("started, 201 and another case", Start(), said(201, {"LOCATION": " https://x/1 "}), Started("https://x/1")),
     ("started nowhere", Start(), said(200), ProtocolViolated),
     ("start: 5xx", Start(), said(500), OffsetUnknown),
     ("start: 408", Start(), said(408), OffsetUnknown),
     ("start: 429", Start(), said(429), OffsetUnknown),
-    ("start: broken", Start(), Broken("gone", False), OffsetUnknown),
+    ("start: broken", Start(), TransportError("gone", False), OffsetUnknown),
     ("start: 401", Start(), said(401), TokenRejected),
     ("start: 400", Start(), said(400), Rejected),
     ("start: 403", Start(), said(403), Rejected),
@@ -162,7 +162,7 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("5xx as a proxy's page", CHUNK, said(502, body=b"<html>"), OffsetUnknown),
     ("408", CHUNK, said(408), OffsetUnknown),
     ("429", CHUNK, said(429), OffsetUnknown),
-    ("broken", CHUNK, Broken("gone", True), OffsetUnknown),
+    ("broken", CHUNK, TransportError("gone", True), OffsetUnknown),
     ("401", CHUNK, said(401), TokenRejected),
     ("404", CHUNK, said(404), SessionLost),
     ("410", QueryOffset(), said(410), SessionLost),
@@ -176,10 +176,12 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
 ]
 
 
-@pytest.mark.parametrize(("move", "answer", "event"), [row[1:] for row in EVENTS], ids=[row[0] for row in EVENTS])
-def test_an_answer_is_exactly_this_event(move: Move, answer: Response | Broken, event: Event | type[Event]) -> None:
+@pytest.mark.parametrize(("move", "response", "event"), [row[1:] for row in EVENTS], ids=[row[0] for row in EVENTS])
+def test_an_answer_is_exactly_this_event(
+    move: Move, response: Response | TransportError, event: Event | type[Event]
+) -> None:
     """Every status and header that the documents name, and those that they don't."""
-    got = content_range.event(move, answer, MEDIA)
+    got = content_range.event(move, response, MEDIA)
     assert type(got) is event if isinstance(event, type) else got == event
 
 
@@ -190,9 +192,11 @@ def test_every_5xx_is_a_doubt(status: int) -> None:
 
 
 @given(
-    move=MOVES, answer=answers(["Location", "Range", "Retry-After", "Content-Range"]), size=st.none() | st.integers(0)
+    move=MOVES,
+    response=responses(["Location", "Range", "Retry-After", "Content-Range"]),
+    size=st.none() | st.integers(0),
 )
-def test_no_answer_raises(move: Move, answer: Response, size: int | None) -> None:
+def test_no_answer_raises(move: Move, response: Response, size: int | None) -> None:
     """Whatever a server sends is an event."""
-    event = content_range.event(move, answer, Media("POST", URL, (), "image/png", size))
+    event = content_range.event(move, response, Media("POST", URL, (), "image/png", size))
     assert isinstance(event, get_args(Event))

@@ -42,7 +42,7 @@ def explore(depth: int, chunk: int | None) -> dict[State, int]:
 def step(session: Session, server: Server, fault: str) -> tuple[Session, Server]:
     """One move, its answer, and the machine's next state."""
     move = session.next_move()
-    server, event = server.answer(move, fault)
+    server, event = server.response(move, fault)
     after = session.after(event, move.span.stop if isinstance(move, Send) else 0)
     if isinstance(event, Stored) and not after.over:
         assert after.offset == event.offset, "the offset is the server's word alone"

@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from tests.support.words import MOVES, answers
-from uploader.http.messages import Body, Broken, Headers, Request, Response, Span
+from tests.support.words import MOVES, responses
+from uploader.http.messages import Body, Headers, Request, Response, Span, TransportError
 from uploader.protocol import goog_upload
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
@@ -87,7 +87,7 @@ def said(status: int, upload: str = "", body: bytes = b"", *, whole: bool = True
 
 
 UPLOADED = b'{"id":"1"}'
-EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
+EVENTS: list[tuple[str, Move, Response | TransportError, Event | type[Event]]] = [
     ("started", Start(), said(200, "active", url="https://x/1"), Started("https://x/1")),
     ("started, status in another case", Start(), said(200, "ACTIVE", URL="https://x/1"), Started("https://x/1")),
     ("started, without the status", Start(), said(200, url="https://x/1"), Started("https://x/1")),
@@ -115,7 +115,7 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("start: 503", Start(), said(503), OffsetUnknown),
     ("start: 401", Start(), said(401), TokenRejected),
     ("start: redirect", Start(), said(302, url="https://evil/"), ProtocolViolated),
-    ("start: broken", Start(), Broken("gone", True), OffsetUnknown),
+    ("start: broken", Start(), TransportError("gone", True), OffsetUnknown),
     ("stored", CHUNK, said(200, "active", size_received="524288"), Stored(524_288)),
     (
         "the size received is a count: nothing is added",
@@ -163,16 +163,18 @@ EVENTS: list[tuple[str, Move, Response | Broken, Event | type[Event]]] = [
     ("403", CHUNK, said(403), Rejected),
     ("308 means nothing here", CHUNK, said(308), ProtocolViolated),
     ("429", CHUNK, said(429), OffsetUnknown),
-    ("broken", LAST, Broken("gone", True), OffsetUnknown),
+    ("broken", LAST, TransportError("gone", True), OffsetUnknown),
     ("cancel", Cancel(), said(200, "cancelled"), Cancelled),
     ("cancel, whatever is said", Cancel(), said(500), Cancelled),
 ]
 
 
-@pytest.mark.parametrize(("move", "answer", "event"), [row[1:] for row in EVENTS], ids=[row[0] for row in EVENTS])
-def test_an_answer_is_exactly_this_event(move: Move, answer: Response | Broken, event: Event | type[Event]) -> None:
+@pytest.mark.parametrize(("move", "response", "event"), [row[1:] for row in EVENTS], ids=[row[0] for row in EVENTS])
+def test_an_answer_is_exactly_this_event(
+    move: Move, response: Response | TransportError, event: Event | type[Event]
+) -> None:
     """The status header rules; HTTP's status tells why."""
-    got = goog_upload.event(move, answer, MEDIA)
+    got = goog_upload.event(move, response, MEDIA)
     assert type(got) is event if isinstance(event, type) else got == event
 
 
@@ -201,7 +203,7 @@ def test_without_a_scheme_the_url_has_that_of_the_endpoint() -> None:
 HEADERS = [f"X-Goog-Upload-{name}" for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")]
 
 
-@given(move=MOVES, answer=answers(HEADERS))
-def test_no_answer_raises(move: Move, answer: Response) -> None:
+@given(move=MOVES, response=responses(HEADERS))
+def test_no_answer_raises(move: Move, response: Response) -> None:
     """Whatever a server sends is an event."""
-    assert isinstance(goog_upload.event(move, answer, MEDIA), get_args(Event))
+    assert isinstance(goog_upload.event(move, response, MEDIA), get_args(Event))

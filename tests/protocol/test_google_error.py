@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.words import answers
+from tests.support.words import responses
 from uploader.http.messages import Headers, Response
 from uploader.protocol.google_error import read
 
@@ -65,7 +65,7 @@ def test_a_message_has_an_end() -> None:
     assert len(read(Response(400, Headers(), body)).message) == 2000
 
 
-@given(answers(["Content-Type"]) | st.binary(max_size=200).map(lambda body: Response(400, Headers(), body)))
-def test_no_answer_raises(answer: Response) -> None:
+@given(responses(["Content-Type"]) | st.binary(max_size=200).map(lambda body: Response(400, Headers(), body)))
+def test_no_answer_raises(response: Response) -> None:
     """Whatever the body is, there are words for it."""
-    assert read(answer).message
+    assert read(response).message

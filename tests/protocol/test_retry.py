@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.words import answers
-from uploader.http.messages import Broken, Headers, Response
+from tests.support.words import responses
+from uploader.http.messages import Headers, Response, TransportError
 from uploader.protocol.retry import LONGEST_RETRY_AFTER, Verdict, backoff, next_wait, retry_after, verdict
 
 NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
@@ -36,7 +36,7 @@ def test_each_status_has_its_verdict(status: int, expected: Verdict) -> None:
 
 def test_a_broken_connection_is_worth_another_try() -> None:
     """Nothing was said, so nothing was refused."""
-    assert verdict(Broken("reset", sent_whole=False)) is Verdict.RETRY
+    assert verdict(TransportError("reset", sent_whole=False)) is Verdict.RETRY
 
 
 @pytest.mark.parametrize("reason", [b"rateLimitExceeded", b"userRateLimitExceeded"])
@@ -93,7 +93,7 @@ def test_retry_after_counts_on_429_and_503_alone() -> None:
     for status in (200, 301, 403, 408, 500, 502, 504):
         assert retry_after(Response(status, Headers({"Retry-After": "7"})), NOW) is None
     assert retry_after(Response(503), NOW) is None
-    assert retry_after(Broken("gone", sent_whole=True), NOW) is None
+    assert retry_after(TransportError("gone", sent_whole=True), NOW) is None
 
 
 def test_the_schedule_is_two_to_the_n_plus_milliseconds() -> None:
@@ -130,11 +130,11 @@ def test_the_servers_wish_replaces_the_schedule_and_counts() -> None:
     assert next_wait(1, 1, time_left=1000.0, fraction=0.0, asked=120.0) is None
 
 
-@given(answers(["Retry-After"]))
-def test_no_answer_raises(answer: Response) -> None:
+@given(responses(["Retry-After"]))
+def test_no_answer_raises(response: Response) -> None:
     """Any status, header and body has a verdict, and a wait between 0 and five minutes or none."""
-    assert verdict(answer) in Verdict
-    seconds = retry_after(answer, NOW)
+    assert verdict(response) in Verdict
+    seconds = retry_after(response, NOW)
     assert seconds is None or 0 <= seconds <= LONGEST_RETRY_AFTER
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.http.messages import Broken, Response, Span
+from uploader.http.messages import Response, Span, TransportError
 from uploader.protocol.chunking import AUTO_CHUNK, Chunking
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
@@ -34,7 +36,7 @@ from uploader.protocol.session import (
 GRANULE = DEFAULT_GRANULARITY
 MIB = 1 << 20
 STARTED = Started("https://www.googleapis.com/s")
-DOUBT = OffsetUnknown("gone", Broken("gone", True))
+DOUBT = OffsetUnknown("gone", TransportError("gone", True))
 
 
 def begun(size: int | None, chunk: int | None = None, granularity: int = GRANULE) -> Session:
@@ -46,7 +48,7 @@ def sent(session: Session) -> Session:
     """The session with its next move's bytes under way."""
     move = session.next_move()
     assert isinstance(move, Send)
-    return session._replace(sent=move.span.stop)
+    return replace(session, sent=move.span.stop)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_auto_sends_the_whole_rest_and_after_an_interruption_8_mib() -> None:
 
 def test_chunks_double_with_each_success() -> None:
     """From 8 MiB on every request that was stored whole makes the next one twice as long."""
-    session = begun(200 * MIB)._replace(chunking=Chunking(None, AUTO_CHUNK))
+    session = replace(begun(200 * MIB), chunking=Chunking(None, AUTO_CHUNK))
     lengths = []
     for _ in range(3):
         session = sent(session)
@@ -190,7 +192,7 @@ EVENTS: list[Event] = [
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> None:
     """An event leads where the table says, and one that it does not know there is a fault of the program."""
-    session = begun(0)._replace(state=state)
+    session = replace(begun(0), state=state)
     if type(event) in TRANSITIONS.get(state, {}):
         assert session.after(event).state is TRANSITIONS[state][type(event)]
     else:
@@ -200,9 +202,9 @@ def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> Non
 
 def test_every_state_that_is_not_over_has_a_move() -> None:
     """A new session starts, a doubtful one asks, a known one sends; the others are ends."""
-    moves = {state: type(begun(5)._replace(state=state).next_move()) for state in TRANSITIONS}
+    moves = {state: type(replace(begun(5), state=state).next_move()) for state in TRANSITIONS}
     assert moves == {State.NEW: Start, State.OFFSET_KNOWN: Send, State.OFFSET_UNKNOWN: QueryOffset}
-    assert all(begun(5)._replace(state=state).over for state in set(State) - set(TRANSITIONS))
+    assert all(replace(begun(5), state=state).over for state in set(State) - set(TRANSITIONS))
 
 
 @given(
@@ -238,5 +240,5 @@ def test_what_means_another_thing_is_not_equal(one: Event | Move, other: Event |
     """Events and moves with the same fields, or with none, differ by their type; each equals its own like."""
     assert one != other
     assert not one == other  # noqa: SIM201  # both operators are defined
-    assert one == type(one)(*one)
-    assert not one != type(one)(*one)  # noqa: SIM202  # both operators are defined
+    assert one == replace(one)
+    assert not one != replace(one)  # noqa: SIM202  # both operators are defined

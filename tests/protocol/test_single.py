@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uploader.http.messages import Body, Broken, Request, Response, Span
+from uploader.http.messages import Body, Request, Response, Span, TransportError
 from uploader.protocol.media import Media
 from uploader.protocol.single_request import may_repeat, multipart, simple
 
@@ -62,8 +62,8 @@ def test_multipart_of_the_other_dialect_says_so_in_a_header() -> None:
 
 
 ANSWERS = [
-    (Broken("the connection was refused", False), True),
-    (Broken("no answer", True), False),
+    (TransportError("the connection was refused", False), True),
+    (TransportError("no answer", True), False),
     (Response(503), False),
     (Response(500), False),
     (Response(503, sent_whole=False), True),
@@ -77,15 +77,15 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "again"), ANSWERS)
+@pytest.mark.parametrize(("response", "again"), ANSWERS)
 def test_a_request_with_an_effect_is_repeated_only_when_it_surely_had_none(
-    answer: Response | Broken, again: bool
+    response: Response | TransportError, again: bool
 ) -> None:
     """Not received whole, or turned away before it was carried out; a mail would go twice otherwise."""
-    assert may_repeat(answer, repeatable=False) is again
+    assert may_repeat(response, repeatable=False) is again
 
 
-@pytest.mark.parametrize("answer", [answer for answer, _ in ANSWERS])
-def test_a_request_that_replaces_may_always_be_repeated(answer: Response | Broken) -> None:
+@pytest.mark.parametrize("response", [response for response, _ in ANSWERS])
+def test_a_request_that_replaces_may_always_be_repeated(response: Response | TransportError) -> None:
     """Doing it twice leaves one effect."""
-    assert may_repeat(answer, repeatable=True)
+    assert may_repeat(response, repeatable=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.support.factory import (
     stream,
     uploads,
 )
-from uploader.errors import InputError, IntegrityError, Refused, ServiceError
+from uploader.errors import ApiError, InputError, IntegrityError, ServiceError
 from uploader.files.artifacts import Artifact
 from uploader.services import any_method, method_catalogue
 from uploader.services.base import Batch, Note, Prepared
@@ -223,7 +224,7 @@ def test_storage_objects_are_named_by_their_paths(
 
 def test_object_of_a_file_outside_the_workspace_has_its_base_name(tmp_path: Path) -> None:
     """The path of a file outside the workspace does not become part of an object's name."""
-    file = make_file(tmp_path, "x.zip")._replace(name="/etc/x.zip")
+    file = replace(make_file(tmp_path, "x.zip"), name="/etc/x.zip")
     upload = only_upload(prepared(tmp_path, file, target="storage.objects.insert", params="bucket: b"))
     assert dict(upload.endpoint.query)["name"] == "x.zip"
 
@@ -262,7 +263,7 @@ def test_only_replacing_requests_are_repeatable(
     tmp_path: Path, target: str, params: dict[str, str], repeatable: bool
 ) -> None:
     """Updates, and inserts of a named object, leave one effect when they are sent twice."""
-    inputs = make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params))._replace(target=target)
+    inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
     upload = only_upload(any_method.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
     assert upload.endpoint.repeatable is repeatable
 
@@ -355,23 +356,23 @@ def test_one_failure_does_not_hide_the_others(tmp_path: Path) -> None:
     files = [make_file(tmp_path, f"{name}.zip") for name in "abc"]
     made = prepared(tmp_path, *files, target="drive.files.create")
     sent = uploads(made)
-    failures = Refused("no.", status=400), IntegrityError("changed.")
-    answer = (
+    failures = ApiError("no.", status=400), IntegrityError("changed.")
+    response = (
         result(sent[0], {}, error="no.", failure=failures[0]),
         result(sent[1], {"id": "2"}),
         result(sent[2], {}, error="changed.", failure=failures[1]),
     )
-    with pytest.raises(Refused) as caught:
-        run(made, answer=lambda step: answer if isinstance(step, Batch) else None)
+    with pytest.raises(ApiError) as caught:
+        run(made, response=lambda step: response if isinstance(step, Batch) else None)
     assert caught.value is failures[0]
 
 
 def test_failure_without_its_exception_still_ends_the_run(tmp_path: Path) -> None:
     """A result that only says in words what went wrong ends the run with those words."""
     made = prepared(tmp_path, target="drive.files.create")
-    answer = (result(only_upload(made), {}, error="Not reached."),)
+    response = (result(only_upload(made), {}, error="Not reached."),)
     with pytest.raises(ServiceError, match="Not reached"):
-        run(made, answer=lambda step: answer if isinstance(step, Batch) else None)
+        run(made, response=lambda step: response if isinstance(step, Batch) else None)
 
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     inputs = make_inputs(
         tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})
     )
-    prepared = any_method.prepare(inputs._replace(target=target), (make_file(tmp_path, name, content),))
+    prepared = any_method.prepare(replace(inputs, target=target), (make_file(tmp_path, name, content),))
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)
@@ -159,7 +160,7 @@ def test_all_methods_are_there() -> None:
         api = api_of(method)
         qualified = method_catalogue.find(api + method.id[api.index(":") :])
         assert qualified is not None
-        assert qualified._replace(target=target) == method
+        assert replace(qualified, target=target) == method
 
 
 def test_plain_id_is_the_newest_stable_version() -> None:

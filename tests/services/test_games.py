@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run
-from uploader.errors import InputError, Refused
+from uploader.errors import ApiError, InputError
 from uploader.files.artifacts import Artifact
 from uploader.services import play_games
 from uploader.services.base import Note, Prepared, Upload
@@ -69,18 +69,18 @@ def test_what_it_is_for_is_required(tmp_path: Path) -> None:
 def test_removed_method_is_explained(tmp_path: Path, status: int) -> None:
     """When the service answers as if the method were gone, the error says that it may be, in its own words besides."""
     made = prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GIVEN)
-    refusal = Refused("Not Found.", status=status, reason="notFound", message="Not Found")
-    with pytest.raises(Refused, match=r"Not Found\..*removed the method.*Play Console") as caught:
-        run(made, answer=lambda step: refusal if isinstance(step, Upload) else None)
+    refusal = ApiError("Not Found.", status=status, reason="notFound", message="Not Found")
+    with pytest.raises(ApiError, match=r"Not Found\..*removed the method.*Play Console") as caught:
+        run(made, response=lambda step: refusal if isinstance(step, Upload) else None)
     assert (caught.value.status, caught.value.message) == (status, "Not Found")
 
 
 def test_other_refusals_are_left_alone(tmp_path: Path) -> None:
     """A refusal that says what it means gets no explanation."""
     made = prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GIVEN)
-    refusal = Refused("Image too small.", status=400)
-    with pytest.raises(Refused) as caught:
-        run(made, answer=lambda step: refusal if isinstance(step, Upload) else None)
+    refusal = ApiError("Image too small.", status=400)
+    with pytest.raises(ApiError) as caught:
+        run(made, response=lambda step: refusal if isinstance(step, Upload) else None)
     assert caught.value is refusal
 
 

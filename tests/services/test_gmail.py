@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, published, run, stream
-from uploader.errors import InputError, ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Note, Prepared, Publish, Recall, Remember, Step, Upload
 from uploader.services.mail import gmail, mime
@@ -118,12 +119,12 @@ def test_the_recipients_of_a_given_message_are_counted(tmp_path: Path) -> None:
 def test_a_draft_that_is_not_there_is_explained(tmp_path: Path, given: dict[str, str]) -> None:
     """Google's "Requested entity was not found" says nothing of drafts."""
     made = prepared(tmp_path, **{"target": "gmail", **given, "gmail_action": "draft-send", "draft_id": "r1"})
-    error = Refused("Requested entity was not found.", status=404, reason="notFound")
+    error = ApiError("Requested entity was not found.", status=404, reason="notFound")
 
-    with pytest.raises(Refused):
-        run(made, answer=lambda step: error if isinstance(step, (Call, Upload)) else None)
+    with pytest.raises(ApiError):
+        run(made, response=lambda step: error if isinstance(step, (Call, Upload)) else None)
     assert "`draft-id`" in error.cause
-    assert "`gmail-action: draft`" in error.cure
+    assert "`gmail-action: draft`" in error.hint
 
 
 def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
@@ -344,7 +345,7 @@ def test_draft_id_is_required(tmp_path: Path, action: str) -> None:
 def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     """Without new content `draft-send` is one call with the id, which is not repeated."""
     made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
-    _, steps = run(made, answer=lambda step: MESSAGE if isinstance(step, Call) else None)
+    _, steps = run(made, response=lambda step: MESSAGE if isinstance(step, Call) else None)
     call = steps[0]
     assert isinstance(call, Call)
     assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
@@ -353,19 +354,19 @@ def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     assert Publish({}, ids=("m1",)) in steps
 
 
-@pytest.mark.parametrize("answer", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
-def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path, answer: dict[str, Any]) -> None:
+@pytest.mark.parametrize("response", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
+def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path, response: dict[str, Any]) -> None:
     """Gmail promises the id of the message; without it nothing shows that the mail is on its way."""
     made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
     with pytest.raises(ProtocolError, match="without the id"):
-        run(made, answer=lambda step: answer if isinstance(step, Call) else None)
+        run(made, response=lambda step: response if isinstance(step, Call) else None)
 
 
 def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:
     """A draft that can't be sent ends as the refusal that the service gave."""
-    refusal = Refused("Not found.", status=404, reason="notFound")
-    with pytest.raises(Refused) as caught:
-        run(prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d"), answer=lambda _: refusal)
+    refusal = ApiError("Not found.", status=404, reason="notFound")
+    with pytest.raises(ApiError) as caught:
+        run(prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d"), response=lambda _: refusal)
     assert caught.value is refusal
 
 
@@ -401,7 +402,7 @@ def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> 
     journal: dict[str, str | None] = {}
     given = {**BASIC, "mail_html": "<p>x</p>"}
 
-    def answer(step: Step) -> Any:
+    def response(step: Step) -> Any:
         if isinstance(step, Remember):
             journal[step.name] = step.value
         if isinstance(step, Recall):
@@ -411,12 +412,12 @@ def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> 
     seen: list[bytes] = []
     first = prepared(tmp_path, file, **given)
     with pytest.raises(TemporaryError):
-        run(first, answer=answer)
+        run(first, response=response)
     assert len([value for value in journal.values() if value]) == 1
     seen.append(sent(run(first)[1]))
     second = stamped(mime.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
     assert sent(run(second)[1]) != seen[0]
-    assert sent(run(second, MESSAGE, answer=answer)[1]) == seen[0]
+    assert sent(run(second, MESSAGE, response=response)[1]) == seen[0]
     assert set(journal.values()) == {None}
 
 
@@ -449,7 +450,7 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
 def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
     """After a week no session can be alive, so an old stamp gives way to a fresh one."""
     old = mime.MessageIdentity(NOW - timedelta(days=days), "a" * 32)
-    _, steps = run(prepared(tmp_path, **BASIC), answer=lambda step: str(old) if isinstance(step, Recall) else None)
+    _, steps = run(prepared(tmp_path, **BASIC), response=lambda step: str(old) if isinstance(step, Recall) else None)
     assert (f"<{'a' * 32}@".encode() in sent(steps)) is same
 
 
@@ -472,19 +473,19 @@ def test_a_damaged_stamp_counts_as_none(text: str) -> None:
 
 def test_refused_mail_is_forgotten_and_explained(tmp_path: Path) -> None:
     """After a refusal nothing is kept; a service account without a mailbox is told what is missing."""
-    refusal = Refused("no.", status=400, reason="failedPrecondition", message="Precondition check failed.")
+    refusal = ApiError("no.", status=400, reason="failedPrecondition", message="Precondition check failed.")
     kept: list[str | None] = []
 
-    def answer(step: Step) -> Any:
+    def response(step: Step) -> Any:
         if isinstance(step, Remember):
             kept.append(step.value)
         return refusal if isinstance(step, Upload) else None
 
-    with pytest.raises(Refused, match="impersonate-user"):
-        run(prepared(tmp_path, **BASIC), answer=answer)
+    with pytest.raises(ApiError, match="impersonate-user"):
+        run(prepared(tmp_path, **BASIC), response=response)
     assert kept[-1] is None
-    with pytest.raises(Refused) as caught:
-        run(prepared(tmp_path, **BASIC, impersonate_user="u@example.com"), answer=answer)
+    with pytest.raises(ApiError) as caught:
+        run(prepared(tmp_path, **BASIC, impersonate_user="u@example.com"), response=response)
     assert caught.value is refusal
 
 
@@ -527,7 +528,7 @@ def test_a_composed_message_says_what_was_asked() -> None:
 )
 def test_any_difference_in_a_finished_message_is_seen(before: bytes, after: bytes, header: str) -> None:
     """Recipients, the subject, headers that nobody composed, parts and their names."""
-    stamp = STAMP._replace(token="0" * 32)
+    stamp = replace(STAMP, token="0" * 32)
     message = mime.compose(CONTENT, stamp)
     assert before in message
     assert mime.difference(message.replace(before, after, 1), CONTENT) == header

@@ -45,7 +45,7 @@ def test_stream_is_what_its_name_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accepted", "kind", "answer"),
+    ("accepted", "kind", "response"),
     [
         (("*/*",), "a/b", True),
         (("image/*",), "image/png", True),
@@ -56,9 +56,9 @@ def test_stream_is_what_its_name_says() -> None:
         ((), "a/b", False),
     ],
 )
-def test_patterns_cover_families(accepted: tuple[str, ...], kind: str, answer: bool) -> None:
+def test_patterns_cover_families(accepted: tuple[str, ...], kind: str, response: bool) -> None:
     """`*/*` covers everything, `image/*` a family, a full type itself."""
-    assert media_types.accepts(accepted, kind) is answer
+    assert media_types.accepts(accepted, kind) is response
 
 
 def test_composed_content_is_looked_at_like_a_file(tmp_path: Path) -> None:

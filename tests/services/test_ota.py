@@ -91,7 +91,7 @@ def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("response", "found"),
     [
         ({"packages": [{"name": "a.zip", "title": "System 1.2"}, {"name": "b.zip", "title": "System"}]}, "a.zip"),
         ({}, ""),
@@ -100,11 +100,11 @@ def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:
         ({"packages": [{"name": name, "title": "System 1.2"} for name in "ab"]}, ""),
     ],
 )
-def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, answer: dict[str, Any], found: str) -> None:
+def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, response: dict[str, Any], found: str) -> None:
     """Of a list that can't be read, or that has none or several of the title, no id is made."""
     made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN)
-    calls = iter([{}, answer])
-    outcome, steps = run(made, {}, answer=lambda step: next(calls) if isinstance(step, Call) else None)
+    calls = iter([{}, response])
+    outcome, steps = run(made, {}, response=lambda step: next(calls) if isinstance(step, Call) else None)
     assert [step.result.id for step in steps if isinstance(step, Identified)] == [found] * bool(found)
     assert [step.level for step in steps if isinstance(step, Note)] == ["warning"] * (not found)
     assert (f"the package {found} " in outcome.headline) == bool(found)
@@ -130,14 +130,14 @@ def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: s
     package = {"name": "a.zip", "title": "System 1.2", "details": details}
     calls = iter([{}, {"packages": [package]}])
 
-    def answer(step: object) -> object:
+    def response(step: object) -> object:
         return next(calls) if isinstance(step, Call) else None
 
     if not reason:
-        assert run(made, {}, answer=answer)[0].headline.startswith("ota.zip is the package a.zip")
+        assert run(made, {}, response=response)[0].headline.startswith("ota.zip is the package a.zip")
         return
     with pytest.raises(ServiceError) as caught:
-        run(made, {}, answer=answer)
+        run(made, {}, response=response)
     assert reason in caught.value.what
     assert len(caught.value.what) < 2200
 

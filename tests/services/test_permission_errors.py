@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uploader.errors import CredentialsError, Refused
+from uploader.errors import ApiError, CredentialsError
 from uploader.services.base import Call, Flow, Outcome
 from uploader.services.permission_errors import explain_refusals
 
@@ -17,9 +17,9 @@ def flow() -> Flow:
     return Outcome("done")
 
 
-def refused(status: int, reason: str) -> Refused:
+def refused(status: int, reason: str) -> ApiError:
     """A refusal as the driver throws it."""
-    return Refused("The service refused it: No.", status=status, reason=reason, message="No.")
+    return ApiError("The service refused it: No.", status=status, reason=reason, message="No.")
 
 
 @pytest.mark.parametrize("reason", ["insufficientPermissions", "forbidden", "PERMISSION_DENIED", "accessNotConfigured"])
@@ -36,7 +36,7 @@ def test_any_other_refusal_stays_one(status: int, reason: str) -> None:
     """A full drive, a bad request, or a 403 without a reason that is known: exit 4."""
     steps = explain_refusals(flow())
     next(steps)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         steps.throw(refused(status, reason))
 
 

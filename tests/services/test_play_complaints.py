@@ -14,7 +14,7 @@ from google_emulator.specimens import make_bundle
 from tests.support.factory import make_inputs
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import AnswerLost, InputError, Refused, ServiceError, TemporaryError
+from uploader.errors import ApiError, InputError, OutcomeUnknown, ServiceError, TemporaryError
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
 from uploader.services.base import Upload
@@ -70,7 +70,7 @@ def test_commit_failed_and_the_upload_was_thrown_away() -> None:
     play, journal = Play(), dict[str, str]()
     play.fail("commit", refused(400, "Precondition check failed."))
     engine = Engine(play, journal)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         engine.run(release_job(artifact(2)))
     assert engine.outputs["edit-id"] in play.edits
     Engine(play, journal).run(release_job(artifact(2)))
@@ -83,7 +83,7 @@ def test_commit_failed_and_the_next_job_is_given_the_edit_by_its_id() -> None:
     play = Play()
     play.fail("commit", refused(400, "Precondition check failed."))
     engine = Engine(play)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         engine.run(release_job(artifact(2)))
     Engine(play).run(release_job(artifact(2), existing_edit=engine.outputs["edit-id"]))
     assert play.uploads == ["app-2.aab"]
@@ -106,7 +106,7 @@ def test_the_code_was_then_already_used_and_another_file_is_refused_clearly() ->
 def test_502_at_commit_one_had_published_the_other_not(published: bool) -> None:
     """r0adkll#57, gradle-play-publisher#1157: an ambiguous commit is looked up before anything is repeated."""
     play = Play()
-    play.fail("commit", AnswerLost("It is not known whether it took effect: 502."), after=published)
+    play.fail("commit", OutcomeUnknown("It is not known whether it took effect: 502."), after=published)
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
     assert play.calls[play.calls.index("commit") + 1] == "GET"
@@ -123,16 +123,16 @@ def test_this_edit_has_been_deleted_when_two_pushes_race() -> None:
     assert play.live.tracks["internal"] == [release(2)]
     for _ in range(3):
         play.fail("commit", refused(400, "This Edit has been deleted."), effect=play.close_edits)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(3)))
-    assert "`concurrency:`" in caught.value.cure
+    assert "`concurrency:`" in caught.value.hint
 
 
 def test_own_edits_are_deleted_on_failure() -> None:
     """A failure leaves no edit behind that would spoil the next run."""
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         Engine(play).run(release_job(artifact(2)))
     assert play.edits == {}
 
@@ -174,10 +174,10 @@ def test_unknown_error_and_precondition_check_failed(message: str) -> None:
     """r0adkll#186, #218, #239: the server's own words, the likely cause, the cure."""
     play = Play()
     play.fail("commit", refused(400, message))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert message in caught.value.what
-    assert "Play Console" in caught.value.cure
+    assert "Play Console" in caught.value.hint
     assert caught.value.cause
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.support.fake_play import AUTOMATIC, BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import (
-    AnswerLost,
+    ApiError,
     CredentialsError,
     Interrupted,
+    OutcomeUnknown,
     ProtocolError,
-    Refused,
     ServiceError,
     TemporaryError,
     UploaderError,
@@ -25,7 +25,7 @@ from uploader.services.play import edit_api
 from uploader.services.play.job import Companion, ReleaseJob
 from uploader.services.play.tracks import ReleaseOptions
 
-LOST = AnswerLost("The answer is lost.")
+LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."
 CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
 
@@ -80,7 +80,7 @@ def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) 
 def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     """The log promises no edit to continue in; a shared one is in no journal, so no next run looks it up."""
     play = Play()
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     play.fail("commit", Interrupted(15), after=True)
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
     with pytest.raises(Interrupted):
@@ -92,7 +92,7 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
 def test_a_shared_edit_is_not_promised_to_the_next_run() -> None:
     """What the journal holds under the app's name is another edit."""
     play = Play()
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     play.fail("upload bundles", TemporaryError("The retries are spent."))
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"})
     with pytest.raises(TemporaryError):
@@ -133,7 +133,7 @@ def test_an_error_while_deleting_never_hides_the_first_error() -> None:
     play.fail("PUT tracks", refused(400, "Invalid request"))
     play.fail("DELETE", TemporaryError("Play is down."))
     engine = Engine(play)
-    with pytest.raises(Refused, match="Invalid request"):
+    with pytest.raises(ApiError, match="Invalid request"):
         engine.run(release_job(artifact(2)))
     assert "could not be deleted (Play is down.); it expires by itself" in engine.notes
 
@@ -158,7 +158,7 @@ def test_a_signal_while_an_edit_is_deleted_never_hides_the_first_error() -> None
     play = Play()
     play.fail("PUT tracks", refused(400, "Invalid request"))
     play.fail("DELETE", Interrupted(15))
-    with pytest.raises(Refused, match="Invalid request"):
+    with pytest.raises(ApiError, match="Invalid request"):
         Engine(play).run(release_job(artifact(2)))
 
 
@@ -178,10 +178,10 @@ def test_a_refused_commit_keeps_the_edit_and_a_second_run_goes_on_to_the_commit(
     play, journal = Play(), dict[str, str]()
     play.fail("commit", refused(400, "You must let us know whether your app uses any Foreground Service permissions."))
     engine = Engine(play, journal)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         engine.run(release_job(artifact(2)))
     assert "declaration" in caught.value.cause
-    assert "Edit 1 is kept with everything in it: set `existing-edit-id: 1`" in caught.value.cure
+    assert "Edit 1 is kept with everything in it: set `existing-edit-id: 1`" in caught.value.hint
     Engine(play, journal).run(release_job(artifact(2)))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2)]
@@ -194,8 +194,8 @@ def test_a_commit_without_permission_keeps_the_edit_too() -> None:
     with pytest.raises(CredentialsError) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert "1" in play.edits
-    assert "Users and permissions" in caught.value.cure
-    assert "`existing-edit-id: 1`" in caught.value.cure
+    assert "Users and permissions" in caught.value.hint
+    assert "`existing-edit-id: 1`" in caught.value.hint
 
 
 def test_an_edit_kept_for_another_release_is_never_committed() -> None:
@@ -223,7 +223,7 @@ def test_a_kept_edit_takes_another_status_as_if_nothing_had_been_done_in_it() ->
     """A draft app refuses a completed release: with `status: draft` the same upload goes on, and the live one stays."""
     play, journal = Play(internal=[release(1)]), dict[str, str]()
     play.fail("commit", refused(400, "Only releases with status draft may be created on draft app."))
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         Engine(play, journal).run(release_job(artifact(2)))
     Engine(play, journal).run(release_job(artifact(2), options=ReleaseOptions("draft")))
     assert play.uploads == ["app-2.aab"]
@@ -294,10 +294,10 @@ def test_two_replays_and_no_more() -> None:
     play = Play()
     for _ in range(3):
         play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert play.count("insert") == 3
-    assert "concurrency:" in caught.value.cure
+    assert "concurrency:" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["GET", "GET bundles", "commit"])
@@ -305,12 +305,12 @@ def test_two_replays_and_no_more() -> None:
 def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
     """What other jobs put into it can't be made again here, and running again finds the same: the input is to blame."""
     play = Play()
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     play.fail(name, refused(404, why), effect=play.close_edits)
-    with pytest.raises(Refused, match=why) as caught:
+    with pytest.raises(ApiError, match=why) as caught:
         Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.count("insert") == 1
-    assert caught.value.cure == "Correct `existing-edit-id`, or leave it out for a fresh edit."
+    assert caught.value.hint == "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
 def test_an_edit_of_others_to_which_the_account_has_no_right_is_not_misspelt() -> None:
@@ -319,13 +319,13 @@ def test_an_edit_of_others_to_which_the_account_has_no_right_is_not_misspelt() -
     play.fail("GET", refused(403, "The caller does not have permission"))
     with pytest.raises(CredentialsError) as caught:
         Engine(play).run(release_job(artifact(2), existing_edit="1"))
-    assert "existing-edit-id" not in caught.value.cure
+    assert "existing-edit-id" not in caught.value.hint
 
 
 def test_a_shared_edit_that_vanished_in_its_commit_proves_nothing() -> None:
     """A job that only commits brought nothing by which a fresh look could tell whether it happened."""
     play = Play()
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     play.fail("commit", LOST, effect=lambda: play.close_edits("Edit not found."))
     with pytest.raises(ServiceError, match="can't see whether it was committed"):
         Engine(play).run(release_job(tracks=(), existing_edit="1"))
@@ -367,7 +367,7 @@ def test_a_demand_that_keeps_changing_ends_as_a_refusal() -> None:
     play = Play()
     for message in (BY_HAND, AUTOMATIC, BY_HAND):
         play.fail("commit", refused(400, message))
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         Engine(play).run(release_job(artifact(2)))
     assert play.count("commit") == 3
 
@@ -377,9 +377,9 @@ def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(setting: str, revie
     """`true` and `false` mean what they say; the cure names `auto`."""
     play = Play()
     play.review = review
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2), not_sent_for_review=setting))
-    assert "`auto`" in caught.value.cure
+    assert "`auto`" in caught.value.hint
     assert play.count("commit") == 1
     assert play.edits
 
@@ -388,9 +388,9 @@ def test_a_review_in_flight_is_not_pulled_unasked() -> None:
     """`changes-in-review: error` is the default; Google's own default would cancel the review."""
     play = Play()
     play.in_review = True
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))
-    assert "changes-in-review: cancel" in caught.value.cure
+    assert "changes-in-review: cancel" in caught.value.hint
     engine = Engine(play)
     engine.run(release_job(artifact(2), cancel_review=True))
     assert commits(engine)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"

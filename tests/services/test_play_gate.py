@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 
 import pytest
@@ -94,7 +95,7 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
 def judged(text: str, rows: list[Measurement], gate: Gate | None = None, now: float = NOW) -> Judgement:
     """The judgement over the release 42+43."""
     found: dict[Metric, Measured | str] = dict.fromkeys(("crash-rate", "anr-rate"), Measured(TODAY, tuple(rows)))
-    return judge((gate or Gate())._replace(limits=limits(text)), now, found, ("42", "43"), ("41",))
+    return judge(replace((gate or Gate()), limits=limits(text)), now, found, ("42", "43"), ("41",))
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

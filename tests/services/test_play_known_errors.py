@@ -8,7 +8,7 @@ import pytest
 
 from scripts import make_troubleshooting
 from tests.support.fake_play import AUTOMATIC, BY_HAND, refused
-from uploader.errors import CredentialsError, Refused
+from uploader.errors import ApiError, CredentialsError
 from uploader.services.play import known_errors
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
 
@@ -59,7 +59,7 @@ def test_a_reason_means_one_thing() -> None:
 @pytest.mark.parametrize("known", [*KNOWN_ERRORS, known_errors.OTHER], ids=lambda known: known.words)
 def test_cause_and_cure_are_one_sentence_each(known: KnownError) -> None:
     """What happened, why, what to do: people read three sentences."""
-    for sentence in (known.cause, known.cure):
+    for sentence in (known.cause, known.hint):
         assert sentence.endswith(".")
         assert ". " not in sentence
 
@@ -69,15 +69,15 @@ def test_google_s_own_words_are_kept(known: KnownError) -> None:
     """The error says what the service said, and what it means; rights are the credentials' matter (exit code 3)."""
     error = explained(refused(400, known.words, "someReason"))
     assert known.words in error.what
-    assert (error.cause, error.cure) == (known.cause, known.cure)
-    assert isinstance(error, CredentialsError if known.permission else Refused)
+    assert (error.cause, error.hint) == (known.cause, known.hint)
+    assert isinstance(error, CredentialsError if known.permission else ApiError)
 
 
 def test_an_explanation_that_is_there_already_is_not_overwritten() -> None:
     """Who raised the refusal may know better than the table."""
-    known = Refused("No.", status=400, message="Unknown error.", cause="Ours.", cure="Do that.")
+    known = ApiError("No.", status=400, message="Unknown error.", cause="Ours.", hint="Do that.")
     error = explained(known)
-    assert (error.cause, error.cure) == ("Ours.", "Do that.")
+    assert (error.cause, error.hint) == ("Ours.", "Do that.")
     assert "Unknown error." in error.what
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.fake_play import Play, plain, refused, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import Refused, TemporaryError
+from uploader.errors import ApiError, TemporaryError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Batch, Outcome
@@ -184,7 +184,7 @@ def test_a_refused_image_is_named_with_google_s_words() -> None:
     """An error that is in no table keeps its words and points to the console."""
     play = Play()
     play.fail("upload listings", refused(403, "At most 8 images of this type are allowed.", "tooManyImages"))
-    with pytest.raises(Refused, match="At most 8 images") as caught:
+    with pytest.raises(ApiError, match="At most 8 images") as caught:
         Engine(play).run(job(StoreFiles({}, {PHONE: (image("a"),)})))
     assert caught.value.cause
-    assert caught.value.cure
+    assert caught.value.hint

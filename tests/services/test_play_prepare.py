@@ -16,7 +16,7 @@ from google_emulator.specimens.signature_writer import certificate
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play, refused
 from tests.support.play_driver import Engine
-from uploader.errors import InputError, Refused
+from uploader.errors import ApiError, InputError
 from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import read
@@ -415,6 +415,6 @@ def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
     store = Play()
     store.fail("upload bundles", refused(400, "Invalid request"))
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         Engine(store).drive(prepared.flow())
     assert "released on beta" in Engine(store).drive(prepared.flow()).headline

@@ -10,12 +10,12 @@ import pytest
 from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
-    AnswerLost,
+    ApiError,
     CredentialsError,
     IntegrityError,
     Interrupted,
+    OutcomeUnknown,
     ProtocolError,
-    Refused,
     ServiceError,
     TemporaryError,
     UploaderError,
@@ -72,7 +72,7 @@ def test_outputs_known_before_a_failure_are_published() -> None:
     play = Play()
     play.fail("commit", refused(400, "Precondition check failed."))
     engine = Engine(play)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         engine.run(release_job(artifact(2)))
     assert engine.outputs["version-codes"] == "2"
     assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
@@ -207,7 +207,7 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
 def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     """The plan has what the edit held when it was made; the line before the commit has what it holds then."""
     play = Play(production=[release(1)])
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
 
     def other_job() -> None:
         play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
@@ -229,7 +229,7 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
 def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had() -> None:
     """What the plan has seen is told before the commit again, a closed track as well."""
     play = Play(friends=[release(1)])
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     play.fail("GET tracks", TemporaryError("Play is down."), skip=2)  # the first list, and the track that is updated
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))
@@ -243,7 +243,7 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
     for _ in range(3):
         play.fail("PUT tracks", refused(404, how), effect=lambda: play.close_edits(how))
     engine = Engine(play)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         engine.run(release_job(artifact(2)))
     assert engine.discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
     assert "version-code" not in engine.outputs
@@ -255,7 +255,7 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
 def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknown: UploaderError) -> None:
     """Another job's track is shown with a question mark, and the commit names it all the same."""
     play = Play(production=[release(1)])
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     play.fail("GET live releases", unknown)
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))
@@ -266,10 +266,10 @@ def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknow
 def test_an_existing_edit_is_never_deleted() -> None:
     """A failure in somebody else's edit leaves it open, and the log says so."""
     play = Play()
-    play.answer(Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits"))
+    play.response(Call("POST", "", "/androidpublisher/v3/applications/com.example.app/edits"))
     play.fail("PUT tracks", refused(400, "Precondition check failed."))
     engine = Engine(play)
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         engine.run(release_job(artifact(2), existing_edit="1"))
     assert "1" in play.edits
     assert "stays open" in engine.notes
@@ -291,9 +291,9 @@ def test_a_dry_run_that_is_refused_deletes_its_edit_and_fails() -> None:
     """What a rehearsal is for: the refusal is reported, with its cure."""
     play = Play()
     play.fail("validate", refused(400, "Only releases with status draft may be created on draft app."))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2), dry_run=True))
-    assert "status: draft" in caught.value.cure
+    assert "status: draft" in caught.value.hint
     assert play.edits == {}
 
 
@@ -310,8 +310,8 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
     """An artifact that arrives as another version is an integrity error, and the edit is deleted."""
     play = Play()
     strange = artifact(2)
-    answer = play.answer
-    play.answer = lambda step: {"versionCode": 3} if isinstance(step, Upload) else answer(step)  # type: ignore[method-assign]  # the model can't lie by itself
+    response = play.response
+    play.response = lambda step: {"versionCode": 3} if isinstance(step, Upload) else response(step)  # type: ignore[method-assign]  # the model can't lie by itself
     with pytest.raises(IntegrityError, match=r"version code 2.*reported 3"):
         Engine(play).run(release_job(strange))
     assert play.edits == {}
@@ -367,14 +367,14 @@ def test_no_permission_ends_with_exit_code_3_and_says_whom_to_ask() -> None:
     with pytest.raises(CredentialsError) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert "The caller does not have permission" in caught.value.what
-    assert "Users and permissions" in caught.value.cure
+    assert "Users and permissions" in caught.value.hint
 
 
 def test_an_unknown_app_is_explained() -> None:
     """Google's words stay, with the likely cause: the first artifact has to be uploaded by hand."""
     play = Play()
     play.fail("insert", refused(404, "Package not found: com.example.app."))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert "Package not found: com.example.app." in caught.value.what
     assert "by hand" in caught.value.cause
@@ -387,7 +387,7 @@ def test_same_code_other_bytes_is_refused_plainly() -> None:
     with pytest.raises(ServiceError, match="with different contents") as caught:
         Engine(play).run(release_job(artifact(2, b"other bytes")))
     assert caught.value.exit_code == 4
-    assert "Raise the version code" in caught.value.cure
+    assert "Raise the version code" in caught.value.hint
     assert play.edits == {}
 
 
@@ -402,7 +402,7 @@ def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:
 def test_on_version_conflict_fail_takes_the_jobs_own_upload() -> None:
     """The upload's answer was lost, or the run died before it wrote it down: its own file is no conflict."""
     play, journal = Play(), dict[str, str]()
-    play.fail("upload bundles", AnswerLost("The answer is lost."), after=True)
+    play.fail("upload bundles", OutcomeUnknown("The answer is lost."), after=True)
     play.fail("upload bundles", Interrupted(15), after=True)
     job = release_job(artifact(2), artifact(3), reuse=False)
     with pytest.raises(Interrupted):
@@ -431,6 +431,6 @@ def test_a_used_version_that_play_does_not_list_is_refused() -> None:
     """A code that was burnt earlier can't be reused: the refusal says what to do."""
     play = Play()
     play.fail("upload bundles", refused(403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))
-    assert "Raise the version code" in caught.value.cure
+    assert "Raise the version code" in caught.value.hint

@@ -30,7 +30,7 @@ def row(rate: str, users: str = "5000", interval: tuple[str, str] | None = None,
     }
 
 
-def found(answer: Any, end: Any = END) -> Measured | str:
+def found(response: Any, end: Any = END) -> Measured | str:
     """What comes of these two answers: how fresh the data are, and the same page for each query."""
     steps = measure("com.example.app", GATE)
     freshness = {"freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}}
@@ -38,7 +38,7 @@ def found(answer: Any, end: Any = END) -> Measured | str:
         step = next(steps)
         for _ in range(2 * MOST_PAGES):
             assert isinstance(step, Call)
-            step = steps.send(freshness if step.method == "GET" else answer)
+            step = steps.send(freshness if step.method == "GET" else response)
     except StopIteration as ended:
         result: Measured | str = ended.value["crash-rate"]
         return result

@@ -68,10 +68,10 @@ def test_without_version_codes_the_newest_is_meant() -> None:
 def test_a_look_that_fails_is_tried_again_while_there_is_time() -> None:
     """Google's bad minutes end no wait of hours; at the deadline they are what is told."""
     play = on_two_tracks()
-    play.answer = failing(play, 2)  # type: ignore[method-assign]  # the first looks fail, whatever they ask
+    play.response = failing(play, 2)  # type: ignore[method-assign]  # the first looks fail, whatever they ask
     engine = wait(play, PUBLISHED, pauses=2)
     assert len(engine.warnings) == 2
-    play.answer = failing(play, 9)  # type: ignore[method-assign]  # all of them
+    play.response = failing(play, 9)  # type: ignore[method-assign]  # all of them
     with pytest.raises(TemporaryError, match="could not be looked up"):
         wait(play, PUBLISHED)
 
@@ -80,12 +80,12 @@ def failing(play: Console, times: int) -> Any:
     """An `answer` that fails so often first."""
     left = [TIRED] * times
 
-    def answer(step: Any) -> Any:
+    def response(step: Any) -> Any:
         if left:
             raise left.pop()
-        return Console.answer(play, step)
+        return Console.response(play, step)
 
-    return answer
+    return response
 
 
 @pytest.mark.parametrize("in_doubt", [True, False])
@@ -121,7 +121,7 @@ def test_of_several_entries_the_least_advanced_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         [],
         {"releases": {}},
@@ -132,12 +132,12 @@ def test_of_several_entries_the_least_advanced_counts() -> None:
         {"releases": [{"releaseName": []}]},
     ],
 )
-def test_an_answer_in_no_documented_form_is_refused(answer: Any) -> None:
+def test_an_answer_in_no_documented_form_is_refused(response: Any) -> None:
     """Nothing is concluded from what can't be read."""
     steps = listed(PACKAGE, "production")
     next(steps)
     with pytest.raises(ProtocolError):
-        steps.send(answer)
+        steps.send(response)
 
 
 def test_a_track_that_was_never_used_is_empty_and_an_unknown_app_is_not() -> None:

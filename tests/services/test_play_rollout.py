@@ -9,7 +9,7 @@ import pytest
 from tests.support.fake_play import refused, release
 from tests.support.play_driver import Killed
 from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
-from uploader.errors import AnswerLost, Refused, ReleaseTrouble, TemporaryError, UploaderError
+from uploader.errors import ApiError, OutcomeUnknown, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.services.base import Call
 from uploader.services.play.rollout import flow
 
@@ -290,18 +290,18 @@ def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderEr
         look(play, above=CRASHES)
     assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it must be: ")
     assert "3 %" in caught.value.what
-    assert "halt it in the Play Console" in caught.value.cure
+    assert "halt it in the Play Console" in caught.value.hint
 
 
 def test_a_step_that_fails_says_nothing_of_a_halt() -> None:
     """Nor does it send people to an input that a rollout does not have."""
     play = rolling(0.05)
     play.fail("commit", refused(400, "Precondition check failed."))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ApiError) as caught:
         look(play)
     assert "halted" not in str(caught.value)
     assert "existing-edit-id" not in str(caught.value)
-    assert "is kept with everything in it: run again." in caught.value.cure
+    assert "is kept with everything in it: run again." in caught.value.hint
 
 
 def other_run(play: Console) -> None:
@@ -316,7 +316,7 @@ def test_a_commit_whose_answer_is_lost_is_one_step(*, fraction: float, took_effe
     """It is looked up; nothing is committed twice, and the decision is the one that was made."""
     play = rolling(fraction)
     play.forgetful = forgetful
-    play.fail("commit", AnswerLost("Lost."), after=took_effect)
+    play.fail("commit", OutcomeUnknown("Lost."), after=took_effect)
     engine = look(play)
     after = ("stepped", "42 0.05, 41") if fraction == 0.01 else ("completed", "42")
     assert (engine.outputs["decision"], play.rollout) == after
@@ -358,6 +358,6 @@ def test_a_race_without_end_is_told() -> None:
     play = rolling()
     for _ in range(3):
         play.fail("PUT tracks", refused(404, "This Edit has been deleted."), effect=play.close_edits)
-    with pytest.raises(Refused, match="concurrency"):
+    with pytest.raises(ApiError, match="concurrency"):
         look(play)
     assert play.rollout == "42 0.01, 41"

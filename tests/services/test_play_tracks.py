@@ -57,7 +57,7 @@ def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     ) as caught:
         tracks.merged("production", live, new, replace_rollout=False)
     assert caught.value.exit_code == 4
-    assert "replace-rollout: true" in caught.value.cure
+    assert "replace-rollout: true" in caught.value.hint
     assert ROLLOUT not in tracks.merged("production", live, new, replace_rollout=True)
 
 
@@ -112,11 +112,11 @@ def test_everything_that_was_wished_is_in_the_release() -> None:
     }
 
 
-@pytest.mark.parametrize("answer", [None, [], {"releases": {}}, {"releases": ["5"]}])
-def test_an_answer_that_describes_no_track_is_a_protocol_error(answer: object) -> None:
+@pytest.mark.parametrize("response", [None, [], {"releases": {}}, {"releases": ["5"]}])
+def test_an_answer_that_describes_no_track_is_a_protocol_error(response: object) -> None:
     """A track that can't be read must not be overwritten."""
     with pytest.raises(ProtocolError):
-        tracks.releases(answer)
+        tracks.releases(response)
 
 
 # --- in the flow ----------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> No
     assert play.live.tracks["production"] == [release(5, status="halted")]
     with pytest.raises(ServiceError, match="no user fraction is known") as caught:
         Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress")))
-    assert "`user-fraction`" in caught.value.cure
+    assert "`user-fraction`" in caught.value.hint
     Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
     assert play.live.tracks["production"] == [release(5, status="inProgress", userFraction=0.1)]
 
@@ -283,7 +283,7 @@ def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> N
     play.fail("GET tracks", refused(404, f"Track not found: {track}."), skip=1)
     with pytest.raises(ServiceError, match=f"has no track {track}") as caught:
         Engine(play).run(release_job(artifact(2), tracks=(track,)))
-    assert f"`{meant}`" in caught.value.cure
+    assert f"`{meant}`" in caught.value.hint
 
 
 @pytest.mark.parametrize("track", ["friends", "testers 3", "beta2"])
@@ -345,7 +345,7 @@ def test_a_closed_track_that_play_lists_is_used() -> None:
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
     """Another job may have put its release there meanwhile, which must not be lost."""
     play = Play()
-    play.answer(edit_api.insert(PACKAGE))
+    play.response(edit_api.insert(PACKAGE))
     draft = release(7, status="draft")
 
     def other_job() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def build(
     workspace: Path, name: str, kind: Kind, package: str = "com.example.app", size: int | None = None
 ) -> Artifact:
     file = make_file(workspace, name, b"PK\x03\x04", size=size)
-    return file._replace(manifest=Manifest(package, 7, kind=kind))
+    return replace(file, manifest=Manifest(package, 7, kind=kind))
 
 
 def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:

@@ -180,8 +180,8 @@ def test_dialect_b_asks_and_resumes() -> None:
 def test_dialect_b_reads_the_status_in_any_case(spelling: str) -> None:
     """Header values and names are the same in any case."""
     b: Dialect = "goog-upload"
-    answer = says(200, b"", f"x-goog-upload-STATUS: {spelling}", f"X-GOOG-UPLOAD-SIZE-RECEIVED: {GRANULE}")
-    with scripted(started(b), answer, finished(b)) as server:
+    response = says(200, b"", f"x-goog-upload-STATUS: {spelling}", f"X-GOOG-UPLOAD-SIZE-RECEIVED: {GRANULE}")
+    with scripted(started(b), response, finished(b)) as server:
         assert Bench(server.url, chunk=2 * GRANULE).send(job(DATA, b)).error == ""
     assert server.lines() == ["POST start", "POST upload", "POST upload, finalize"]
 

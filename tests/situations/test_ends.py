@@ -25,7 +25,7 @@ from tests.support.transfer_harness import (
     job,
     on_disk,
 )
-from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.inputs import JobRun
 from uploader.services.base import Dialect
 from uploader.state.journal import Journal
@@ -111,7 +111,7 @@ def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[st
     with Emulator([{"on": step["final"], **trouble}, fault(step["query"], "session-lost")]) as emulator:
         bench = Bench(emulator, chunk=chunk)
         result = bench.send(job(DATA, dialect, once=True))
-        assert isinstance(result.failure, AnswerLost)
+        assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.fired(), bench.stored()) == ([trouble["do"], "session-lost"], [DATA])
         assert bench.count(step["start"]) == 1
 
@@ -127,7 +127,7 @@ def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(dialect: Dialec
     ) as emulator:
         bench = Bench(emulator)
         result = bench.send(job(DATA, dialect, once=True))
-        assert isinstance(result.failure, AnswerLost)
+        assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.stored(), bench.count(step["start"])) == ([DATA], 1)
 
 
@@ -194,7 +194,7 @@ def test_final_with_an_error_is_the_end(status: int) -> None:
     with Emulator([fault("goog.upload", "final-error", status=status, nth=2)]) as emulator:
         bench = Bench(emulator, chunk=GRANULE)
         result = bench.send(job(DATA, "goog-upload"))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (bench.fired(), bench.count("goog"), bench.stored()) == (["final-error"], 3, [])
         assert "The upload has been rejected." in result.error
 
@@ -205,7 +205,7 @@ def test_final_at_the_start_is_a_refusal() -> None:
     refused = says(200, b'{"error": {"message": "No such deployment."}}', "X-Goog-Upload-Status: final")
     with scripted(refused) as server:
         result = Bench(server.url).send(job(DATA, "goog-upload"))
-    assert isinstance(result.failure, Refused)
+    assert isinstance(result.failure, ApiError)
     assert "No such deployment." in result.error
 
 
@@ -294,11 +294,11 @@ def test_success_while_the_body_is_on_its_way_is_not_believed(dialect: Dialect) 
 def test_after_a_rewind_only_what_was_sent_since_counts(dialect: Dialect, lie: str) -> None:
     """Everything was sent once, then the server held nothing: a success or a count that skips the rest is a lie."""
     size = 20 << 20
-    answer = finished(dialect) if lie == "complete" else stored(dialect, size - 1)
-    with scripted(started(dialect), says(503), stored(dialect, 0), answer, says(499)) as server:
+    response = finished(dialect) if lie == "complete" else stored(dialect, size - 1)
+    with scripted(started(dialect), says(503), stored(dialect, 0), response, says(499)) as server:
         result = Bench(server.url).send(job(bytes(size), dialect))
     assert isinstance(result.failure, ProtocolError)
-    assert not server.answers, "the session was given up"
+    assert not server.responses, "the session was given up"
 
 
 @BOTH
@@ -309,7 +309,7 @@ def test_a_server_that_repeats_the_session_uri_reveals_nothing(dialect: Dialect)
     start = says(200, b"", f"Location: {uri}", "X-Goog-Upload-Status: active", f"X-Goog-Upload-URL: {uri}")
     with scripted(start, says(400, echo)) as server:
         result = Bench(server.url).send(job(DATA, dialect))
-    assert isinstance(result.failure, Refused)
+    assert isinstance(result.failure, ApiError)
     assert "SECRET" not in result.error + str(result.failure.body)
 
 

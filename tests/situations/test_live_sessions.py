@@ -12,7 +12,7 @@ from tests.situations.test_ends import journal
 from tests.support.scripted_transport import finished, says, scripted, started, stored
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job, on_disk
-from uploader.errors import IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, IntegrityError, ProtocolError, TemporaryError
 from uploader.services.base import Dialect
 
 B: Dialect = "goog-upload"
@@ -56,7 +56,7 @@ def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(stat
     with Emulator([broken]) as emulator:
         bench = Bench(emulator, chunk=GRANULE, journal=journal(tmp_path))
         result = bench.send(job(on_disk(tmp_path, DATA), B))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (result.failure.status, result.failure.exit_code) == (status, 4)
         assert "Not like this." in result.error
         assert bench.naps == AT_ONCE_AND_FOUR_WAITS
@@ -70,7 +70,7 @@ def test_a_server_that_answers_everything_so_is_left() -> None:
     with scripted(started(B), *[CONFLICT] * 99) as server:
         bench = Bench(server.url)
         result = bench.send(job(DATA, B))
-    assert isinstance(result.failure, Refused)
+    assert isinstance(result.failure, ApiError)
     assert "Offset 7 is not where I am." in result.error
     assert server.lines() == ["POST start", "POST upload, finalize", *["POST query"] * 5, "POST cancel"]
 
@@ -174,7 +174,7 @@ def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
     with Emulator([fault("goog.start", "status", status=400, times=99, message="No deployment.")]) as emulator:
         bench = Bench(emulator)
         result = bench.send(job(DATA, B))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (result.failure.exit_code, bench.naps) == (4, [1.0, 2.0, 4.0, 8.0, 16.0])
         assert "No deployment." in result.error
 
@@ -187,7 +187,7 @@ def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None
     with Emulator([refused]) as emulator:
         bench = Bench(emulator)
         result = bench.send(job(DATA, B))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (bench.naps, bench.count("upload")) == ([], 1)
 
 

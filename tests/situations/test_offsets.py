@@ -236,8 +236,8 @@ def test_complete_is_learnt_by_asking(dialect: Dialect, trouble: str) -> None:
 def test_interim_answers_are_read_over(dialect: Dialect) -> None:
     """Every answer of a chunked upload comes behind several: nothing is asked, waited for or sent twice."""
     data = data_of(2 * GRANULE + 5)
-    answers = (started(dialect), stored(dialect, GRANULE), stored(dialect, 2 * GRANULE), finished(dialect))
-    with scripted(*(HINTS + one for one in answers)) as server:
+    responses = (started(dialect), stored(dialect, GRANULE), stored(dialect, 2 * GRANULE), finished(dialect))
+    with scripted(*(HINTS + one for one in responses)) as server:
         bench = Bench(server.url, chunk=GRANULE)
         result = bench.send(job(data, dialect))
     assert (result.error, result.id, result.attempts, bench.naps) == ("", "1", 3, [])

@@ -10,7 +10,7 @@ from google_emulator import Emulator
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, MemoryJournal, data_of, fault, in_memory
 from tests.support.transfer_harness import job as upload_of
-from uploader.errors import AnswerLost, Refused, TemporaryError
+from uploader.errors import ApiError, OutcomeUnknown, TemporaryError
 from uploader.results import FileResult
 from uploader.services.base import Upload
 
@@ -44,7 +44,7 @@ def put_there(emulator: Emulator, data: bytes) -> dict[str, Any]:
 
 def is_unknown(result: FileResult, *words: str) -> None:
     """Exit code 4, no id, and words that say both: what was refused, and what is not known."""
-    assert isinstance(result.failure, AnswerLost)
+    assert isinstance(result.failure, OutcomeUnknown)
     assert (result.failure.exit_code, result.id, result.resource) == (4, "", {})
     for word in ("It is not known whether app.bin was stored", "412", "pre-conditions", *words):
         assert word in result.error
@@ -103,7 +103,7 @@ def test_without_a_lost_answer_412_is_the_services_word(protocol: str) -> None:
         put_there(emulator, DATA)
         bench = Bench(emulator, protocol=protocol)
         result = bench.send(job())
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (result.failure.status, bench.naps, bench.count(GET)) == (412, [], 0)
 
 
@@ -116,7 +116,7 @@ def test_a_try_that_was_turned_away_leaves_no_doubt(status: int) -> None:
         emulator.faults.add([fault("simple", "status", status=status, after="end")])
         bench = Bench(emulator, protocol="simple")
         result = bench.send(job())
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert bench.count(GET) == 0
 
 
@@ -227,7 +227,7 @@ def test_a_session_that_lost_a_part_leaves_no_doubt() -> None:
         put_there(emulator, FOREIGN)
         bench = Bench(emulator, protocol="resumable")
         result = bench.send(job(bytes(24 << 20)))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert bench.count(GET) == 0
 
 
@@ -239,7 +239,7 @@ def test_an_empty_object_is_looked_up_too() -> None:
         emulator.faults.add([fault("resumable.start", "status", status=503)])
         bench = Bench(emulator, protocol="resumable")
         result = bench.send(job(b""))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (bench.naps, bench.count(GET)) == ([1.0], 1)
 
 

@@ -11,7 +11,7 @@ from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
-from uploader.errors import CredentialsError, Interrupted, Refused, TemporaryError
+from uploader.errors import ApiError, CredentialsError, Interrupted, TemporaryError
 from uploader.http.client import HttpClient, Limits
 from uploader.http.messages import Request, Response
 from uploader.services.base import Dialect
@@ -78,7 +78,7 @@ def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
     with Emulator([fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2)]) as emulator:
         bench = Bench(emulator, chunk=GRANULE)
         result = bench.send(job(DATA, dialect))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (result.failure.reason, bench.naps, bench.stored()) == (reason, [], [])
 
 
@@ -216,7 +216,7 @@ def test_only_the_last_byte_gets_the_long_wait(dialect: Dialect) -> None:
 
     class Watching(HttpClient):
         def send(self, request: Request, blocks: object, token: str, limits: Limits) -> Response:
-            seen.append(limits.answer)
+            seen.append(limits.response)
             return super().send(request, blocks, token, limits)  # type: ignore[arg-type]  # passed on as it came
 
     with Emulator([fault(STEPS[dialect]["put"], "reset")]) as emulator:

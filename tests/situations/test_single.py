@@ -11,7 +11,7 @@ from google_emulator import Emulator
 from tests.support.scripted_transport import says, scripted
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
-from uploader.errors import AnswerLost, IntegrityError, ProtocolError, Refused, ServiceError
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, ServiceError
 from uploader.transfer.upload import SMALL, protocol_for
 
 DATA = data_of(2 * GRANULE)
@@ -30,7 +30,7 @@ def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[st
     with Emulator([{"on": protocol, **trouble}]) as emulator:
         bench = Bench(emulator, protocol=protocol)
         result = bench.send(job(DATA))
-        assert isinstance(result.failure, AnswerLost)
+        assert isinstance(result.failure, OutcomeUnknown)
         assert (result.failure.exit_code, bench.fired(), bench.count("upload"), bench.naps) == (
             4,
             [trouble["do"]],
@@ -118,7 +118,7 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
     with Emulator([fault(protocol, "status", status=status, message="Too much.")]) as emulator:
         bench = Bench(emulator, protocol=protocol)
         result = bench.send(job(DATA))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert "Too much." in result.error
         assert bench.count("upload") == 1
 

@@ -59,8 +59,8 @@ def test_a_stream_of_unknown_size_arrives_whole(dialect: Dialect, size: int, chu
 @shows("size-unknown")
 def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: Path) -> None:
     """No length at the start, `*` for the total until the end is seen, and then the total."""
-    answers = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
-    with scripted(*answers) as server, pipe(tmp_path, data_of(GRANULE + 5)) as stream:
+    responses = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
+    with scripted(*responses) as server, pipe(tmp_path, data_of(GRANULE + 5)) as stream:
         assert Bench(server.url, chunk=GRANULE).send(job(stream, dialect)).error == ""
     assert not {"x-upload-content-length", "x-goog-upload-header-content-length"} & server.requests[0].headers.keys()
     assert server.lines()[1:] == (
@@ -85,8 +85,8 @@ def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path:
 @shows("size-unknown")
 def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Path) -> None:
     """`*/*`: a question with the total could finish an upload, and so is asked even when the end was seen."""
-    answers = (started(dialect), silent, stored(dialect, 5), finished(dialect))
-    with scripted(*answers) as server, pipe(tmp_path, b"0123456789") as stream:
+    responses = (started(dialect), silent, stored(dialect, 5), finished(dialect))
+    with scripted(*responses) as server, pipe(tmp_path, b"0123456789") as stream:
         assert Bench(server.url).send(job(stream, dialect)).error == ""
     assert server.lines()[2] == ("PUT bytes */*" if dialect == "content-range" else "POST query")
     assert server.requests[3].body == b"56789"

@@ -8,7 +8,7 @@ from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
-from uploader.errors import CredentialsError, ForeignHost, ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
 from uploader.services.base import Dialect
 
 pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
@@ -56,7 +56,7 @@ def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, 
     with Emulator([fault(STEPS[dialect]["start"], "status", status=status, **said)]) as emulator:
         bench = Bench(emulator)
         result = bench.send(job(DATA, dialect))
-        assert isinstance(result.failure, Refused)
+        assert isinstance(result.failure, ApiError)
         assert (result.failure.status, result.failure.exit_code) == (status, 4)
         assert "Not today." in result.error
         assert (bench.naps, bench.count("upload"), bench.stored()) == ([], 1, [])
@@ -92,7 +92,7 @@ def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -
     with Emulator([fault(STEPS[dialect]["start"], "foreign-session", origin=origin)]) as emulator:
         bench = Bench(emulator)
         result = bench.send(job(DATA, dialect))
-        assert isinstance(result.failure, ForeignHost)
+        assert isinstance(result.failure, UntrustedHost)
         assert (bench.fired(), bench.count("upload"), result.attempts) == (["foreign-session"], 1, 0)
         assert origin not in result.error
 
@@ -121,7 +121,7 @@ def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) ->
     name = "Location: /session" if dialect == "content-range" else "X-Goog-Upload-URL: {host}/session"
     with scripted(b"", finished(dialect)) as server:
         host = server.url.removeprefix("http://")
-        server.answers[0] = says(200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host))
+        server.responses[0] = says(200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host))
         result = Bench(server.url).send(job(b"data", dialect))
     assert (result.error, [one.target for one in server.requests][1]) == ("", "/session")
 
@@ -129,7 +129,7 @@ def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) ->
 def test_the_session_address_is_used_as_it_was_given(dialect: Dialect) -> None:
     """The query of a session URI is the server's own; nothing is added to it or taken away."""
     query = "?uploadType=resumable&upload_id=AbC-_~%2B%3D&x=1"
-    answer = started(dialect).replace(b"?upload_id=1", query.encode())
-    with scripted(answer, finished(dialect)) as server:
+    response = started(dialect).replace(b"?upload_id=1", query.encode())
+    with scripted(response, finished(dialect)) as server:
         result = Bench(server.url).send(job(b"data", dialect, query=(("fields", "id"),)))
     assert (result.error, server.requests[1].target) == ("", f"/session{query}")

@@ -20,7 +20,7 @@ from tests.support import secret_watch
 from tests.support.job import Job
 from uploader import authentication, engine_setup, inputs, plan
 from uploader.cancellation import Cancellation
-from uploader.errors import AnswerLost, IntegrityError, Interrupted, UploaderError
+from uploader.errors import IntegrityError, Interrupted, OutcomeUnknown, UploaderError
 from uploader.outputs import make_reporter
 from uploader.transfer.engine import Engine
 
@@ -187,7 +187,7 @@ class Chaos:
         ledger.signals += code == "130"
         if engine is not None:
             ledger.resumed += any(result.resumed_from is not None for result in engine.record.results)
-            ledger.doubts += any(isinstance(result.failure, AnswerLost) for result in engine.record.results)
+            ledger.doubts += any(isinstance(result.failure, OutcomeUnknown) for result in engine.record.results)
             mine = [result for result in engine.record.results if isinstance(result.failure, IntegrityError)]
             ledger.wrong += [f"{result.path}: {result.error}" for result in mine if "changed during" in result.error]
         ledger.wrong += leaks

@@ -31,7 +31,7 @@ RECORD = SessionRecord("https://things.googleapis.com/upload?upload_id=very-secr
 NOW = time.time()  # seconds since the epoch; files bear the real time
 KEY = b"k" * 32
 RUN = JobRun("GitHub run 1, job release", 1)
-BEGUN = RECORD._replace(origin=SessionOrigin(*RUN[:2], NOW))
+BEGUN = replace(RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, NOW))
 
 
 class Books:
@@ -84,18 +84,18 @@ def touched(upload: Upload) -> Upload:
     os.utime(upload.artifact.path, (1, 1))
     status = upload.artifact.path.stat()
     identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    return upload._replace(artifact=upload.artifact._replace(identity=identity))
+    return replace(upload, artifact=replace(upload.artifact, identity=identity))
 
 
 OTHERS: dict[str, Callable[[Upload], Upload]] = {
-    "method": lambda one: one._replace(endpoint=one.endpoint._replace(http_method="PUT")),
-    "path": lambda one: one._replace(endpoint=one.endpoint._replace(upload_path="/upload/else")),
-    "query": lambda one: one._replace(endpoint=one.endpoint._replace(query=(("a", "b"),))),
-    "metadata": lambda one: one._replace(metadata={"name": "x"}),
-    "media type": lambda one: one._replace(media_type="text/html"),
-    "name": lambda one: one._replace(artifact=one.artifact._replace(name="b.bin")),
-    "size": lambda one: one._replace(artifact=one.artifact._replace(size=8)),
-    "content": lambda one: one._replace(artifact=in_memory(b"CONTENT")),
+    "method": lambda one: replace(one, endpoint=replace(one.endpoint, http_method="PUT")),
+    "path": lambda one: replace(one, endpoint=replace(one.endpoint, upload_path="/upload/else")),
+    "query": lambda one: replace(one, endpoint=replace(one.endpoint, query=(("a", "b"),))),
+    "metadata": lambda one: replace(one, metadata={"name": "x"}),
+    "media type": lambda one: replace(one, media_type="text/html"),
+    "name": lambda one: replace(one, artifact=replace(one.artifact, name="b.bin")),
+    "size": lambda one: replace(one, artifact=replace(one.artifact, size=8)),
+    "content": lambda one: replace(one, artifact=in_memory(b"CONTENT")),
 }
 
 
@@ -109,7 +109,7 @@ def test_another_upload_is_not_found(books: Books, upload: Upload, what: str) ->
 def test_a_file_that_was_touched_is_another_one_until_its_bytes_are_compared(books: Books, upload: Upload) -> None:
     """After a fresh checkout the session is found, with the word that the file has to be compared."""
     kept(books, upload)
-    assert books.open().find(touched(upload)) == BEGUN._replace(same_file=False)
+    assert books.open().find(touched(upload)) == replace(BEGUN, same_file=False)
     assert not books.reporter.infos
 
 
@@ -125,7 +125,7 @@ def test_a_changed_file_is_said(books: Books, upload: Upload) -> None:
 @pytest.mark.parametrize("days", [1, 3, 7])
 def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, days: int) -> None:
     """After the documented end of its life a session is asked about all the same, and the log says how old it is."""
-    upload = upload._replace(endpoint=upload.endpoint._replace(session_lifetime=timedelta(days=days)))
+    upload = replace(upload, endpoint=replace(upload.endpoint, session_lifetime=timedelta(days=days)))
     kept(books, upload)
     books.now = NOW + days * 86400 - 60
     assert books.open().find(upload) == BEGUN
@@ -150,7 +150,7 @@ def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> N
     journal = books.open()
     assert journal.find(upload) is None
     journal.save(upload, RECORD)
-    assert journal.find(upload) == RECORD._replace(origin=SessionOrigin(*RUN[:2], books.now))
+    assert journal.find(upload) == replace(RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, books.now))
 
 
 def test_a_finished_session_rests_until_its_run_has_ended(books: Books, upload: Upload) -> None:
@@ -197,7 +197,7 @@ def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key:
     assert stranger.find(upload) is None
     assert len(books.reporter.warnings) == 1
     assert "another account" in books.reporter.warnings[0]
-    stranger.save(upload, RECORD._replace(uri="https://things.googleapis.com/mine"))
+    stranger.save(upload, replace(RECORD, uri="https://things.googleapis.com/mine"))
     stranger.close()
     assert books.open().find(upload) == BEGUN
 
@@ -293,7 +293,7 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     second = books.open()
     assert second.find(upload) is None
     assert books.reporter.infos == ["Another run is working on the same upload; this one does not share its session."]
-    second.save(upload, RECORD._replace(uri="https://things.googleapis.com/second"))
+    second.save(upload, replace(RECORD, uri="https://things.googleapis.com/second"))
     second.drop(upload)
     first.close()
     assert books.open().find(upload) == BEGUN
@@ -323,7 +323,7 @@ def test_a_lock_file_that_was_replaced_locks_nothing(books: Books, upload: Uploa
     for _ in range(50):
         first, second = books.open(), books.open()
         first.save(upload, RECORD)
-        second.save(upload, RECORD._replace(granularity=1))
+        second.save(upload, replace(RECORD, granularity=1))
         first.drop(upload)
         second.close()
     third = books.open()
@@ -362,7 +362,7 @@ def test_what_a_killed_run_had_half_written_goes_with_the_next_word(books: Books
     journal = books.open()
     if then == "save":
         journal.save(upload, RECORD)
-        assert journal.find(upload) == RECORD._replace(origin=SessionOrigin(*RUN[:2], books.now))
+        assert journal.find(upload) == replace(RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, books.now))
     else:
         journal.drop(upload)
     assert not books.files(".new")
@@ -426,15 +426,15 @@ def test_a_full_disk_costs_one_warning_and_no_entry(small_disk: Path, upload: Up
         except OSError:
             pass
     journal = books.open()
-    journal.save(upload, RECORD._replace(granularity=1))
+    journal.save(upload, replace(RECORD, granularity=1))
     assert len(books.reporter.warnings) == 1
     assert not books.files(".new")
     journal.close()
     assert books.open().find(upload) == BEGUN
     filler.unlink()
     journal = books.open()
-    journal.save(upload, RECORD._replace(granularity=2))
-    assert journal.find(upload) == BEGUN._replace(granularity=2)
+    journal.save(upload, replace(RECORD, granularity=2))
+    assert journal.find(upload) == replace(BEGUN, granularity=2)
 
 
 def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -61,11 +60,12 @@ def refuse_release(job: Job) -> None:
     job.emulator.add_fault("play.tracks.update", "status", status=400, message="No.")
 
 
-class Second(NamedTuple):
+@dataclass(frozen=True)
+class Second:
     """What lies between a run that breaks off and the next, what that one is given, and its exit code."""
 
     between: Sequence[Callable[[Job], None]] = ()
-    given: Mapping[str, str] = {}
+    given: Mapping[str, str] = field(default_factory=dict)
     code: int = 0
 
 

@@ -8,9 +8,8 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -22,7 +21,7 @@ from uploader import inputs, plan
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
 from uploader.http.client import HttpClient, Limits
-from uploader.http.messages import Block, ConnectionBroke, Request, Response
+from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
 from uploader.redaction import Redactor
 from uploader.retrier import RetryPolicy
@@ -41,7 +40,8 @@ TARGETS: dict[str, dict[str, str]] = {
 }
 
 
-class Fate(NamedTuple):
+@dataclass(frozen=True)
+class Fate:
     """What happens at the request of this number: the process dies before or after it, or the network does."""
 
     kind: str = "none"
@@ -64,16 +64,16 @@ class FatedClient(HttpClient):
         if struck and self._fate.kind == "dies before":
             raise Killed
         if struck and self._fate.kind == "network down":
-            raise ConnectionBroke("the connection was reset", sent_whole=False)
-        answer = super().send(request, blocks, token, limits)
+            raise TransportError("the connection was reset", sent_whole=False)
+        response = super().send(request, blocks, token, limits)
         if struck and self._fate.kind == "dies after":
             raise Killed
         if struck and self._fate.kind == "answer lost" and self._count == self._fate.at:
-            raise ConnectionBroke("the connection was reset", sent_whole=True)
-        uri = answer.headers.get("location") or answer.headers.get("x-goog-upload-url") or ""
+            raise TransportError("the connection was reset", sent_whole=True)
+        uri = response.headers.get("location") or response.headers.get("x-goog-upload-url") or ""
         if "upload_id=" in uri:
             self.known.append(uri.rpartition("upload_id=")[2])
-        return answer
+        return response
 
 
 class Tokens:
@@ -90,7 +90,8 @@ class Tokens:
         raise AssertionError
 
 
-class Snapshot(NamedTuple):
+@dataclass(frozen=True)
+class Snapshot:
     """The state folder after an attempt, and the session in it: its id, which run began it.
 
     `checkouts` is how often the files had been checked out by then.
@@ -102,7 +103,8 @@ class Snapshot(NamedTuple):
     checkouts: int = 0
 
 
-class Attempt(NamedTuple):
+@dataclass(frozen=True)
+class Attempt:
     """How an attempt ended: exit code (None: killed), and the id of the last session that it got to know."""
 
     code: int | None
@@ -220,7 +222,7 @@ def fate(chance: random.Random, target: str) -> Fate:
 def next_run(run: JobRun, last: Attempt | None, chance: random.Random) -> JobRun:
     """A re-run of what did not end well, or another run of the same job."""
     if last is not None and last.code != 0 and chance.random() < 0.6:
-        return run._replace(attempt=run.attempt + 1)
+        return replace(run, attempt=run.attempt + 1)
     return JobRun(f"run {int(run.id[4:]) + 1}", 1)
 
 

@@ -15,7 +15,7 @@ from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
 from uploader.engine_setup import workspace_owners
 from uploader.http.client import Limits
-from uploader.http.messages import ConnectionBroke, Headers, Request, Response
+from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.inputs import JobRun
 from uploader.state.journal import Journal
 from uploader.state.sealed_store import SealedStore
@@ -151,7 +151,7 @@ class NoNetwork:
         del blocks, token, limits
         if "uploadType=resumable" in request.url and "upload_id" not in request.url:
             return Response(200, Headers({"Location": f"{request.url}&upload_id={os.urandom(12).hex()}"}), b"")
-        raise ConnectionBroke("the connection was reset", sent_whole=False)
+        raise TransportError("the connection was reset", sent_whole=False)
 
     def abort(self) -> None:
         """Nothing is open."""

@@ -7,7 +7,7 @@ and of the run that held it to be true (`make strangers`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 PLAIN = "no fault"
 # What a fault does, by its name in the table. `{start}`, `{put}` and `{final}` are the steps of the job's protocol.
@@ -29,7 +29,8 @@ STEPS: Mapping[str, Mapping[str, str]] = {
 SESSIONS = ("resumable", "X-Goog")  # only a session can keep a part
 
 
-class Job(NamedTuple):
+@dataclass(frozen=True)
+class Job:
     """What a client is made to do.
 
     `tool` is who fetches the client (`tools.py`), `program` the command, `protocol` how it uploads; `fails` says for
@@ -41,7 +42,7 @@ class Job(NamedTuple):
     tool: str
     program: tuple[str, ...]
     protocol: str
-    fails: Mapping[str, str] = {}
+    fails: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

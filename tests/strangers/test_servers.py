@@ -107,6 +107,6 @@ def test_a_run_uploads_to_a_strangers_server(way: str, size: int, server: str, t
     with Emulator() as tokens:
         ended = Job(workspace, tokens).run({**given, "api-endpoint": server, **WAYS[way]})
     assert ended.code == 0, ended.log
-    with urlopen(f"{server}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10) as answer:
-        assert answer.read() == data
+    with urlopen(f"{server}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10) as response:
+        assert response.read() == data
     assert ended.results[0]["resource"]["md5Hash"]

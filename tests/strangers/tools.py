@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -27,7 +27,8 @@ PACKAGES = {
 }
 
 
-class Tool(NamedTuple):
+@dataclass(frozen=True)
+class Tool:
     """A tool that is there: its folder (empty for one that the system has), variables that it needs, its version.
 
     `version` is asked with the name of a package, since one tool may have several.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from uploader.http.messages import Broken, Response
+from uploader.http.messages import Response, TransportError
 from uploader.protocol.session import (
     Cancel,
     Cancelled,
@@ -60,7 +60,7 @@ class Server:
     lied: bool = False
     overstated: bool = False
 
-    def answer(self, move: Move, fault: str) -> tuple[Server, Event]:
+    def response(self, move: Move, fault: str) -> tuple[Server, Event]:
         """The server after a move, and what it answers."""
         match move:
             case Start():
@@ -74,7 +74,7 @@ class Server:
 
     def _start(self, fault: str) -> tuple[Server, Event]:
         if fault in ("error before", "error after", "break before", "break after"):
-            return self, OffsetUnknown(fault, Broken(fault, True))
+            return self, OffsetUnknown(fault, TransportError(fault, True))
         if fault == "token":
             return self, TokenRejected(Response(401))
         return replace(self, open=True, stored=0), Started("https://x.googleapis.com/session", 1)
@@ -89,7 +89,9 @@ class Server:
             hole = span.start > self.stored and not self.overstated
             return replace(self, holes=self.holes + hole), OffsetUnknown("conflict", Response(409), server_ok=True)
         if fault in ("error before", "break before", "token"):
-            return self, TokenRejected(Response(401)) if fault == "token" else OffsetUnknown(fault, Broken(fault, True))
+            return self, TokenRejected(Response(401)) if fault == "token" else OffsetUnknown(
+                fault, TransportError(fault, True)
+            )
         stop = span.start + span.size // 2 if fault.startswith(("partial", "over")) else span.stop
         after = replace(self, stored=max(self.stored, stop), received=self.received + span.size)
         if fault == "overstated" and not move.final:
@@ -100,7 +102,7 @@ class Server:
 
     def _told(self, fault: str) -> tuple[Server, Event]:
         if fault in ("error after", "break after", "partial break"):
-            return self, OffsetUnknown(fault, Broken(fault, True))
+            return self, OffsetUnknown(fault, TransportError(fault, True))
         if self.finals:
             return self, Completed(Response(200))
         return self._status(fault)
@@ -119,7 +121,7 @@ class Server:
         if fault == "conflict":
             return self, OffsetUnknown(fault, Response(409), server_ok=True)
         if fault in ("error before", "error after", "break before", "break after"):
-            return self, OffsetUnknown(fault, Broken(fault, True))
+            return self, OffsetUnknown(fault, TransportError(fault, True))
         if fault == "token":
             return self, TokenRejected(Response(401))
         if self.finals:

@@ -66,16 +66,16 @@ def nothing(_: Emulator) -> dict[str, str]:
 def a_drive_file(emulator: Emulator) -> dict[str, str]:
     """A file in Drive, to be replaced."""
     with closing(EmulatorClient(emulator)) as talk:
-        answer = talk.request("POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS})
-    return {"params": json.dumps({"fileId": answer.json["id"]})}
+        response = talk.request("POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS})
+    return {"params": json.dumps({"fileId": response.json["id"]})}
 
 
 def a_draft(emulator: Emulator) -> dict[str, str]:
     """A draft in the user's mailbox."""
     draft = b"To: a@example.com\r\nSubject: old\r\n\r\nold"
     with closing(EmulatorClient(emulator)) as talk:
-        answer = talk.request("POST", f"{_GMAIL}/drafts?uploadType=media", draft, {"Content-Type": MAIL})
-    return {"draft-id": answer.json["id"]}
+        response = talk.request("POST", f"{_GMAIL}/drafts?uploadType=media", draft, {"Content-Type": MAIL})
+    return {"draft-id": response.json["id"]}
 
 
 @dataclass(frozen=True)

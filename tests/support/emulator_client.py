@@ -68,8 +68,8 @@ class EmulatorClient:
         if json is not None:
             body, sent["Content-Type"] = json_module.dumps(json).encode(), "application/json; charset=UTF-8"
         self.connection.request(method, path, body, {**sent, **(headers or {})})
-        answer = self.connection.getresponse()
-        return Reply(answer.status, answer.headers, answer.read())
+        response = self.connection.getresponse()
+        return Reply(response.status, response.headers, response.read())
 
     # Dialect A
 
@@ -133,6 +133,6 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 def read_reply(connection: socket.socket) -> Reply:
     """The next answer on a socket."""
-    answer = http.client.HTTPResponse(connection)
-    answer.begin()
-    return Reply(answer.status, answer.headers, answer.read())
+    response = http.client.HTTPResponse(connection)
+    response.begin()
+    return Reply(response.status, response.headers, response.read())

@@ -57,7 +57,7 @@ def uploads(prepared: Prepared) -> tuple[Upload, ...]:
 def run(
     prepared: Prepared,
     resource: Mapping[str, Any] | None = None,
-    answer: Callable[[Step], Any] = lambda _: None,
+    response: Callable[[Step], Any] = lambda _: None,
 ) -> tuple[Outcome, list[Step]]:
     """Drives a flow to its end: uploads succeed with `resource`, unless `answer` returns something else or an error."""
     flow, steps = prepared.flow(), list[Step]()
@@ -66,7 +66,7 @@ def run(
         while True:
             step = flow.throw(reply) if isinstance(reply, BaseException) else flow.send(reply)
             steps.append(step)
-            reply = answer(step)
+            reply = response(step)
             if reply is None:
                 reply = _success(step, resource or {})
     except StopIteration as end:

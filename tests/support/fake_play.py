@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from uploader.errors import Refused
+from uploader.errors import ApiError
 from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Upload
@@ -46,9 +46,9 @@ def sha256(file: Artifact) -> str:
     return hashlib.sha256(file.path.read_bytes() if file.data is None else file.data).hexdigest()
 
 
-def refused(status: int, message: str, reason: str = "") -> Refused:
+def refused(status: int, message: str, reason: str = "") -> ApiError:
     """A refusal as the engine words it."""
-    return Refused(f"The service refused it ({status}): {message}", status=status, reason=reason, message=message)
+    return ApiError(f"The service refused it ({status}): {message}", status=status, reason=reason, message=message)
 
 
 def release(*codes: int, status: str = "completed", **more: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Play:
 
     # --- what it does ---------------------------------------------------------------------------------------------
 
-    def answer(self, step: Call | Upload) -> Any:
+    def response(self, step: Call | Upload) -> Any:
         """The answer to a step, or the error that the engine throws."""
         name = call_name(step)
         self.calls.append(name)
@@ -248,8 +248,8 @@ class Play:
             if code in state.bundles or code in state.apks:
                 raise refused(403, f"Version code {code} has already been used.", "apkUpgradeVersionConflict")
             (state.bundles if parts[0] == "bundles" else state.apks)[code] = sha256(file)
-            answer = {"versionCode": code, "sha256": sha256(file)}
-            return answer if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
+            response = {"versionCode": code, "sha256": sha256(file)}
+            return response if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
         if parts[0] == "apks":
             assert int(parts[1]) in state.bundles | state.apks
             state.companions[int(parts[1]), parts[3]] = sha256(file)

@@ -37,12 +37,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         try:
-            status, answer = 201 if self.command == "POST" else 200, self._route(body)
+            status, response = 201 if self.command == "POST" else 200, self._route(body)
         except _Refused as refused:
-            status, answer = refused.args[0], {"message": refused.args[1]}
+            status, response = refused.args[0], {"message": refused.args[1]}
         self.send_response(status)
         self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
+        self.wfile.write(json.dumps(response).encode())
 
     do_PATCH = do_POST  # noqa: N815 - the name that http.server calls
 
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {"ref": ref}
 
     def _git(self, *args: str, stdin: str = "", **environ: str) -> str:
-        answer = subprocess.run(
+        response = subprocess.run(
             ["git", *args],
             cwd=self.repository,
             input=stdin,
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             capture_output=True,
             text=True,
         )
-        return answer.stdout.strip()
+        return response.stdout.strip()
 
 
 @contextlib.contextmanager

@@ -224,7 +224,7 @@ MANNERS: dict[str, Answer] = {
 }
 
 
-def answers(elsewhere: str) -> Iterator[tuple[str, Answer]]:
+def responses(elsewhere: str) -> Iterator[tuple[str, Answer]]:
     """Every answer with its name; `elsewhere` is a host and port that must never hear of anything."""
     for name, data in STATUS_LINES.items():
         yield f"status line: {name}", _plain(data)

@@ -13,10 +13,10 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
 
 BACKEND = """\
 import pathlib
@@ -30,7 +30,8 @@ backend-path = ["."]
 """
 
 
-class Upload(NamedTuple):
+@dataclass(frozen=True)
+class Upload:
     """A file of the index, and for how many days it has been there."""
 
     content: bytes

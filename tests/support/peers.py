@@ -10,7 +10,7 @@ import functools
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ CHUNK = 2 << 20
 DATA = data_of(4 * CHUNK + 5)  # google-cloud-storage sends what is up to 8 MiB in one request
 TIMEOUT = 3.0  # seconds
 MOST_REQUESTS = 60
-REFUSALS = ("ForeignHost", "ProtocolError", "IntegrityError", "DataCorruption")  # exceptions that name the very cause
+REFUSALS = ("UntrustedHost", "ProtocolError", "IntegrityError", "DataCorruption")  # exceptions that name the very cause
 
 
 _Upload: Any = ResumableUpload  # published without annotations, as is the next
@@ -86,8 +86,8 @@ def this_program(emulator: Emulator, data: bytes) -> None:
     fresh = functools.partial(emulator.token, "devstorage.read_write")
     bench.login._fresh = fresh  # type: ignore[method-assign]  # the token that this service wants
     upload = job(data)
-    endpoint = upload.endpoint._replace(upload_path=PATH, query=(("name", "x"),))
-    result = bench.send(upload._replace(endpoint=endpoint))
+    endpoint = replace(upload.endpoint, upload_path=PATH, query=(("name", "x"),))
+    result = bench.send(replace(upload, endpoint=endpoint))
     if result.failure is not None:
         raise result.failure
 

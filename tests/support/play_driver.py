@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from tests.support.fake_play import PACKAGE, Play, sha256
-from uploader.errors import AnswerLost, Refused, TemporaryError, UploaderError
+from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import (
@@ -67,11 +68,11 @@ class Engine:
             self.journal.pop(name, None)
 
     def _drive(self, steps: Flow) -> Outcome:
-        answer: Any = None
+        response: Any = None
         failure: BaseException | None = None
         while True:
             try:
-                step = steps.send(answer) if failure is None else steps.throw(failure)
+                step = steps.send(response) if failure is None else steps.throw(failure)
             except StopIteration as end:
                 outcome: Outcome = end.value
                 self._settle()
@@ -81,9 +82,9 @@ class Engine:
             if dying and not self.kill_after_effect:
                 steps.close()
                 raise Killed
-            answer, failure = None, None
+            response, failure = None, None
             try:
-                answer = self._carry_out(step)
+                response = self._carry_out(step)
             except UploaderError as error:
                 failure = error
             if dying:
@@ -128,7 +129,7 @@ class Engine:
             raise TemporaryError(f"Gave up after {self.max_retries} retries without progress; last error: {step.why}.")
         self.waits += 1
 
-    def _again(self, step: Call | Upload, refused: Refused, waits: int) -> None:
+    def _again(self, step: Call | Upload, refused: ApiError, waits: int) -> None:
         """Waits as the engine does for a refusal that passes by itself, and raises as it does where none is left."""
         cause = step.retry_on(refused) if step.retry_on else ""
         if not cause:
@@ -159,23 +160,23 @@ class Engine:
     def _call(self, step: Call) -> Any:
         try:
             return self._answer(step)
-        except AnswerLost:
+        except OutcomeUnknown:
             assert not step.repeatable, f"the engine repeats {step.what} by itself"
             raise
 
     def _answer(self, step: Call | Upload) -> Any:
         for waits in count():
-            answer = self._attempt(step)
-            if isinstance(answer, Refused):
-                self._again(step, answer, waits)
+            response = self._attempt(step)
+            if isinstance(response, ApiError):
+                self._again(step, response, waits)
             else:
-                return answer
+                return response
         return None
 
     def _attempt(self, step: Call | Upload) -> Any:
         try:
-            return self.play.answer(step)
-        except Refused as refused:
+            return self.play.response(step)
+        except ApiError as refused:
             return refused
 
     def _upload(self, step: Upload) -> FileResult:
@@ -193,4 +194,4 @@ class Engine:
 
 def release_job(*artifacts: Artifact, **more: Any) -> ReleaseJob:
     """A release of the artifacts to the internal track, unless said otherwise."""
-    return ReleaseJob(PACKAGE, artifacts, ("internal",))._replace(**more)
+    return replace(ReleaseJob(PACKAGE, artifacts, ("internal",)), **more)

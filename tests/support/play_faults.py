@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, call_name, edit_of, refused
 from tests.support.play_driver import Killed
-from uploader.errors import AnswerLost, CredentialsError, Interrupted, ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.services.base import Call, Upload
 from uploader.services.play.known_errors import EDIT_GONE, KNOWN_ERRORS, TRACK_MISSING, VERSION_TAKEN, KnownError
 
 Step = Call | Upload
 
 
-class Fault(NamedTuple):
+@dataclass(frozen=True)
+class Fault:
     """One thing that can go wrong at a call. `again` says whether it is also tried as the second of two."""
 
     name: str
@@ -39,7 +41,7 @@ class FaultyPlay(Play):
         """A run begins."""
         self.calls, self.deleted, self.demanded = [], set(), False
 
-    def answer(self, step: Step) -> Any:
+    def response(self, step: Step) -> Any:
         """The answer to a step, or what was planned for it."""
         name, edit = call_name(step), edit_of(step)[0]
         fault = self.plan.pop(len(self.calls), None)
@@ -52,14 +54,14 @@ class FaultyPlay(Play):
             assert dict(step.query).get("changesNotSentForReview", "") == ("true" if self.demanded else "")
             assert dict(step.query)["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW"
         try:
-            answer = fault.happen(self, step) if fault else self.do(step)
-        except Refused as error:
+            response = fault.happen(self, step) if fault else self.do(step)
+        except ApiError as error:
             self._heard(name, edit, error.message)
             raise
         self._heard(name, edit)
         if name == "insert":
-            self.opened.add(answer["id"])
-        return answer
+            self.opened.add(response["id"])
+        return response
 
     def _heard(self, name: str, edit: str, words: str = "") -> None:
         if name in ("GET", "commit"):
@@ -96,9 +98,9 @@ def error(
 
     def happen(play: FaultyPlay, step: Step) -> Any:
         failure = make()
-        answer = play.do(step) if effect or _speaks_of_a_track(step, failure) else {}
-        if answer.get("releases"):
-            return answer
+        response = play.do(step) if effect or _speaks_of_a_track(step, failure) else {}
+        if response.get("releases"):
+            return response
         raise failure
 
     return Fault(f"{name}, {'after the effect' if effect else 'without effect'}", happen, fits or (lambda _: True))
@@ -113,12 +115,12 @@ def refusal(known: KnownError, status: int = 0) -> Fault:
         words = BY_HAND if BY_HAND.startswith(known.words) else known.words
         return refused(number, words, reason)
 
-    return error(f"refused: {known.words}", make, effect=False)._replace(again=False)
+    return replace(error(f"refused: {known.words}", make, effect=False), again=False)
 
 
 def _speaks_of_a_track(step: Step, failure: BaseException) -> bool:
     """Whether it would deny a track: one with releases is there."""
-    return call_name(step) == "GET tracks" and isinstance(failure, Refused) and failure.status == 404
+    return call_name(step) == "GET tracks" and isinstance(failure, ApiError) and failure.status == 404
 
 
 def closed(name: str, happens: Callable[[FaultyPlay, str], None], *, again: bool = True) -> Fault:
@@ -148,7 +150,10 @@ OTHERS = [
     error("not permitted", lambda: CredentialsError("The token is not valid."), effect=False),
     error("concurrent update", lambda: refused(409, "The object is being updated concurrently."), effect=False),
     Fault("the answer is lost, and the call repeated", twice, lambda call: not _lossy(call)),
-    *(error("the answer is lost", lambda: AnswerLost("Lost."), effect=effect, fits=_lossy) for effect in (True, False)),
+    *(
+        error("the answer is lost", lambda: OutcomeUnknown("Lost."), effect=effect, fits=_lossy)
+        for effect in (True, False)
+    ),
     error("the answer is no JSON", lambda: ProtocolError("No JSON."), effect=True),
     *(
         error(
@@ -178,12 +183,12 @@ OTHERS = [
     closed("somebody commits this edit", lambda play, edit: play.take(edit)),
 ]
 REVIEW = [
-    one._replace(again=True, fits=lambda call: call in ("commit", "validate"))
+    replace(one, again=True, fits=lambda call: call in ("commit", "validate"))
     for one in REFUSALS
     if "for review automatically" in one.name
 ]
 TAKEN = [
-    one._replace(again=True, fits=lambda call: call.startswith("upload"))
+    replace(one, again=True, fits=lambda call: call.startswith("upload"))
     for one in REFUSALS
     if "already been used" in one.name
 ]

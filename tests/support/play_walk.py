@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tests.support.fake_play import Commit, Play, State, artifact
 from tests.support.play_driver import Engine, Killed, release_job
@@ -42,7 +41,8 @@ def undisturbed(job: ReleaseJob, live: State, edits: Mapping[str, State]) -> Pla
     return play
 
 
-class Position(NamedTuple):
+@dataclass(frozen=True)
+class Position:
     """Where a job stands between two of its runs: what Play and the journal hold, and what may still go wrong.
 
     `refusals` counts the runs that ended for good and were started again by hand; `trail` tells people the way here.

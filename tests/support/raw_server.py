@@ -61,7 +61,7 @@ def read_request(connection: socket.socket) -> tuple[bytes, bytes]:
     return head, body
 
 
-def answer(status: int, body: bytes = b"", *headers: str) -> bytes:
+def response(status: int, body: bytes = b"", *headers: str) -> bytes:
     """One response, ready to send."""
     lines = [f"HTTP/1.1 {status} Answer", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body

@@ -40,13 +40,13 @@ class Console(FaultyPlay):
         self.down: BaseException | None = None
         self.asked: list[str] = []
 
-    def answer(self, step: Call | Upload) -> Any:
+    def response(self, step: Call | Upload) -> Any:
         """The answer to a step; those outside an edit are numbered with the others."""
         number = len(self.calls)
         if not isinstance(step, Call) or "/edits" in step.path:
             if number in self.plan and not self.plan[number].fits(call_name(step)):
                 del self.plan[number]
-            return Play.answer(self, step) if self.faults else super().answer(step)
+            return Play.response(self, step) if self.faults else super().response(step)
         fault = self.plan.pop(number, None)
         self.calls.append(step.path.rpartition("/")[2])
         self.asked.append(step.path)

@@ -35,7 +35,7 @@ class ReceivedRequest:
 class Script:
     """The answers in their order; `{url}` in one stands for the server's own root. `requests` is what came."""
 
-    answers: list[Answer]
+    responses: list[Answer]
     requests: list[ReceivedRequest] = field(default_factory=list)
     url: str = ""
 
@@ -46,19 +46,19 @@ class Script:
         length = int(headers.get("content-length", "0"))
         request = ReceivedRequest(line, headers, body)
         self.requests.append(request)
-        if not self.answers:
-            connection.sendall(raw_server.answer(500, b"the script is over", "Connection: close"))
+        if not self.responses:
+            connection.sendall(raw_server.response(500, b"the script is over", "Connection: close"))
             return
-        answer = self.answers.pop(0)
-        if callable(answer):
-            answer(connection)
+        response = self.responses.pop(0)
+        if callable(response):
+            response(connection)
             return
         while len(request.body) < length:
             part = connection.recv(1 << 20)
             if not part:
                 return
             request.body += part
-        connection.sendall(answer.replace(b"{url}", self.url.encode()))
+        connection.sendall(response.replace(b"{url}", self.url.encode()))
 
     def lines(self) -> list[str]:
         """Method and what the request says of its place, for each request: `PUT bytes 0-9/10`, `POST query`."""
@@ -70,13 +70,13 @@ class Script:
 
 def says(status: int, body: bytes = b"", *headers: str) -> bytes:
     """One answer, after which the connection ends."""
-    return raw_server.answer(status, body, "Connection: close", *headers)
+    return raw_server.response(status, body, "Connection: close", *headers)
 
 
 @contextmanager
-def scripted(*answers: Answer) -> Iterator[Script]:
+def scripted(*responses: Answer) -> Iterator[Script]:
     """A server with this script."""
-    script = Script(list(answers))
+    script = Script(list(responses))
     with raw_server.serving(script.serve) as url:
         script.url = url
         yield script

@@ -26,7 +26,7 @@ class Middle:
 
     emulator: Emulator
     pattern: str = "nothing"
-    answer: Callable[[socket.socket], None] = socket.socket.close
+    response: Callable[[socket.socket], None] = socket.socket.close
     met: int = 0
     head: bytes = b""
     url: str = ""
@@ -36,7 +36,7 @@ class Middle:
         if re.match(self.pattern, head.decode("latin-1"), re.IGNORECASE):
             self.met += 1
             self.head = head
-            self.answer(connection)
+            self.response(connection)
             return
         with socket.create_connection(("127.0.0.1", self.emulator.port)) as real:
             real.sendall(head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body)

@@ -108,15 +108,15 @@ class TokenServer:
         self._lock = threading.Lock()
         self.url = ""
 
-    def order(self, *answers: Ordered) -> None:
+    def order(self, *responses: Ordered) -> None:
         """Give these answers to the next requests."""
-        self.ordered += answers
+        self.ordered += responses
 
     def paths(self) -> list[str]:
         """Where the requests went, in order."""
         return [seen.path for seen in self.seen]
 
-    def answer(self, seen: Seen) -> Ordered:
+    def response(self, seen: Seen) -> Ordered:
         """The ordered answer, or the regular one, after `before_answer`."""
         with self._lock:
             self.seen.append(seen)
@@ -197,22 +197,22 @@ def running(certificate: Path | None = None) -> Iterator[TokenServer]:
             parts = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             headers = {key.lower(): value for key, value in self.headers.items()}
-            self._give(tokens.answer(Seen(parts.path, query, headers, fields)))
+            self._give(tokens.response(Seen(parts.path, query, headers, fields)))
 
         def do_GET(self) -> None:
             self.do_POST()
 
-        def _give(self, answer: Ordered) -> None:
-            if not answer.status:
+        def _give(self, response: Ordered) -> None:
+            if not response.status:
                 self.close_connection = True
                 return
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
+            self.send_response(response.status)
+            for name, value in response.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body)))
+            self.send_header("Content-Length", str(len(response.body)))
             self.end_headers()
             try:
-                self.wfile.write(answer.body)
+                self.wfile.write(response.body)
             except OSError:
                 self.close_connection = True  # the client has read enough
 

@@ -34,7 +34,7 @@ class Exchange:
 
     move: list[str]
     request: Message
-    answer: Message
+    response: Message
     event: list[str]
     fault: dict[str, Any] | None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +271,7 @@ def job(
 ) -> Upload:
     """The upload of an artifact (or of bytes) to the emulator's anything method."""
     found = in_memory(artifact) if isinstance(artifact, bytes) else artifact
-    return Upload(ITEMS._replace(dialect=dialect, **endpoint), found, media_type, metadata)
+    return Upload(replace(ITEMS, dialect=dialect, **endpoint), found, media_type, metadata)
 
 
 def schedule(count: int) -> Sequence[float]:

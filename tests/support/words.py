@@ -34,7 +34,7 @@ MOVES: st.SearchStrategy[Move] = st.sampled_from(
 )
 
 
-def answers(names: Sequence[str]) -> st.SearchStrategy[Response]:
+def responses(names: Sequence[str]) -> st.SearchStrategy[Response]:
     """Answers that bear some of these headers, with any values."""
     headers = st.dictionaries(st.sampled_from(list(names)), VALUES, max_size=len(names)).map(Headers)
     return st.builds(Response, STATUSES, headers, BODIES, st.booleans())

@@ -16,7 +16,7 @@ import pytest
 from google_emulator import Emulator
 from tests.support.emulator_client import EmulatorClient, Reply
 from tests.support.transcripts import Exchange, Message, Transcript, names, read
-from uploader.http.messages import Broken, Headers, Request, Response, Span
+from uploader.http.messages import Headers, Request, Response, Span, TransportError
 from uploader.protocol import content_range, goog_upload, single_request
 from uploader.protocol.media import Media
 from uploader.protocol.session import Cancel, Completed, Event, Move, QueryOffset, Send, Session, Start, Started, Stored
@@ -101,15 +101,15 @@ def test_the_client_reads_the_documented_answers(name: str) -> None:
     for exchange in transcript.exchanges:
         if exchange.move[0] not in ("Simple", "Multipart"):
             event = dialect_of(transcript).event(
-                move_of(exchange.move), response_of(exchange.answer), media_of(transcript)
+                move_of(exchange.move), response_of(exchange.response), media_of(transcript)
             )
             assert words_of(event) == exchange.event
 
 
-def response_of(answer: Message) -> Response | Broken:
-    if answer.line == "lost":
-        return Broken("the connection was reset", sent_whole=False)
-    return Response(int(answer.line), Headers(answer.headers), answer.body)
+def response_of(response: Message) -> Response | TransportError:
+    if response.line == "lost":
+        return TransportError("the connection was reset", sent_whole=False)
+    return Response(int(response.line), Headers(response.headers), response.body)
 
 
 def words_of(event: Event) -> list[str]:
@@ -120,7 +120,7 @@ def words_of(event: Event) -> list[str]:
     elif isinstance(event, Stored):
         words += [str(event.offset)]
     elif isinstance(event, Completed):
-        assert event.answer.status in (200, 201)
+        assert event.response.status in (200, 201)
     return words
 
 
@@ -132,8 +132,8 @@ def test_the_emulator_gives_the_documented_answers(name: str) -> None:
         stage = Stage(talk, transcript.facts["host"])
         for exchange in transcript.exchanges:
             reply = stage.replay(exchange)
-            assert (str(reply.status) if reply else "lost") == exchange.answer.line
-            for key, value in exchange.answer.headers:
+            assert (str(reply.status) if reply else "lost") == exchange.response.line
+            for key, value in exchange.response.headers:
                 assert reply
                 assert stage.neutral(reply.header(key)) == stage.neutral(value)
         fired = [receipt["do"] for receipt in emulator.state()["faults"]["fired"]]

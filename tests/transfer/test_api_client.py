@@ -10,7 +10,7 @@ import pytest
 from tests.support.transfer_harness import ITEMS, Bench
 from uploader.errors import CredentialsError, Interrupted
 from uploader.http.client import Limits
-from uploader.http.messages import Block, ConnectionBroke, Request, Response
+from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
 from uploader.transfer.api_call import call
 
@@ -20,26 +20,26 @@ SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", repeat
 class AnsweringTransport:
     """Answers every request with the next of `answers`; `before` is called while it is under way."""
 
-    def __init__(self, *answers: Response | ConnectionBroke, before: Callable[[], None] = lambda: None) -> None:
-        self.answers = list(answers)
+    def __init__(self, *responses: Response | TransportError, before: Callable[[], None] = lambda: None) -> None:
+        self.responses = list(responses)
         self.before: Callable[[], None] = before
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
         del request, token, limits
         list(blocks)
         self.before()
-        answer = self.answers.pop(0)
-        if isinstance(answer, ConnectionBroke):
-            raise answer
-        return answer
+        response = self.responses.pop(0)
+        if isinstance(response, TransportError):
+            raise response
+        return response
 
     def abort(self) -> None:
         """Nothing waits here."""
 
 
-def interrupted_bench(answer: Response | ConnectionBroke) -> Bench:
+def interrupted_bench(response: Response | TransportError) -> Bench:
     """A run that gets SIGTERM while a request is under way."""
-    transport = AnsweringTransport(answer)
+    transport = AnsweringTransport(response)
     bench = Bench("https://things.googleapis.com", transport=transport)
     transport.before = lambda: bench.cancellation.cancel(signal.SIGTERM)
     return bench
@@ -55,7 +55,7 @@ def test_an_answer_that_came_survives_a_signal() -> None:
 
 def test_a_request_that_a_signal_breaks_is_an_interruption() -> None:
     """The connection is broken by the signal itself: nothing went wrong with the network."""
-    bench = interrupted_bench(ConnectionBroke("the connection was closed", sent_whole=True))
+    bench = interrupted_bench(TransportError("the connection was closed", sent_whole=True))
     with pytest.raises(Interrupted):
         call(SEND, bench.client, bench.reporter)
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.transfer_harness import RecordingReporter
-from uploader.http.messages import Broken, Response
+from uploader.http.messages import Response, TransportError
 from uploader.transfer.concurrency import FIRST, MOST, Concurrency, asks_for_less, concurrency
 from uploader.transfer.workers import Workers
 
 KB = 1000
 
 
-class Service(NamedTuple):
+@dataclass(frozen=True)
+class Service:
     """How long a file takes: each waits `latency` seconds for its answer; all share one line of `speed` bytes a second.
 
     `handshake` is what the first file of each connection waits besides.
@@ -30,7 +31,8 @@ class Service(NamedTuple):
     handshake: float = 0.0
 
 
-class Course(NamedTuple):
+@dataclass(frozen=True)
+class Course:
     """What came of many files: the seconds for all, and the number allowed when each of them ended."""
 
     seconds: float
@@ -149,7 +151,7 @@ def test_whatever_happens_the_number_keeps_its_limits(events: list[tuple[float, 
 
 
 @pytest.mark.parametrize(
-    ("answer", "throttled"),
+    ("response", "throttled"),
     [
         (Response(429), True),
         (Response(503), True),
@@ -157,13 +159,13 @@ def test_whatever_happens_the_number_keeps_its_limits(events: list[tuple[float, 
         (Response(403), False),
         (Response(500), False),
         (Response(200), False),
-        (Broken("reset", sent_whole=False), False),
+        (TransportError("reset", sent_whole=False), False),
     ],
     ids=str,
 )
-def test_what_asks_for_fewer_requests(answer: Response | Broken, *, throttled: bool) -> None:
+def test_what_asks_for_fewer_requests(response: Response | TransportError, *, throttled: bool) -> None:
     """Too many requests, a service without room, Google's 403 for a rate limit; no other failure."""
-    assert asks_for_less(answer) is throttled
+    assert asks_for_less(response) is throttled
 
 
 # --- the threads ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.scripted_transport import Script, says, scripted
 from tests.support.transfer_harness import Bench, data_of, schedule
-from uploader.errors import CredentialsError, InputError, IntegrityError, ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, CredentialsError, InputError, IntegrityError, ProtocolError, TemporaryError
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.services.base import Download, Downloaded, Flow, Outcome
@@ -26,7 +26,7 @@ CRC32C = base64.b64encode(crc32c.value(DATA).to_bytes(4, "big")).decode()
 MD5 = base64.b64encode(hashlib.md5(DATA, usedforsecurity=False).digest()).decode()
 
 
-def answer(status: int, body: bytes, length: int, *headers: str) -> bytes:
+def response(status: int, body: bytes, length: int, *headers: str) -> bytes:
     """An answer that says it has `length` bytes, whatever it has."""
     lines = [f"HTTP/1.1 {status} Text", f"Content-Length: {length}", "Connection: close", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + body
@@ -34,7 +34,7 @@ def answer(status: int, body: bytes, length: int, *headers: str) -> bytes:
 
 def cut(at: int, *headers: str) -> bytes:
     """The whole file is promised, and its first bytes come."""
-    return answer(200, DATA[:at], len(DATA), *headers)
+    return response(200, DATA[:at], len(DATA), *headers)
 
 
 def rest(start: int, *headers: str, total: int | str = len(DATA)) -> bytes:
@@ -83,7 +83,7 @@ def test_a_file_comes_whole(tmp_path: Path) -> None:
     """Its digest is computed while it comes, and nothing else is left beside it."""
     with scripted(says(200, DATA, f"x-goog-hash: crc32c={CRC32C},md5={MD5}")) as server:
         found = fetch(server, tmp_path)
-    assert found == ("file.bin", hashlib.sha256(DATA).hexdigest(), len(DATA))
+    assert found == Downloaded("file.bin", hashlib.sha256(DATA).hexdigest(), len(DATA))
     assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
     assert (tmp_path / "file.bin").read_bytes() == DATA
 
@@ -95,7 +95,7 @@ def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: P
     bench: Bench
     with scripted(
         cut(100_000, etag),
-        answer(206, DATA[100_000:200_000], 200_000, etag, "Content-Range: bytes 100000-299999/300000"),
+        response(206, DATA[100_000:200_000], 200_000, etag, "Content-Range: bytes 100000-299999/300000"),
         rest(200_000, etag),
     ) as server:
         bench = Bench(server.url)
@@ -233,7 +233,7 @@ def test_a_file_that_is_there_is_not_fetched(tmp_path: Path) -> None:
     (tmp_path / "file.bin").write_bytes(DATA)
     digest = hashlib.sha256(DATA).hexdigest()
     with scripted() as server:
-        assert fetch(server, tmp_path, sha256=digest) == ("file.bin", digest, 0)
+        assert fetch(server, tmp_path, sha256=digest) == Downloaded("file.bin", digest, 0)
     assert server.requests == []
 
 
@@ -251,7 +251,7 @@ def test_a_401_is_answered_with_a_fresh_token_and_another_refusal_with_its_words
         fetch(server, tmp_path)
     with scripted(says(401), says(401)) as server, pytest.raises(CredentialsError):
         fetch(server, tmp_path)
-    with scripted(says(403, b'{"error": {"message": "No."}}')) as server, pytest.raises(Refused, match=r"No\."):
+    with scripted(says(403, b'{"error": {"message": "No."}}')) as server, pytest.raises(ApiError, match=r"No\."):
         fetch(server, tmp_path)
     with (
         scripted(says(302, b"", "Location: https://example.net/")) as server,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.transfer_harness import Bench, MemoryJournal, in_memory
@@ -60,6 +62,6 @@ def test_the_waits_for_a_conflict_are_in_the_result(max_retries: int) -> None:
     """An upload that starts over after a conflict was retried, whether it ends well or not."""
     transport = AnsweringTransport(CONFLICT, CONFLICT, STORED)
     bench = Bench("https://things.googleapis.com", protocol="simple", max_retries=max_retries, transport=transport)
-    job = upload_of(in_memory(b"x"))._replace(retry_on=lambda _: "It is being updated.")
+    job = replace(upload_of(in_memory(b"x")), retry_on=lambda _: "It is being updated.")
     result = bench.send(job)
     assert (result.retries, bool(result.error)) == ((2, False) if max_retries == 5 else (1, True))

@@ -47,10 +47,10 @@ def run(folder: Path, emulator: Emulator, data: bytes, inputs: Mapping[str, str]
 def stored(folder: Path, emulator: Emulator, data: bytes, resource: Mapping[str, str], *headers: str) -> Ended:
     """A run whose upload is answered with this resource and these headers."""
     body = json.dumps({"id": "b/app.bin/1", "name": "app.bin", "size": str(len(data)), **resource}).encode()
-    answers = [says(200, body, *headers)]
+    responses = [says(200, body, *headers)]
     if len(data) > 1024 * 1024:
-        answers.insert(0, started("content-range"))
-    with scripted(*answers) as server:
+        responses.insert(0, started("content-range"))
+    with scripted(*responses) as server:
         return run(folder, emulator, data, {**STORAGE, "api-endpoint": server.url})
 
 

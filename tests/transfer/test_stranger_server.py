@@ -29,8 +29,8 @@ def stranger() -> Iterator[str]:
 
 
 def download(root: str, name: str) -> bytes:
-    with urlopen(f"{root}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10) as answer:
-        return bytes(answer.read())
+    with urlopen(f"{root}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10) as response:
+        return bytes(response.read())
 
 
 @pytest.mark.parametrize(

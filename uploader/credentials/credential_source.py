@@ -10,9 +10,9 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from uploader.credentials import configuration_checks as checks
 from uploader.errors import InputError, Problem
@@ -25,7 +25,8 @@ SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 KEYLESS, DEFAULT = "keyless", "default"
 
 
-class CredentialSource(NamedTuple):
+@dataclass(frozen=True)
+class CredentialSource:
     """Checked credentials. `kind` is google-auth's type, or `keyless`, or `default` (whatever google-auth finds).
 
     `account` is who acts, for people; `info` the configuration in google-auth's format, with a repaired private key;
@@ -36,7 +37,7 @@ class CredentialSource(NamedTuple):
     kind: str
     account: str
     origin: str
-    info: Mapping[str, Any] = MappingProxyType({})
+    info: Mapping[str, Any] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     lasting: bytes | None = None
     file: Path | None = None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from uploader.credentials import configuration_checks as checks
 from uploader.credentials.credential_source import CredentialSource
-from uploader.credentials.token_request import CURE, TokenRequest, Unavailable
+from uploader.credentials.token_request import HINT, TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UploaderError
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
 USUAL_LIFETIME = 3600.0  # seconds; Google's, where an answer does not say (RFC 6749, section 5.1 lets it be left out)
 
 
-class Token(NamedTuple):
+@dataclass(frozen=True)
+class Token:
     """An access token and how long it is valid from now, in seconds."""
 
     value: str
@@ -146,7 +148,7 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
         "There are no credentials.",
         cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has no credentials of "
         "its own.",
-        cure="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
+        hint="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
         code="no-credentials",
     )
 
@@ -186,12 +188,12 @@ def _explained(words: str, request: TokenRequest) -> UploaderError:
     """A failure after an answer is the answer's; one before any is this machine's, told in google-auth's words."""
     if request.answered:
         return ProtocolError(
-            f"{request.answered} answered a token request with something other than a token.", cure=CURE
+            f"{request.answered} answered a token request with something other than a token.", hint=HINT
         )
     said = words.strip().rstrip(".") or "the configured source of the token can't be read"
     return CredentialsError(
         f"There is no token to log in with: {said}.",
         cause="The credential configuration names a source that this job does not have.",
-        cure="Check `credential_source`, and that its file or command is reachable from here.",
+        hint="Check `credential_source`, and that its file or command is reachable from here.",
         code="no-token-source",
     )

@@ -25,7 +25,7 @@ EARLY_RENEWAL = 300.0  # seconds before a token expires
 SEAL_CONTEXT = b"uploader journal, sealed\0"
 SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
 CAUSE = "The token endpoint is down, or can't be reached from this machine."
-CURE = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
+HINT = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
 
 
 def load(
@@ -138,7 +138,7 @@ class Login:
             finally:
                 self._policy.cancellation.check()  # a request that was broken off fails in one way or another
             why = f"no access token from {failure.host}{failure.detail}"
-            retrier.wait(why, failure.answer, cause=CAUSE, cure=CURE)
+            retrier.wait(why, failure.response, cause=CAUSE, hint=HINT)
 
 
 def _supplier(source: CredentialSource, inputs: Inputs) -> SubjectTokenSupplier | None:

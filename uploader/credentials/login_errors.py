@@ -110,7 +110,7 @@ def refused(host: str, error: GoogleError, message: str) -> CredentialsError:
     """The refusal of a token endpoint; `message` is its own words, already fit to be seen."""
     said = message if error.reason in ("", message) else f"{error.reason}: {message}"
     everything = f"{said} {error.body.get('error_subtype', '')}".lower()
-    known = ((code, cause, cure) for code, words, cause, cure in CAUSES if words in everything)
-    code, cause, cure = next(known, ("", "", ""))
+    known = ((code, cause, hint) for code, words, cause, hint in CAUSES if words in everything)
+    code, cause, hint = next(known, ("", "", ""))
     what = f"{host} refused the login (HTTP {error.status}): {said.rstrip('.')}."
-    return CredentialsError(what, cause=cause, cure=cure or "Check the credential and its permissions.", code=code)
+    return CredentialsError(what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code)

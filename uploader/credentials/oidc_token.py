@@ -35,11 +35,11 @@ class GitHubToken(SubjectTokenSupplier):
         """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its answer holds none."""
         headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
         try:
-            answer = request(self._url, headers=headers)
+            response = request(self._url, headers=headers)
         except CredentialsError as caught:
             why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
-            raise CredentialsError(caught.what, cause=why, cure=GITHUB_CURE, code="id-token-refused") from None
-        token = (Response(200, body=answer.data).json() or {}).get("value")
+            raise CredentialsError(caught.what, cause=why, hint=GITHUB_CURE, code="id-token-refused") from None
+        token = (Response(200, body=response.data).json() or {}).get("value")
         if not isinstance(token, str) or not token:
             raise ProtocolError("GitHub's OIDC endpoint answered without a token.")
         return token
@@ -61,7 +61,7 @@ def supplier(inputs: Inputs) -> SubjectTokenSupplier:
     platform = inputs.platform
     if platform.oidc_request_url and platform.oidc_request_token:
         if not is_secure(platform.oidc_request_url):
-            raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", cure=GITHUB_CURE)
+            raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", hint=GITHUB_CURE)
         # The full name with https:, one of the two audiences that a provider accepts unless it is told otherwise.
         audience = f"https://iam.googleapis.com/{inputs.workload_identity_provider}"
         return GitHubToken(platform.oidc_request_url, platform.oidc_request_token, audience)
@@ -74,6 +74,6 @@ def _no_token(platform: Platform) -> CredentialsError:
     if platform.kind == "github":
         what = "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set."
         why = "The job has no permission `id-token: write`."
-        return CredentialsError(what, cause=why, cure=GITHUB_CURE, code="no-id-token")
+        return CredentialsError(what, cause=why, hint=GITHUB_CURE, code="no-id-token")
     what = "There is no OIDC token for the keyless login: UPLOADER_ID_TOKEN is not set."
-    return CredentialsError(what, cure=GITLAB_CURE, code="no-id-token")
+    return CredentialsError(what, hint=GITLAB_CURE, code="no-id-token")

@@ -51,8 +51,8 @@ class ServiceAccount:
         """Sends one request, by google-auth's interface. Raises LookupError, TypeError or ValueError for its answer."""
         form = urlencode({"assertion": self._assertion(int(time.time())), "grant_type": GRANT})
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        answer = json.loads(request(url=self._token_uri, method="POST", headers=headers, body=form.encode()).data)
-        self.token, lifetime = answer["access_token"], answer.get("expires_in")
+        response = json.loads(request(url=self._token_uri, method="POST", headers=headers, body=form.encode()).data)
+        self.token, lifetime = response["access_token"], response.get("expires_in")
         known = lifetime is not None
         self.expiry = datetime.now(timezone.utc) + timedelta(seconds=int(lifetime)) if known else None
 

@@ -7,15 +7,15 @@ google-auth neither repeats a request by itself nor puts an answer's text into a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from uploader.credentials.login_errors import refused
-from uploader.errors import CredentialsError, ForeignHost, ProtocolError
+from uploader.errors import CredentialsError, ProtocolError, UntrustedHost
 from uploader.http.client import Limits, Transport
 from uploader.http.hosts import moved
-from uploader.http.messages import Body, Broken, ConnectionBroke, Request, Response
+from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol import google_error, retry
 from uploader.redaction import Redactor
 
@@ -24,20 +24,21 @@ CONNECT, ANSWER = 10.0, 30.0  # seconds: to connect, for the whole answer
 TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")  # RFC 6749, section 4.1.2.1; Google
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
-CURE = "Check the credential's token endpoint, and whether a proxy intercepts the request."
+HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
 
 class Unavailable(Exception):
     """The endpoint at `host` did not answer, or is failing: another try may help."""
 
-    def __init__(self, host: str, answer: Response | Broken) -> None:
+    def __init__(self, host: str, response: Response | TransportError) -> None:
         self.host = host
-        self.answer = answer
-        self.detail = f": {answer.why}" if isinstance(answer, Broken) else f" (HTTP {answer.status})"
+        self.response = response
+        self.detail = f": {response.why}" if isinstance(response, TransportError) else f" (HTTP {response.status})"
         super().__init__(f"{host}{self.detail}")
 
 
-class TokenResponse(NamedTuple):
+@dataclass(frozen=True)
+class TokenResponse:
     """A successful answer in the form that google-auth reads; the names of `headers` are in lower case."""
 
     status: int
@@ -78,31 +79,31 @@ class TokenRequest:
         limits = Limits(min(CONNECT, timeout or CONNECT), ANSWER, min(ANSWER, timeout or ANSWER), LARGEST)
         return self._judged(urlsplit(request.url).hostname or "", self._send(request, content, limits))
 
-    def _send(self, request: Request, content: bytes, limits: Limits) -> Response | Broken:
+    def _send(self, request: Request, content: bytes, limits: Limits) -> Response | TransportError:
         try:
             return self._client.send(request, (content,) if content else (), "", limits)
-        except ConnectionBroke as error:
-            return error.broken
+        except TransportError as error:
+            return error
 
-    def _judged(self, host: str, answer: Response | Broken) -> TokenResponse:
+    def _judged(self, host: str, response: Response | TransportError) -> TokenResponse:
         """A 200 for google-auth; anything else is raised."""
-        if isinstance(answer, Broken):
-            raise Unavailable(host, answer)
-        error = google_error.read(answer)
-        temporary = answer.status >= 400 and error.reason in TEMPORARY
-        if temporary or retry.verdict(answer) is retry.Verdict.RETRY:
-            raise Unavailable(host, answer)
-        if len(answer.body) >= LARGEST:
-            raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", cure=CURE)
-        if 300 <= answer.status < 400:
-            raise ForeignHost(
-                f"{host} answered a token request with a redirect, and redirects are never followed.", cure=CURE
+        if isinstance(response, TransportError):
+            raise Unavailable(host, response)
+        error = google_error.read(response)
+        temporary = response.status >= 400 and error.reason in TEMPORARY
+        if temporary or retry.verdict(response) is retry.Verdict.RETRY:
+            raise Unavailable(host, response)
+        if len(response.body) >= LARGEST:
+            raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", hint=HINT)
+        if 300 <= response.status < 400:
+            raise UntrustedHost(
+                f"{host} answered a token request with a redirect, and redirects are never followed.", hint=HINT
             )
-        if answer.status != 200:
+        if response.status != 200:
             raise refused(host, error, self._redactor.one_line(error.message, limit=500))
-        self._mask(*_secrets_received(answer))
+        self._mask(*_secrets_received(response))
         self.answered = host
-        return TokenResponse(answer.status, dict(answer.headers.items), answer.body)
+        return TokenResponse(response.status, dict(response.headers.items), response.body)
 
     def _mask(self, *secrets: str) -> None:
         """Makes secrets known before anything can be said about them."""
@@ -118,7 +119,7 @@ def _files(cert: tuple[str, str] | None) -> tuple[str, str] | None:
     if cert and not all(Path(file).is_file() for file in cert):
         raise CredentialsError(
             "The client certificate named in the credential configuration, or its key, does not exist.",
-            cure="Check the paths in the certificate configuration of this machine.",
+            hint="Check the paths in the certificate configuration of this machine.",
         )
     return cert
 
@@ -131,6 +132,6 @@ def _secrets_sent(body: bytes, headers: Mapping[str, str]) -> Iterator[str]:
     yield from (value for name, value in form if name in SENT)
 
 
-def _secrets_received(answer: Response) -> Iterator[str]:
-    fields = answer.json() or {}
+def _secrets_received(response: Response) -> Iterator[str]:
+    fields = response.json() or {}
     yield from (value for name in RECEIVED if isinstance(value := fields.get(name), str))

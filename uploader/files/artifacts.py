@@ -11,9 +11,10 @@ import io
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from uploader.errors import InputError, IntegrityError, Problem
 from uploader.files import path_hints
@@ -37,7 +38,8 @@ STREAM = "-"
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
 
-class Artifact(NamedTuple):
+@dataclass(frozen=True)
+class Artifact:
     """One file as it was found: everything needed to recognise it again and to notice a change while it is sent.
 
     `name` is how people see it (relative to the workspace, always printable as UTF-8), `location` is where the bytes
@@ -110,7 +112,7 @@ def inspect(artifact: Artifact) -> Artifact:
     from uploader.files.android import manifest  # four parsers that a run without Android artifacts does without
 
     with artifact.reader() as file:
-        return artifact._replace(manifest=manifest.read(file, artifact.name))
+        return replace(artifact, manifest=manifest.read(file, artifact.name))
 
 
 def identity(status: os.stat_result) -> tuple[int, int, int]:
@@ -132,7 +134,7 @@ def changed(artifact: Artifact, how: str) -> IntegrityError:
     return IntegrityError(
         f"{artifact.name} changed during the upload: {how}.",
         cause="Something else is still writing to it, often a build step or a second job in the same workspace.",
-        cure="Let the build finish before this step. Nothing was published from a file that changed.",
+        hint="Let the build finish before this step. Nothing was published from a file that changed.",
         code="file-changed",
     )
 

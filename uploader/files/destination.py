@@ -13,8 +13,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from uploader.errors import InputError, Problem, UploaderError
 from uploader.files.workspace import Workspace, below, printable, reason
@@ -25,7 +26,8 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 256 * 1024  # bytes
 
 
-class Destination(NamedTuple):
+@dataclass(frozen=True)
+class Destination:
     """A file that one input lets the run write. `path` is relative to the workspace, or absolute."""
 
     workspace: Workspace
@@ -79,7 +81,7 @@ class Destination(NamedTuple):
 
     def ending(self, ending: str) -> Destination:
         """The same with this at the end of its name."""
-        return self._replace(path=self.path + ending)
+        return replace(self, path=self.path + ending)
 
     @property
     def leaf(self) -> str:
@@ -136,12 +138,13 @@ class Destination(NamedTuple):
             raise UploaderError(
                 f"{self.name} could not be written: {reason(error)}.",
                 cause="The disk is full, or the folder belongs to another user.",
-                cure=f"Free some space, or choose another place with `{self.input_name}`.",
+                hint=f"Free some space, or choose another place with `{self.input_name}`.",
                 code="file-not-written",
             ) from None
 
 
-class NewFile(NamedTuple):
+@dataclass(frozen=True)
+class NewFile:
     """A file that has no name yet."""
 
     destination: Destination

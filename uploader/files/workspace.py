@@ -16,10 +16,11 @@ import os
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from uploader.errors import InputError, Problem
 from uploader.files import path_hints
@@ -123,7 +124,8 @@ class Workspace:
         return os.path.realpath(path)
 
 
-class Access(NamedTuple):
+@dataclass(frozen=True)
+class Access:
     """What one input may open: the workspace's rules, and the real folder beyond which its links may not lead."""
 
     workspace: Workspace

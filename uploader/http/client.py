@@ -7,15 +7,16 @@ the offset is known. Foreign exceptions end at this border.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from http.client import HTTPException
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from uploader import __version__
 from uploader.http.connection import Outgoing
 from uploader.http.connection_pool import ConnectionPool, Server
 from uploader.http.failures import code, untrusted, words
-from uploader.http.messages import Block, ConnectionBroke, Headers, Request, Response
+from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.http.response import LARGEST_ANSWER, CheckedResponse
 
 _BLOCK = 64 * 1024  # bytes of a body that are taken at once: what a broken connection loses at most
@@ -27,15 +28,16 @@ _EVERY: Mapping[str, str] = {
 }
 
 
-class Limits(NamedTuple):
-    """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole answer after the last byte.
+@dataclass(frozen=True)
+class Limits:
+    """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after the last byte.
 
     `size` is how many bytes of the answer's body are kept.
     """
 
     connect: float = 30.0
     stall: float = 60.0
-    answer: float = 60.0
+    response: float = 60.0
     size: int = LARGEST_ANSWER
 
 
@@ -46,7 +48,7 @@ class Transport(Protocol):
         """Sends `request` with `blocks` (as many bytes as its body says) and returns the answer.
 
         `token` is the bearer token, empty for none. A body longer than `limits.size` is cut there. Raises
-        `ConnectionBroke` when there is no answer, or not all of one that `request.receive` takes; what reading the
+        `TransportError` when there is no answer, or not all of one that `request.receive` takes; what reading the
         blocks raises comes through as it is, unless it is an OSError, and what the receiver raises likewise.
         """
 
@@ -80,7 +82,7 @@ class HttpClient:
             refused = untrusted(error, urlsplit(request.url).hostname or "the server")
             proxy = server.proxy if server else ""
             why, known = words(error, request.url, proxy), code(error, proxied=bool(proxy))
-            raise refused or ConnectionBroke(why, sent_whole=outgoing.sent_whole, code=known) from None
+            raise refused or TransportError(why, sent_whole=outgoing.sent_whole, code=known) from None
         finally:
             self._under_way.discard(outgoing)
 
@@ -98,7 +100,7 @@ def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, 
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         headers = {**_EVERY, **dict(request.headers), **bearer, "Content-Length": str(request.body.size)}
         connection.send_request(request.method, _target(request.url), headers)
-        with connection.receive(limits.answer) as answer:
+        with connection.receive(limits.response) as answer:
             received = Headers(_joined(answer.getheaders()))
             body = _body(answer, request.receive and request.receive(answer.status, received), limits)
             whole = answer.isclosed()

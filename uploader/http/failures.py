@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from http.client import RemoteDisconnected
 from urllib.parse import urlsplit
 
-from uploader.errors import ForeignHost
+from uploader.errors import UntrustedHost
 from uploader.http.response import AnswerTimeout, AnswerTooLarge
 
 
@@ -71,17 +71,17 @@ def _named(proxy: str, url: str) -> str:
     return f"the proxy {place}" + (f" (from {variable})" if variable else "")
 
 
-def untrusted(error: BaseException, host: str) -> ForeignHost | None:
+def untrusted(error: BaseException, host: str) -> UntrustedHost | None:
     """The error for a certificate that is not trusted, where that is what broke: trying again does not help."""
     found = causes(error)
     refused = next((cause for cause in found if isinstance(cause, ssl.SSLCertVerificationError)), None)
     if refused is None:
         return None
     whose = "the proxy" if any(isinstance(cause, ProxyFailed) for cause in found) else host
-    return ForeignHost(
+    return UntrustedHost(
         f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
         cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
-        cure="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
+        hint="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
         code="certificate-not-trusted",
     )
 

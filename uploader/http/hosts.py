@@ -7,7 +7,7 @@ here, and is trusted with nothing.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
@@ -18,7 +18,8 @@ _SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of th
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True)
+class Origin:
     """Where a URL points to: its scheme and host in lower case, its port even where the URL leaves it out."""
 
     scheme: str
@@ -60,14 +61,15 @@ def on_loopback(url: str) -> bool:
 
 def is_google(url: str) -> bool:
     """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
-    scheme, host, port = origin(url)
-    return (scheme, port) == ("https", 443) and _GOOGLE.fullmatch(host) is not None
+    found = origin(url)
+    return (found.scheme, found.port) == ("https", 443) and _GOOGLE.fullmatch(found.host) is not None
 
 
 def image_host(url: str) -> str:
     """The root of a URL on the hosts from which Google serves pictures to everybody; empty for any other URL."""
-    scheme, host, port = origin(url)
-    return f"https://{host}" if (scheme, port) == ("https", 443) and _IMAGES.fullmatch(host) else ""
+    found = origin(url)
+    public = (found.scheme, found.port) == ("https", 443) and _IMAGES.fullmatch(found.host)
+    return f"https://{found.host}" if public else ""
 
 
 def is_secure(url: str) -> bool:

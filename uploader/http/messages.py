@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only until the next block is asked for
 
 
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """The bytes from `start` up to, not including, `stop` of the file. Offsets are in bytes from the file's start."""
 
     start: int
@@ -21,7 +23,8 @@ class Span(NamedTuple):
         return self.stop - self.start
 
 
-class Body(NamedTuple):
+@dataclass(frozen=True)
+class Body:
     """What a request carries: bytes of our own around a span of the file, which is read only while it is sent."""
 
     prefix: bytes = b""
@@ -34,7 +37,8 @@ class Body(NamedTuple):
         return len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True)
+class Request:
     """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport.
 
     `client_certificate` names the files, in PEM form, that the client proves itself with in the TLS handshake: the
@@ -79,7 +83,8 @@ class Headers:
         return None
 
 
-class Response(NamedTuple):
+@dataclass(frozen=True)
+class Response:
     """One HTTP response with its whole body. `sent_whole` is false when it came while the request was on its way."""
 
     status: int
@@ -105,20 +110,15 @@ class Response(NamedTuple):
 Receive: TypeAlias = Callable[[int, Headers], Callable[[bytes], object] | None]
 
 
-class Broken(NamedTuple):
-    """A connection that ended without an answer. `sent_whole` is false when the server can't have the whole request.
+class TransportError(Exception):
+    """A connection that ended without a response. `sent_whole` is false when the server can't have the whole request.
 
+    A transport raises it; what judges the outcomes of requests takes it as a value. `why` is the middle of a sentence,
     `code` is the output `failure` if the run ends with it, where it has one of its own.
     """
 
-    why: str
-    sent_whole: bool
-    code: str = ""
-
-
-class ConnectionBroke(Exception):
-    """Raised by a transport instead of a response; carries the `Broken` that tells how far the request got."""
-
-    def __init__(self, why: str, *, sent_whole: bool, code: str = "") -> None:
+    def __init__(self, why: str, sent_whole: bool, code: str = "") -> None:
         super().__init__(why)
-        self.broken = Broken(why, sent_whole, code)
+        self.why = why
+        self.sent_whole = sent_whole
+        self.code = code

@@ -5,9 +5,9 @@
 import math
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
@@ -26,7 +26,8 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
 
-class JobRun(NamedTuple):
+@dataclass(frozen=True)
+class JobRun:
     """Which run of which job this is. A re-run and a retry have its `id` and a higher `attempt`; an unknown one has "".
 
     In a shell nothing tells a re-run from another run but the time: `rerun_within` is in seconds.
@@ -40,7 +41,8 @@ class JobRun(NamedTuple):
 UNKNOWN_RUN = JobRun("")
 
 
-class Platform(NamedTuple):
+@dataclass(frozen=True)
+class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
     `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `job_facts` what
@@ -63,7 +65,7 @@ class Platform(NamedTuple):
     oidc_request_token: str = ""
     id_token: str = ""
     google_application_credentials: str = ""
-    job_facts: Mapping[str, str] = MappingProxyType({})
+    job_facts: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Platform(kind={self.kind!r})"  # the rest holds tokens

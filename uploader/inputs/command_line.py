@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from uploader.input_problems import Problems
 from uploader.inputs.input_table import Field, Inputs, Show, fields
@@ -23,12 +22,13 @@ POSITIONAL = (
 STRAY = "word {} of the command line is neither an option nor the value of one."
 
 
-class Options(NamedTuple):
+@dataclass(frozen=True)
+class Options:
     """What the command line asks for: a text to show instead of a run, an env file's path, inputs as `--tracks`."""
 
     show: Show = ""
     env_file: str = ""
-    inputs: Mapping[str, str] = MappingProxyType({})
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 def options(argv: Sequence[str], problems: Problems) -> Options:

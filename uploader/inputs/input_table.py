@@ -7,10 +7,10 @@ Reading, `--help`, the action's metadata and the reference are all made from thi
 # Annotations as they are: a NamedTuple compiles each that is a text, a third of the time that it takes to make.
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 from uploader.inputs import parse, parse_play, parse_rollout
 from uploader.inputs.ci_platform import Platform
@@ -36,7 +36,8 @@ DAY = 86_400  # seconds
 NO_OPTIONS = ("credentials", "state-key")  # secrets, which the list of processes would show to other users
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True)
+class Group:
     """Inputs that belong together: their heading in the help, and the targets that read them (none: every target)."""
 
     heading: str
@@ -47,18 +48,18 @@ ALL = Group("Every target")
 TRANSFER = Group("The transfer")
 FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
-PLAY_APP = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
-PLAY_TRACKS = PLAY._replace(targets=("play", "play-status", "play-rollout", "play-listing-pull"))
-PLAY_LISTING = PLAY._replace(targets=("play", "play-listing-pull"))
-PLAY_OR_STATUS = PLAY._replace(targets=("play", "play-status"))
-PLAY_COMMIT = PLAY._replace(targets=("play", "play-rollout"))
-ROLLOUT = PLAY._replace(targets=("play-rollout",))
+PLAY_APP = replace(PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
+PLAY_TRACKS = replace(PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull"))
+PLAY_LISTING = replace(PLAY, targets=("play", "play-listing-pull"))
+PLAY_OR_STATUS = replace(PLAY, targets=("play", "play-status"))
+PLAY_COMMIT = replace(PLAY, targets=("play", "play-rollout"))
+ROLLOUT = replace(PLAY, targets=("play-rollout",))
 GMAIL = Group("Gmail (`files` are the attachments)", ("gmail",))
 GAMES = Group("Play Games, OTA, any upload method", ("play-games",))
-OTA = GAMES._replace(targets=("ota",))
-ANY_METHOD = GAMES._replace(targets=(METHOD,))
-METADATA = GAMES._replace(targets=("gmail", "play-games", METHOD))
-METHOD_FILES = FILES._replace(targets=(METHOD,))
+OTA = replace(GAMES, targets=("ota",))
+ANY_METHOD = replace(GAMES, targets=(METHOD,))
+METADATA = replace(GAMES, targets=("gmail", "play-games", METHOD))
+METHOD_FILES = replace(FILES, targets=(METHOD,))
 
 
 # Group, default in writing, parser and secrecy of each input, in the order in which `Inputs` declares them.
@@ -82,7 +83,8 @@ def _text(group: Group, parser: Callable[[str], str], *, secret: bool = False) -
     return _optional(group, "", parser, secret=secret)
 
 
-class Inputs(NamedTuple):
+@dataclass(frozen=True)
+class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
@@ -174,7 +176,7 @@ class Inputs(NamedTuple):
     metadata: str = _text(METADATA, parse.text)
 
     platform: Platform = Platform()
-    names: Mapping[str, str] = MappingProxyType({})
+    names: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     credential_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -195,7 +197,8 @@ class Inputs(NamedTuple):
         return tuple(secret for secret in (self.state_key, platform.id_token, platform.oidc_request_token) if secret)
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True)
+class Field:
     """One row of the table: the contract's name, the attribute, its group, its default in writing, how it is read."""
 
     name: str
@@ -230,5 +233,5 @@ class Field(NamedTuple):
 @cache
 def fields() -> tuple[Field, ...]:
     """Every input of the contract, as the help and the README lay them out."""
-    named = zip(Inputs._fields, _rows, strict=False)  # what comes after the inputs has no row
+    named = zip(Inputs.__dataclass_fields__, _rows, strict=False)  # what comes after the inputs has no row
     return tuple(Field(name.replace("_", "-"), name, *row) for name, row in named)

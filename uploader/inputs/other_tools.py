@@ -7,14 +7,16 @@ name that differs from ours in hyphens, underscores and capitals alone (packageN
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from uploader.inputs.play_tools import CODEMAGIC, FASTLANE, GRADLE, KEY, PLAY_ACTION, OtherInput, row
 
 ToolId = Literal["play-action", "fastlane", "gradle", "codemagic", "storage", "mail", "login"]
 
 
-class Tool(NamedTuple):
+@dataclass(frozen=True)
+class Tool:
     """A tool by its title on the page, with its inputs."""
 
     title: str
@@ -71,4 +73,4 @@ for _tool in TOOLS.values():
     for _each in _tool.rows:
         for _name in _each.names:
             if re.fullmatch(r"\w[\w-]*", _name):
-                ANSWERS.setdefault(_name, _each.answer)
+                ANSWERS.setdefault(_name, _each.response)

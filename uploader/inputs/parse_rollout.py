@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from uploader.inputs.invalid_value import InvalidValue
 from uploader.inputs.parse import items
@@ -14,7 +15,8 @@ _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
 _LIMIT = re.compile(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)")
 
 
-class Limit(NamedTuple):
+@dataclass(frozen=True)
+class Limit:
     """The most that a rate may be: a share of the users, or, `relative`, a multiple of the completed release's rate."""
 
     metric: Metric

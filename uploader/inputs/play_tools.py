@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 KEY: Final = "`credentials`, which takes JSON, its base64 and a path alike"
 NO_INPUT: Final = "no input"
@@ -11,7 +12,8 @@ NOTHING_ELSE: Final = "only what `images-directory` has is touched"
 HELD_BACK: Final = "leave it out: `auto`, the default, does what Google demands, without a second upload"
 
 
-class OtherInput(NamedTuple):
+@dataclass(frozen=True)
+class OtherInput:
     """Inputs of another tool as it writes them, what they are here (Markdown), a remark, and a fuller answer if any."""
 
     names: tuple[str, ...]
@@ -20,7 +22,7 @@ class OtherInput(NamedTuple):
     reply: str = ""
 
     @property
-    def answer(self) -> str:
+    def response(self) -> str:
         """What somebody is told who gives it to this program."""
         if self.here == NO_INPUT:
             return f"Not needed: {self.reply or self.remark}"

@@ -30,9 +30,9 @@ def check(unknown: Sequence[str], other_tools: Sequence[str], kind: Kind, proble
         elif kind == "github" or variable.startswith("UPLOADER_"):
             problems.warn(f"{_printable(variable)} is not an input of this program and is ignored.")
     for variable in other_tools:
-        _, answer = _answer(variable.removeprefix("SUPPLY_"))
-        if answer:
-            problems.warn(f"{variable} is another tool's variable and is ignored. {answer}")
+        _, response = _answer(variable.removeprefix("SUPPLY_"))
+        if response:
+            problems.warn(f"{variable} is another tool's variable and is ignored. {response}")
 
 
 def mistake(given: str, plain: str, kind: str, *, written_by_hand: bool = False) -> Problem | None:
@@ -41,12 +41,12 @@ def mistake(given: str, plain: str, kind: str, *, written_by_hand: bool = False)
     `given` is the variable or the option, `plain` the name in it, `kind` the word for it, input or option. A name that
     was `written_by_hand`, before the runner made a variable of it, is told as the other tool writes it.
     """
-    written, answer = _answer(plain)
+    written, response = _answer(plain)
     names = [field.name for field in fields()]
-    if answer:
+    if response:
         name = written if written_by_hand else given
-        named = tuple(ours for ours in names if re.search(rf"`{ours}[`:]", answer))
-        return Problem(name, f"is another tool's {kind}. {answer}", covers=named)
+        named = tuple(ours for ours in names if re.search(rf"`{ours}[`:]", response))
+        return Problem(name, f"is another tool's {kind}. {response}", covers=named)
     nearest = get_close_matches(plain[:80].lower().replace("_", "-"), names, n=1, cutoff=SIMILARITY)
     if not nearest:
         return None
@@ -60,9 +60,9 @@ def _answer(plain: str) -> tuple[str, str]:
         if _squash(field.name) == squashed:
             first, *others = field.name.split("-")
             return first + "".join(word.capitalize() for word in others), f"Use `{field.name}`."
-    for name, answer in ANSWERS.items():
+    for name, response in ANSWERS.items():
         if _squash(name) == squashed:
-            return name, f"Use {answer}." if answer.startswith("`") else f"{answer}."
+            return name, f"Use {response}." if response.startswith("`") else f"{response}."
     return "", ""
 
 

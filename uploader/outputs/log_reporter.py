@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TextIO
@@ -66,7 +67,7 @@ class LogReporter:
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
         if isinstance(error, InputError):
-            problems = (problem._replace(name=self.names.get(problem.name, problem.name)) for problem in error.problems)
+            problems = (replace(problem, name=self.names.get(problem.name, problem.name)) for problem in error.problems)
             error = InputError(*problems)
         self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
@@ -144,7 +145,7 @@ class LogReporter:
 
     def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
-        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.cure) if text]
+        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.hint) if text]
         # What happened is cut where the whole would be too long: the cure must be readable.
         what = self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after))
         return "\n".join([" ".join([what, *after]), *self._details(error)])

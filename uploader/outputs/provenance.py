@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from uploader import __version__
 from uploader.inputs import Inputs
@@ -24,7 +25,8 @@ PREDICATE_TYPE: Final = "https://github.com/OWNER/google-release-uploader/blob/m
 STATEMENT, PREDICATE, CHECKSUMS = "uploader-provenance.json", "uploader-predicate.json", "uploader-checksums.txt"
 
 
-class ReleaseFacts(NamedTuple):
+@dataclass(frozen=True)
+class ReleaseFacts:
     """What a run that ended well has to state. `started` and `finished` are seconds since 1970."""
 
     inputs: Inputs

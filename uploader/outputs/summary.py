@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from uploader.errors import UploaderError
 from uploader.outputs.markdown import code, link, table, text
@@ -37,7 +37,8 @@ _BANNERS: Final = {
 }
 
 
-class Report(NamedTuple):
+@dataclass(frozen=True)
+class Report:
     """What the page is made of. A dry run or a rehearsal that failed keeps its `outcome` and has an `error`."""
 
     headline: str
@@ -45,7 +46,7 @@ class Report(NamedTuple):
     outcome: Literal["ok", "failed", "dry-run", "rehearsal"]
     endpoint: str = ""
     files: tuple[FileResult, ...] = ()
-    outputs: Mapping[str, str] = MappingProxyType({})
+    outputs: Mapping[str, str] = field(default_factory=dict)
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -95,7 +96,7 @@ class _Page:
         error = self._report.error
         if error is None:
             return ""
-        parts = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.cure))
+        parts = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.hint))
         lines = [f"> **{label}:** {self._text(sentence(words), SENTENCE)}<br>" for label, words in parts if words]
         return "\n".join([*lines, *([""] if error.details else []), *self._bullets(error.details, "❌")])
 

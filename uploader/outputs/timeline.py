@@ -11,12 +11,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
 from uploader.outputs.short_names import short_names
 from uploader.redaction import Redactor
-from uploader.results import FileResult, Moment
+from uploader.results import FileResult, TimelineEvent
 from uploader.text import format_size, plural
 
 FILES: Final = 12  # more can't be seen at a glance
@@ -63,7 +64,7 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     return f"### Timeline\n\n{_chart(shown, redactor)}\n\n{LEGEND}{rest}"
 
 
-def _eventful(moments: Sequence[Moment]) -> bool:
+def _eventful(moments: Sequence[TimelineEvent]) -> bool:
     """Whether more happened than an upload without a stop, or a failure before anything else."""
     kinds = [moment.kind for moment in moments]
     return kinds != ["failed"] and not {*kinds} <= {"sent", "done"}
@@ -101,27 +102,27 @@ def _axis(duration: float) -> tuple[float, str, int]:
     return seconds, name, next(step for step in steps if duration / seconds <= TICKS * step)
 
 
-def _few(moments: Sequence[Moment]) -> Sequence[Moment]:
+def _few(moments: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     """Requests in a row as one bar; where that is still too much, everything but the requests."""
     few = [moment for kind, group in groupby(moments, lambda moment: moment.kind) for moment in _merged(kind, group)]
     if [moment.kind for moment in few[-2:]] == ["sent", "done"]:
-        few[-2:] = [few[-2]._replace(text=f"{few[-2].text}, {few[-1].text}")]
+        few[-2:] = [replace(few[-2], text=f"{few[-2].text}, {few[-1].text}")]
     if len(few) > MOMENTS:
         few = [moment for moment in few if moment.kind != "sent"]
     half = MOMENTS // 2
     return few if len(few) <= MOMENTS else [*few[:half], *few[-half:]]
 
 
-def _merged(kind: str, group: Iterable[Moment]) -> list[Moment]:
+def _merged(kind: str, group: Iterable[TimelineEvent]) -> list[TimelineEvent]:
     moments = list(group)
     if kind != "sent" or len(moments) == 1:
         return moments
     first, last = moments[0], moments[-1]
     seconds, count = last.at + last.seconds - first.at, sum(moment.bytes for moment in moments)
-    return [Moment(first.at, "sent", f"in {len(moments)} requests", seconds, count)]
+    return [TimelineEvent(first.at, "sent", f"in {len(moments)} requests", seconds, count)]
 
 
-def _said(moment: Moment, redactor: Redactor) -> str:
+def _said(moment: TimelineEvent, redactor: Redactor) -> str:
     """What stands in or beside a bar."""
     text = redactor.one_line(moment.text, 60)
     beginning = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 AUTO_CHUNK = 8 * 1024 * 1024  # bytes: what `auto` falls back to after an interruption
 
@@ -12,7 +12,8 @@ def rounded(wanted: int, granularity: int) -> int:
     return max(wanted // granularity, 1) * granularity
 
 
-class Chunking(NamedTuple):
+@dataclass(frozen=True)
+class Chunking:
     """How many bytes go into one request: a fixed number, or None for `auto`.
 
     `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
@@ -31,8 +32,8 @@ class Chunking(NamedTuple):
 
     def after_interruption(self) -> Chunking:
         """Chunks of 8 MiB again, unless the length is fixed."""
-        return self if self.fixed is not None else self._replace(current=AUTO_CHUNK)
+        return self if self.fixed is not None else replace(self, current=AUTO_CHUNK)
 
     def after_success(self) -> Chunking:
         """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
-        return self if self.current is None else self._replace(current=self.current * 2)
+        return self if self.current is None else replace(self, current=self.current * 2)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from uploader.http.messages import Body, Broken, Request, Response
-from uploader.protocol.answers import failed, finished
+from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol.media import Media
+from uploader.protocol.responses import failed, finished
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
@@ -63,35 +63,35 @@ def _send(move: Send, session: Session, media: Media) -> Request:
     return Request("PUT", session.uri, headers, Body(span=move.span))
 
 
-def event(move: Move, answer: Response | Broken, media: Media) -> Event:
+def event(move: Move, response: Response | TransportError, media: Media) -> Event:
     """What an answer to a move means."""
-    if isinstance(answer, Broken):
-        return OffsetUnknown(answer.why, answer)
+    if isinstance(response, TransportError):
+        return OffsetUnknown(response.why, response)
     if isinstance(move, Cancel):
         return Cancelled()  # 499 is the documented answer; whatever else comes, nothing more can be done
     if isinstance(move, Start):
-        return _started(answer)
-    if answer.status == 308:
-        return _stored(move, answer)
-    decided = verdict(answer)
-    return finished(move, answer, media) if decided is Verdict.SUCCESS else failed(move, answer, decided)
+        return _started(response)
+    if response.status == 308:
+        return _stored(move, response)
+    decided = verdict(response)
+    return finished(move, response, media) if decided is Verdict.SUCCESS else failed(move, response, decided)
 
 
-def _started(answer: Response) -> Event:
-    decided = verdict(answer)
+def _started(response: Response) -> Event:
+    decided = verdict(response)
     if decided is not Verdict.SUCCESS:
-        return failed(Start(), answer, decided)
-    uri = answer.headers.get("location")
+        return failed(Start(), response, decided)
+    uri = response.headers.get("location")
     return Started(uri) if uri else ProtocolViolated("the answer to the start of a session has no Location")
 
 
-def _stored(move: Move, answer: Response) -> Event:
+def _stored(move: Move, response: Response) -> Event:
     # 308 is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
-    value = answer.headers.get("range")
+    value = response.headers.get("range")
     if value is None:
         if isinstance(move, QueryOffset):
             return Stored(0)
-        return OffsetUnknown("the server did not say what it stored", answer, server_ok=True)
+        return OffsetUnknown("the server did not say what it stored", response, server_ok=True)
     match = _RANGE.fullmatch(value.strip())
     if not match:
         return ProtocolViolated(f"the Range of the answer can't be read: {value[:80]!r}")

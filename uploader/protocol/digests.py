@@ -6,7 +6,8 @@ import base64
 import binascii
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from uploader.http.messages import Headers
 
@@ -26,7 +27,8 @@ _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 
 
-class Claim(NamedTuple):
+@dataclass(frozen=True)
+class Claim:
     """The service says that the `algorithm` digest of what it stored is `value` (lower-case hex)."""
 
     algorithm: str

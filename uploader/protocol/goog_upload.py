@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from uploader.http.messages import Body, Broken, Request, Response
-from uploader.protocol.answers import failed, finished
+from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol.media import Media
+from uploader.protocol.responses import failed, finished
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
@@ -75,38 +75,38 @@ def _send(move: Send, session: Session, media: Media) -> Request:
     return Request("POST", session.uri, headers, Body(span=move.span))
 
 
-def event(move: Move, answer: Response | Broken, media: Media) -> Event:
+def event(move: Move, response: Response | TransportError, media: Media) -> Event:
     """What an answer to a move means. The status header rules; HTTP's status tells why."""
-    if isinstance(answer, Broken):
-        return OffsetUnknown(answer.why, answer)
+    if isinstance(response, TransportError):
+        return OffsetUnknown(response.why, response)
     if isinstance(move, Cancel):
         return Cancelled()
-    status = (answer.headers.get(STATUS) or "").lower()
+    status = (response.headers.get(STATUS) or "").lower()
     if isinstance(move, Start):
-        return _started(answer, status, media)
-    decided = verdict(answer)
+        return _started(response, status, media)
+    decided = verdict(response)
     if status in ("final", "cancelled") and decided is not Verdict.SUCCESS:
-        return Rejected(answer)  # terminal: this first error is the cause, whatever a later query may say
+        return Rejected(response)  # terminal: this first error is the cause, whatever a later query may say
     if decided is Verdict.SUCCESS:
-        return _accepted(move, answer, status, media)
-    if status == "active" and answer.status >= 400 and decided in (Verdict.REFUSED, Verdict.GONE):
+        return _accepted(move, response, status, media)
+    if status == "active" and response.status >= 400 and decided in (Verdict.REFUSED, Verdict.GONE):
         # The request was no good (a wrong offset, most often), but the session lives and can tell where it stands.
-        return OffsetUnknown(f"the server answered {answer.status}", answer, server_ok=True)
-    return failed(move, answer, decided)
+        return OffsetUnknown(f"the server answered {response.status}", response, server_ok=True)
+    return failed(move, response, decided)
 
 
-def _started(answer: Response, status: str, media: Media) -> Event:
+def _started(response: Response, status: str, media: Media) -> Event:
     if status in ("final", "cancelled"):
-        return Rejected(answer)
-    decided = verdict(answer)
-    if answer.status == 400 and not status:  # not the upload service's own word, which would say that this is final
-        return OffsetUnknown(f"the server answered {answer.status} without {STATUS}", answer)
+        return Rejected(response)
+    decided = verdict(response)
+    if response.status == 400 and not status:  # not the upload service's own word, which would say that this is final
+        return OffsetUnknown(f"the server answered {response.status} without {STATUS}", response)
     if decided is not Verdict.SUCCESS:
-        return failed(Start(), answer, decided)
-    uri = next((value for value in map(answer.headers.get, URLS) if value), None)
+        return failed(Start(), response, decided)
+    uri = next((value for value in map(response.headers.get, URLS) if value), None)
     if not uri:
         return ProtocolViolated(f"the answer to the start of a session has no {URLS[0]}")
-    return Started(_with_scheme(uri, media.url), _granularity(answer))
+    return Started(_with_scheme(uri, media.url), _granularity(response))
 
 
 def _with_scheme(uri: str, endpoint: str) -> str:
@@ -117,27 +117,27 @@ def _with_scheme(uri: str, endpoint: str) -> str:
     return f"{scheme}://{uri.lstrip('/')}"
 
 
-def _granularity(answer: Response) -> int:
-    value = answer.headers.get(GRANULARITY) or ""
+def _granularity(response: Response) -> int:
+    value = response.headers.get(GRANULARITY) or ""
     count = int(value) if _COUNT.fullmatch(value) else 0
     return count if 0 < count <= _LARGEST_GRANULARITY else DEFAULT_GRANULARITY
 
 
-def _accepted(move: Move, answer: Response, status: str, media: Media) -> Event:
+def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:
     if status == "final":
-        return finished(move, answer, media)
+        return finished(move, response, media)
     if status == "cancelled":
         return SessionLost("the session was cancelled")
-    value = answer.headers.get(SIZE_RECEIVED)
+    value = response.headers.get(SIZE_RECEIVED)
     size = int(value) if value is not None and _COUNT.fullmatch(value) else None
     if status != "active":
         if isinstance(move, QueryOffset) and (status or size is None):
             return ProtocolViolated(f"the answer to a query has no {STATUS}")
-        return OffsetUnknown(f"the answer has no {STATUS}", answer, server_ok=True)
+        return OffsetUnknown(f"the answer has no {STATUS}", response, server_ok=True)
     if size is not None:
         return Stored(size)  # a count, hence the next offset; the documents' 42-then-43 is a slip
     if value is not None or isinstance(move, QueryOffset):
         return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")
-    if isinstance(move, Send) and not move.final and answer.sent_whole:
+    if isinstance(move, Send) and not move.final and response.sent_whole:
         return Stored(move.span.stop)  # how some servers say that all of a chunk arrived
-    return OffsetUnknown("the server did not say what it stored", answer, server_ok=True)
+    return OffsetUnknown("the server did not say what it stored", response, server_ok=True)

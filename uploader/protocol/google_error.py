@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from uploader.http.messages import Broken, Response
+from uploader.http.messages import Response, TransportError
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
 
 
-class GoogleError(NamedTuple):
+@dataclass(frozen=True)
+class GoogleError:
     """What the service said: HTTP status, reasons from every place where Google puts them, and the message."""
 
     status: int
@@ -43,7 +45,7 @@ def read(response: Response) -> GoogleError:
     return GoogleError(response.status, _plain(response), (), body)
 
 
-def last_words(answer: Response | Broken | None) -> str:
+def last_words(answer: Response | TransportError | None) -> str:
     """What the service itself said in an answer, to be put behind its status; empty where it said nothing."""
     if not isinstance(answer, Response):
         return ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from uploader.http.messages import Body, Request, Response
@@ -11,7 +12,8 @@ from uploader.http.messages import Body, Request, Response
 JSON_TYPE = "application/json; charset=UTF-8"
 
 
-class Media(NamedTuple):
+@dataclass(frozen=True)
+class Media:
     """One media upload: `url` is the upload URI without `uploadType`, `size` is in bytes (None for a stream).
 
     `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_answer` is true
@@ -28,9 +30,9 @@ class Media(NamedTuple):
     empty_answer: bool = False
     promised_id: tuple[str, ...] = ()
 
-    def is_resource(self, answer: Response) -> bool:
+    def is_resource(self, response: Response) -> bool:
         """Whether the body of a success is what the method returns, with the identifier that it promises."""
-        resource = answer.json()
+        resource = response.json()
         if resource is None:
             return self.empty_answer
         return not self.promised_id or bool(identifier(resource, self.promised_id))

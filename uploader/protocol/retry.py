@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 
-from uploader.http.messages import Broken, Response
+from uploader.http.messages import Response, TransportError
 from uploader.protocol import google_error
 
 LONGEST_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
@@ -28,11 +28,11 @@ class Verdict(Enum):
     REFUSED = "no, and it stays no"
 
 
-def verdict(answer: Response | Broken) -> Verdict:
+def verdict(response: Response | TransportError) -> Verdict:
     """Sorts an answer: broken connections, 5xx, 408, 429 and rate-limit 403s may be tried again."""
-    if isinstance(answer, Broken):
+    if isinstance(response, TransportError):
         return Verdict.RETRY
-    status = answer.status
+    status = response.status
     if 200 <= status < 300:
         return Verdict.SUCCESS
     if status >= 500 or status in (408, 429):
@@ -41,19 +41,19 @@ def verdict(answer: Response | Broken) -> Verdict:
         return Verdict.RENEW
     if status in (404, 410):
         return Verdict.GONE
-    if status == 403 and google_error.read(answer).rate_limited:
+    if status == 403 and google_error.read(response).rate_limited:
         return Verdict.RETRY
     return Verdict.REFUSED
 
 
-def retry_after(answer: Response | Broken, wall_clock: float) -> float | None:
+def retry_after(response: Response | TransportError, wall_clock: float) -> float | None:
     """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes; None for nonsense.
 
     `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and 503 alone.
     """
-    if isinstance(answer, Broken) or answer.status not in (429, 503):
+    if isinstance(response, TransportError) or response.status not in (429, 503):
         return None
-    value = answer.headers.get("retry-after")
+    value = response.headers.get("retry-after")
     if value is None:
         return None
     if value.isascii() and value.isdigit():

@@ -46,12 +46,12 @@ Known weak spots:
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from uploader.http.messages import Broken, Response, Span
+from uploader.http.messages import Response, Span, TransportError
 from uploader.protocol.chunking import AUTO_CHUNK, Chunking, rounded
-from uploader.protocol.distinct import distinct
 
 MAX_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
@@ -73,70 +73,70 @@ class State(Enum):
 # --- events: what an answer meant -----------------------------------------------------------------------------------
 
 
-@distinct
-class Started(NamedTuple):
+@dataclass(frozen=True)
+class Started:
     """The server opened a session at `uri`; chunks are multiples of `granularity` bytes."""
 
     uri: str
     granularity: int = DEFAULT_GRANULARITY
 
 
-@distinct
-class Stored(NamedTuple):
+@dataclass(frozen=True)
+class Stored:
     """The server holds the bytes before `offset`."""
 
     offset: int
 
 
-@distinct
-class Completed(NamedTuple):
+@dataclass(frozen=True)
+class Completed:
     """The upload is whole on the server; `answer` holds the resource."""
 
-    answer: Response
+    response: Response
 
 
-@distinct
-class OffsetUnknown(NamedTuple):
+@dataclass(frozen=True)
+class OffsetUnknown:
     """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset, or refused a request.
 
     A refusal is such a doubt only where the server says that the session goes on.
     """
 
     why: str
-    answer: Response | Broken | None = None
+    response: Response | TransportError | None = None
     server_ok: bool = False
 
 
-@distinct
-class TokenRejected(NamedTuple):
+@dataclass(frozen=True)
+class TokenRejected:
     """The bearer token was not accepted (401)."""
 
-    answer: Response
+    response: Response
 
 
-@distinct
-class SessionLost(NamedTuple):
+@dataclass(frozen=True)
+class SessionLost:
     """The session is gone (404, 410): what was stored in it is lost."""
 
     why: str
 
 
-@distinct
-class Rejected(NamedTuple):
+@dataclass(frozen=True)
+class Rejected:
     """The service refused, and would refuse again."""
 
-    answer: Response
+    response: Response
 
 
-@distinct
-class ProtocolViolated(NamedTuple):
+@dataclass(frozen=True)
+class ProtocolViolated:
     """The answer is not one that the protocol allows."""
 
     why: str
 
 
-@distinct
-class Cancelled(NamedTuple):
+@dataclass(frozen=True)
+class Cancelled:
     """The server was told to end the session."""
 
 
@@ -147,26 +147,26 @@ Event: TypeAlias = (
 # --- moves: what to do next -----------------------------------------------------------------------------------------
 
 
-@distinct
-class Start(NamedTuple):
+@dataclass(frozen=True)
+class Start:
     """Open a session."""
 
 
-@distinct
-class Send(NamedTuple):
+@dataclass(frozen=True)
+class Send:
     """Send a span; `final` when the file ends with it. An empty final span finishes what is stored already."""
 
     span: Span
     final: bool
 
 
-@distinct
-class QueryOffset(NamedTuple):
+@dataclass(frozen=True)
+class QueryOffset:
     """Ask the server for the offset."""
 
 
-@distinct
-class Cancel(NamedTuple):
+@dataclass(frozen=True)
+class Cancel:
     """End the session for good."""
 
 
@@ -196,7 +196,8 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
 
 
-class Session(NamedTuple):
+@dataclass(frozen=True)
+class Session:
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
     `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `sent`
@@ -213,7 +214,7 @@ class Session(NamedTuple):
     restarts: int = 0
     rewinds: int = 0
     why: str = ""
-    answer: Response | None = None
+    response: Response | None = None
 
     @classmethod
     def resumed(cls, size: int, uri: str, granularity: int, chunking: Chunking) -> Session:
@@ -257,18 +258,18 @@ class Session(NamedTuple):
             case Stored():
                 return self._stored(event.offset, sent, state)
             case SessionLost() if self.restarts >= MAX_RESTARTS:
-                return self._replace(sent=sent, state=State.LOST_TOO_OFTEN, why=event.why)
+                return replace(self, sent=sent, state=State.LOST_TOO_OFTEN, why=event.why)
             case SessionLost():
-                return self._replace(sent=sent, state=state, uri="", restarts=self.restarts + 1, why=event.why)
+                return replace(self, sent=sent, state=state, uri="", restarts=self.restarts + 1, why=event.why)
             case OffsetUnknown():
                 chunking = self.chunking if self.state is State.NEW else self.chunking.after_interruption()
-                return self._replace(sent=sent, state=state, chunking=chunking, why=event.why)
+                return replace(self, sent=sent, state=state, chunking=chunking, why=event.why)
             case Completed() | Rejected():
-                return self._replace(sent=sent, state=state, answer=event.answer)
+                return replace(self, sent=sent, state=state, response=event.response)
             case ProtocolViolated():
-                return self._replace(sent=sent, state=state, why=event.why)
+                return replace(self, sent=sent, state=state, why=event.why)
             case TokenRejected() | Cancelled():
-                return self._replace(sent=sent, state=state)
+                return replace(self, sent=sent, state=state)
 
     def _checked(self, event: Stored | Completed, sent: int) -> Event:
         """The event, or the violation that it really is: offsets and completion must fit what was sent."""
@@ -290,4 +291,4 @@ class Session(NamedTuple):
             # Less than was sent is an interruption too: the whole rest, again and again, would have no bound.
             chunking = chunking.after_success() if offset == sent else chunking.after_interruption()
         rewinds = self.rewinds + (offset < self.offset)
-        return self._replace(state=state, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
+        return replace(self, state=state, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)

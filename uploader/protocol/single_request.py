@@ -7,7 +7,7 @@ have been received is not sent again when the method has an effect.
 
 from __future__ import annotations
 
-from uploader.http.messages import Body, Broken, Request, Response, Span
+from uploader.http.messages import Body, Request, Response, Span, TransportError
 from uploader.protocol.goog_upload import PROTOCOL
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.retry import Verdict, verdict
@@ -33,19 +33,21 @@ def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = Fal
     return Request(media.method, media.with_query(("uploadType", "multipart")), (kind,), body)
 
 
-def may_repeat(answer: Response | Broken, *, repeatable: bool) -> bool:
+def may_repeat(response: Response | TransportError, *, repeatable: bool) -> bool:
     """Whether a request that failed for now may be sent again.
 
     Yes when a repeat replaces what the first one made. Otherwise only when the server surely did not act on it: it
     never got the whole request, or it turned it away before acting (401, 403, 408 and 429 say so; a 5xx does not).
     """
-    if repeatable or not answer.sent_whole:
+    if repeatable or not response.sent_whole:
         return True
-    return isinstance(answer, Response) and verdict(answer) in (Verdict.RETRY, Verdict.RENEW) and answer.status < 500
+    return (
+        isinstance(response, Response) and verdict(response) in (Verdict.RETRY, Verdict.RENEW) and response.status < 500
+    )
 
 
-def may_have_acted(answer: Response | Broken | None) -> bool:
+def may_have_acted(response: Response | TransportError | None) -> bool:
     """Whether a request that failed for now may have had its effect: its answer was lost, or the server failed."""
-    if answer is None or not answer.sent_whole:
+    if response is None or not response.sent_whole:
         return False
-    return isinstance(answer, Broken) or answer.status >= 500
+    return isinstance(response, TransportError) or response.status >= 500

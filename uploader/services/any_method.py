@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from uploader.errors import InputError, Problem
@@ -37,7 +38,8 @@ _OTHER_STATES = ("ifGenerationNotMatch", "ifMetagenerationNotMatch")
 _NAMELESS = "A simple upload can't carry the file's name, so Drive will call the file Untitled."
 
 
-class _MethodRequest(NamedTuple):
+@dataclass(frozen=True)
+class _MethodRequest:
     """What the inputs ask of the method, the same for every file but its name."""
 
     method: Method
@@ -63,7 +65,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     uploads = tuple(_upload(_named(request, file), file) for file in files)
     _check_collisions(method, uploads, problems)
     made = batch_upload.prepared(inputs, uploads, problems)
-    return made if request.name_field == method.name_field else made._replace(warnings=(_NAMELESS,))
+    return made if request.name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
 
 
 def _unknown(target: str) -> Problem:
@@ -119,7 +121,7 @@ def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     if not request.name_field:
         return request
     metadata = {request.name_field: file.name.rpartition("/")[2], **request.metadata}
-    return request._replace(metadata=metadata)
+    return replace(request, metadata=metadata)
 
 
 def _object_named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
@@ -130,7 +132,7 @@ def _object_named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     inside = not file.name.startswith("/") and ".." not in file.name.split("/")
     name = given + (file.name if inside else file.name.rpartition("/")[2])
     metadata = {key: value for key, value in request.metadata.items() if key != "name"}
-    return request._replace(values={**request.values, "name": (name,)}, metadata=metadata)
+    return replace(request, values={**request.values, "name": (name,)}, metadata=metadata)
 
 
 def _endpoint(request: _MethodRequest) -> Endpoint:

@@ -8,10 +8,11 @@ wrong into the generator, which may clean up (yield more steps) and raises again
 # Annotations as they are: a NamedTuple compiles each that is a text, a third of the time that it takes to make.
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, TypeVar
 
-from uploader.errors import Refused, UploaderError
+from uploader.errors import ApiError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.protocol.media import identifier
 from uploader.results import FileResult
@@ -24,7 +25,8 @@ Json: TypeAlias = Any
 Dialect = Literal["content-range", "goog-upload"]
 
 
-class Endpoint(NamedTuple):
+@dataclass(frozen=True)
+class Endpoint:
     """One upload method of one API: where it is, what it accepts, and how it may be spoken to.
 
     `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
@@ -65,11 +67,12 @@ class Endpoint(NamedTuple):
         return identifier(resource, self.id_fields)
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True)
+class Call:
     """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
 
     `repeatable` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
-    repeatable and whose answer is lost (or is a 5xx) ends as `AnswerLost`, thrown into the flow. `retry_on` says
+    repeatable and whose answer is lost (or is a 5xx) ends as `OutcomeUnknown`, thrown into the flow. `retry_on` says
     why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
     `closing` is for a call without a body that is to be sent, once, even after a signal: it cleans up.
     """
@@ -81,11 +84,12 @@ class Call(NamedTuple):
     json: Json | None = None
     repeatable: bool = True
     what: str = ""
-    retry_on: Callable[[Refused], str] | None = None
+    retry_on: Callable[[ApiError], str] | None = None
     closing: bool = False
 
 
-class Upload(NamedTuple):
+@dataclass(frozen=True)
+class Upload:
     """One file for one endpoint. The answer is its `FileResult`; a failure is thrown into the flow.
 
     `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts over.
@@ -95,24 +99,27 @@ class Upload(NamedTuple):
     artifact: Artifact
     media_type: str
     metadata: Mapping[str, Json] | None = None
-    retry_on: Callable[[Refused], str] | None = None
+    retry_on: Callable[[ApiError], str] | None = None
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True)
+class Batch:
     """Independent uploads, all tried; the answer is a tuple of `FileResult` in their order, failures in the `error`."""
 
     uploads: tuple[Upload, ...]
     most: int | None = None  # at once with `concurrency: auto`, where the service has a limit
 
 
-class Note(NamedTuple):
+@dataclass(frozen=True)
+class Note:
     """A sentence for the log. The answer is None."""
 
     text: str
     level: Literal["info", "warning"] = "info"
 
 
-class Download(NamedTuple):
+@dataclass(frozen=True)
+class Download:
     """One file from a service into the workspace; the answer is what came of it, as `Downloaded`.
 
     `path` is with its query. `most` is how many bytes are taken at most. `check` reads the whole file before it gets
@@ -132,7 +139,8 @@ class Download(NamedTuple):
     sha256: str = ""
 
 
-class Downloaded(NamedTuple):
+@dataclass(frozen=True)
+class Downloaded:
     """A file that is there whole: its path, its SHA-256, and the bytes that it took, 0 where it was there already."""
 
     path: str
@@ -140,33 +148,38 @@ class Downloaded(NamedTuple):
     size: int
 
 
-class Write(NamedTuple):
+@dataclass(frozen=True)
+class Write:
     """Make a file hold exactly these bytes. The answer is False where it did already."""
 
     destination: "Destination"
     data: bytes
 
 
-class Remember(NamedTuple):
+@dataclass(frozen=True)
+class Remember:
     """Keep a value in the journal for the next run of the same job (`value` None forgets it). The answer is None."""
 
     name: str
     value: str | None
 
 
-class ForgetUploads(NamedTuple):
+@dataclass(frozen=True)
+class ForgetUploads:
     """Forget every upload session below this path, because what they belong to is over. The answer is None."""
 
     upload_path: str
 
 
-class Recall(NamedTuple):
+@dataclass(frozen=True)
+class Recall:
     """Ask the journal for what an earlier run of the same job remembered. The answer is a string, or None."""
 
     name: str
 
 
-class Publish(NamedTuple):
+@dataclass(frozen=True)
+class Publish:
     """Make output values known as soon as they are true, so that they are written even if a later step fails.
 
     The outputs `id` and `ids` are made from the uploads' results; `ids` is for a service whose resource ids are others,
@@ -177,18 +190,21 @@ class Publish(NamedTuple):
     ids: tuple[str, ...] = ()
 
 
-class Backoff(NamedTuple):
+@dataclass(frozen=True)
+class Backoff:
     """Wait before looking again, for the `attempt`-th time (1, 2, …), as scheduled. The answer is None."""
 
     attempt: int
     why: str
 
 
-class Time(NamedTuple):
+@dataclass(frozen=True)
+class Time:
     """Ask for the time as the service has it. The answer is in seconds since the epoch."""
 
 
-class Pause(NamedTuple):
+@dataclass(frozen=True)
+class Pause:
     """Wait before looking again at something that takes its time, for the `number`-th time (1, 2, …), longer each time.
 
     The answer is False, at once, when `most` seconds have passed since the first pause: then the last look is done.
@@ -199,25 +215,29 @@ class Pause(NamedTuple):
     why: str
 
 
-class Digest(NamedTuple):
+@dataclass(frozen=True)
+class Digest:
     """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is lower-case hex."""
 
     artifact: Artifact
 
 
-class Reused(NamedTuple):
+@dataclass(frozen=True)
+class Reused:
     """A file that the service had already and that is not sent: its record for the results. The answer is None."""
 
     result: FileResult
 
 
-class Identified(NamedTuple):
+@dataclass(frozen=True)
+class Identified:
     """The last upload's result again, with what its own answer did not tell: an id, an error. The answer is None."""
 
     result: FileResult
 
 
-class Section(NamedTuple):
+@dataclass(frozen=True)
+class Section:
     """A table for the job summary that only the service can know, such as a track before and after."""
 
     title: str
@@ -225,7 +245,8 @@ class Section(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-class Show(NamedTuple):
+@dataclass(frozen=True)
+class Show:
     """What is about to change: lines for the log under a heading of their own. The answer is None.
 
     `sections` are the same for the summary of a run that ends badly; a flow that ends well returns its own.
@@ -236,7 +257,8 @@ class Show(NamedTuple):
     sections: tuple[Section, ...] = ()
 
 
-class Discarded(NamedTuple):
+@dataclass(frozen=True)
+class Discarded:
     """What this run uploaded is gone, and `why`: its results say so and its ids are no outputs. The answer is None.
 
     `files` names those that were there already, but only in what is gone now; `outputs` are no longer true.
@@ -269,7 +291,8 @@ Step: TypeAlias = (
 )
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True)
+class Outcome:
     """What a flow returns: one sentence that tells the end, and links and tables for the summary.
 
     `trouble` ends the run as an error does, though the flow did all it could: what it made and found out is told.
@@ -285,7 +308,8 @@ Steps: TypeAlias = Generator[Step, Any, T]
 Flow: TypeAlias = Steps[Outcome]
 
 
-class Prepared(NamedTuple):
+@dataclass(frozen=True)
+class Prepared:
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
     `lines` is the plan as people read it (one step a line), `scopes` what the token must allow. `flow` starts a fresh

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from uploader.errors import AnswerLost, Interrupted, ProtocolError, UploaderError
+from uploader.errors import Interrupted, OutcomeUnknown, ProtocolError, UploaderError
 from uploader.services.base import Call, Endpoint, Publish, Recall, Remember, Steps, Time
 
 _CHECK = "Check what the service has before you run again."
@@ -20,24 +20,24 @@ def send(endpoint: Endpoint, metadata: Mapping[str, Any], what: str) -> Steps[di
     """The service's answer, whose id becomes an output. Raises ProtocolError for an answer without an id."""
     method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
     try:
-        answer: dict[str, Any] = yield Call(
+        response: dict[str, Any] = yield Call(
             method, root, path, query, json=dict(metadata), repeatable=endpoint.repeatable, what=what
         )
     except Interrupted as stopped:
         if stopped.unanswered and not endpoint.repeatable:
-            stopped.cure = f"It is not known whether {what} took effect. {_CHECK}"
+            stopped.hint = f"It is not known whether {what} took effect. {_CHECK}"
         raise
-    named = endpoint.identify(answer)
+    named = endpoint.identify(response)
     if not named:
-        raise ProtocolError(f"The service answered {what} without the id of what it made.", cure=_CHECK)
+        raise ProtocolError(f"The service answered {what} without the id of what it made.", hint=_CHECK)
     yield Publish({}, ids=(named,))  # no upload tells it
-    return answer
+    return response
 
 
 def send_once(endpoint: Endpoint, metadata: Mapping[str, Any], what: str) -> Steps[dict[str, Any]]:
     """As `send`, with a note meanwhile where a repeat would add a second one: there is no session to ask.
 
-    Raises AnswerLost where an earlier run left such a note, once.
+    Raises OutcomeUnknown where an earlier run left such a note, once.
     """
     if endpoint.repeatable:
         return (yield from send(endpoint, metadata, what))
@@ -49,13 +49,13 @@ def send_once(endpoint: Endpoint, metadata: Mapping[str, Any], what: str) -> Ste
     now: float = yield Time()
     yield Remember(key, minute(datetime.fromtimestamp(now, timezone.utc)))
     try:
-        answer = yield from send(endpoint, metadata, what)
+        response = yield from send(endpoint, metadata, what)
     except UploaderError as error:
         if not unanswered(error):
             yield Remember(key, None)
         raise
     yield Remember(key, None)
-    return answer
+    return response
 
 
 def unanswered(error: UploaderError) -> bool:
@@ -63,12 +63,12 @@ def unanswered(error: UploaderError) -> bool:
     return isinstance(error, Interrupted) and error.unanswered
 
 
-def begun_before(what: str, when: str, remedy: str = "") -> AnswerLost:
+def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
     """The error for a mail that a run began and said no more of, without a session that could be asked."""
-    return AnswerLost(
+    return OutcomeUnknown(
         f"It is not known whether {what} still has to be sent: a run began it at {when} UTC.",
         cause="That run was ended before it could report, or `state-dir` was restored to an older state.",
-        cure=f"Check the sent mail of the mailbox before you run again. The next run sends it. {remedy}".rstrip(),
+        hint=f"Check the sent mail of the mailbox before you run again. The next run sends it. {remedy}".rstrip(),
     )
 
 

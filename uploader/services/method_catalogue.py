@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 _AUTH = "https://www.googleapis.com/auth/"
 _USUAL_IDS = ("id", "name", "versionCode")
 
 
-class Parameter(NamedTuple):
+@dataclass(frozen=True)
+class Parameter:
     """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
 
     name: str
@@ -22,7 +24,8 @@ class Parameter(NamedTuple):
     choices: Sequence[str] = ()
 
 
-class Method(NamedTuple):
+@dataclass(frozen=True)
+class Method:
     """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
 
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
@@ -91,7 +94,7 @@ def _method(target: str, facts: Mapping[str, Any], api: Mapping[str, str]) -> Me
         "id_promised": bool(facts["id_field"]) and facts["id_field"] not in facts["parameters"],
         "parameters": {name: Parameter(name, **one) for name, one in facts["parameters"].items()},
     }
-    return Method(**made, **{name: facts[name] for name in Method._fields if name not in made})
+    return Method(**made, **{name: facts[name] for name in Method.__dataclass_fields__ if name not in made})
 
 
 def _scope(name: str) -> str:

@@ -8,11 +8,12 @@ v1/how-tos/create-package, v1/how-tos/associate-package and reference/rest/v1/de
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
-from uploader.errors import Interrupted, Refused, ServiceError, UploaderError
+from uploader.errors import ApiError, Interrupted, ServiceError, UploaderError
 from uploader.files.android.zip_reader import LONGEST_TAIL, end_record
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
@@ -54,7 +55,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
             what = f"{upload.artifact.name} is not a zip file, or its end is missing."
             problems.add("files", what, "a complete zip file")
     made = batch_upload.prepared(inputs, uploads, problems)
-    return made if inputs.dry_run else made._replace(flow=partial(_flow, inputs, uploads[0]))
+    return made if inputs.dry_run else replace(made, flow=partial(_flow, inputs, uploads[0]))
 
 
 def _flow(inputs: Inputs, upload: Upload) -> Flow:
@@ -80,7 +81,7 @@ def _flow(inputs: Inputs, upload: Upload) -> Flow:
         yield _unknown(f"The deployment lists {_listed(new)} with the title {inputs.package_title!r}.")
         return sent
     [name] = new
-    yield Identified(result._replace(id=name))
+    yield Identified(replace(result, id=name))
     return Outcome(f"{upload.artifact.name} is the package {name} of {inputs.deployment}.")
 
 
@@ -91,7 +92,7 @@ def _packages_before(inputs: Inputs) -> Steps[Packages | None]:
     """
     try:
         return (yield from _same_title(inputs))
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status != 403:
             raise
         yield _unknown(f"{sentence(refused.what)} Nor can it be told whether the service accepts the package.")
@@ -102,8 +103,8 @@ def _same_title(inputs: Inputs) -> Steps[Packages]:
     """The deployment's packages that are titled as this one, by name, each with why its upload failed, if it did."""
     path = uri_template.expand(_PACKAGES, {"deployment": inputs.deployment})
     what = "the list of the deployment's packages"
-    answer = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what)
-    packages = answer.get("packages") if isinstance(answer, dict) else None
+    response = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what)
+    packages = response.get("packages") if isinstance(response, dict) else None
     listed = [one for one in packages if isinstance(one, dict)] if isinstance(packages, list) else []
     titled = [one for one in listed if one.get("title") == inputs.package_title]
     return {one["name"]: _failure(one) for one in titled if isinstance(one.get("name"), str) and one["name"]}
@@ -123,10 +124,10 @@ def _fail(result: FileResult, new: Packages) -> Steps[None]:
     error = ServiceError(
         f"The upload of {result.path} arrived, but the service reports that it failed (package {name}): {why}",
         cause="The service received the file and could not make a package of it.",
-        cure="Correct what the service's message names, then run again: the package will be sent again.",
+        hint="Correct what the service's message names, then run again: the package will be sent again.",
         code="package-failed",
     )
-    yield Identified(result._replace(id=name, error=str(error), failure=error))
+    yield Identified(replace(result, id=name, error=str(error), failure=error))
     raise error
 
 

@@ -6,10 +6,11 @@ developer.android.com/games/services/publishing/upload.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from uploader.errors import Refused
+from uploader.errors import ApiError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -37,7 +38,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
             problems.add("files", what, "an image file")
     made = batch_upload.prepared(inputs, uploads, problems)
     flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
-    return made._replace(warnings=(_DEPRECATED,), flow=flow)
+    return replace(made, warnings=(_DEPRECATED,), flow=flow)
 
 
 def _metadata(inputs: Inputs, problems: Problems) -> dict[str, Any] | None:
@@ -70,10 +71,10 @@ def _endpoint(inputs: Inputs) -> Endpoint:
 def _flow(upload: Upload) -> Flow:
     try:
         result: FileResult = yield upload
-    except Refused as error:
+    except ApiError as error:
         if error.status in _GONE:  # a missing method and a missing resource look alike
             error.cause = _MISSING
-            error.cure = "Check the id in the Play Console; if it is right, upload the image there by hand."
+            error.hint = "Check the id in the Play Console; if it is right, upload the image there by hand."
         raise
     url = result.resource.get("url")
     links = (("Image", url),) if isinstance(url, str) else ()

@@ -7,12 +7,13 @@ bytes as they were sent (developers.google.com/drive/api/reference/rest/v3/files
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from uploader.services.method_parameters import Values
 
 
-class _Answer(NamedTuple):
+@dataclass(frozen=True)
+class _Answer:
     """`field` states the digest `algorithm`; `usual` are the fields of an answer unless others are asked for, empty
     when these are all.
     """
@@ -34,10 +35,10 @@ def asked_for(path: str, values: Values) -> tuple[str, Values]:
 
     Every field that `values` ask for stays.
     """
-    answer = next((_ANSWERS[prefix] for prefix in _ANSWERS if path.startswith(prefix)), None)
-    if answer is None:
+    response = next((_ANSWERS[prefix] for prefix in _ANSWERS if path.startswith(prefix)), None)
+    if response is None:
         return "", values
-    wanted = "".join(values.get("fields", ())) or answer.usual
-    if not wanted or {answer.field, "*"} & set(re.split(r"[\s,]+", wanted)):
-        return answer.algorithm, values
-    return answer.algorithm, {**values, "fields": (f"{wanted},{answer.field}",)}
+    wanted = "".join(values.get("fields", ())) or response.usual
+    if not wanted or {response.field, "*"} & set(re.split(r"[\s,]+", wanted)):
+        return response.algorithm, values
+    return response.algorithm, {**values, "fields": (f"{wanted},{response.field}",)}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection
+from dataclasses import astuple, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from uploader.inputs import JobRun
 from uploader.reporting import Reporter
@@ -20,7 +21,8 @@ from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
 
 
-class SessionOrigin(NamedTuple):
+@dataclass(frozen=True)
+class SessionOrigin:
     """Which run began a session, in which attempt, and when, in seconds since the epoch."""
 
     run: str
@@ -33,7 +35,8 @@ class SessionOrigin(NamedTuple):
         return f"{self.run or 'an unknown run'}{attempt}, at {when:%Y-%m-%d %H:%M} UTC"
 
 
-class SessionRecord(NamedTuple):
+@dataclass(frozen=True)
+class SessionRecord:
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
     `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. A run that was not
@@ -101,7 +104,7 @@ class Journal:
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
         origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._wall_clock())
-        kept = record._replace(origin=origin)._asdict()
+        kept = {**vars(record), "origin": astuple(origin)}
         del kept["same_file"], kept["own_run"]
         place = {"file": _file_key(job), "path": job.endpoint.upload_path}
         return self._store.write(self._store.name(_job_key(job)), {**kept, **place})

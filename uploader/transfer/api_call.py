@@ -6,8 +6,8 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from uploader.errors import AnswerLost, ProtocolError
-from uploader.http.messages import Body, Broken, Request, Response
+from uploader.errors import OutcomeUnknown, ProtocolError
+from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol.media import JSON_TYPE
 from uploader.reporting import Reporter
 from uploader.services.base import Call
@@ -18,22 +18,22 @@ from uploader.transfer.api_client import ApiClient, last_failure
 def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     """The decoded JSON answer of a call ({} when it is empty).
 
-    Raises `Refused` in the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
-    retries are spent, `AnswerLost` when a call that must not be repeated may have been carried out, `ProtocolError` for
+    Raises `ApiError` in the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
+    retries are spent, `OutcomeUnknown` when a call that must not be repeated may have been obeyed, `ProtocolError` for
     an answer that is no JSON.
     """
     what = step.what or f"{step.method} {step.path}"
     request = _request(step, client)
-    answer = client.request_with_retries(
+    response = client.request_with_retries(
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
         lambda: client.exchange(request, final=not step.repeatable, path=step.path),
         client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what),
         what,
         repeatable=step.repeatable,
-        lost=lambda answer: _lost(answer, what),
+        lost=lambda response: _lost(response, what),
         retry_on=step.retry_on,
     )
-    return _decoded(answer, what)
+    return _decoded(response, what)
 
 
 def _request(step: Call, client: ApiClient) -> Request:
@@ -44,22 +44,22 @@ def _request(step: Call, client: ApiClient) -> Request:
     return Request(step.method, url, (("Content-Type", JSON_TYPE),), Body(json.dumps(step.json).encode()))
 
 
-def _lost(answer: Response | Broken, what: str) -> AnswerLost:
-    return AnswerLost(
-        f"It is not known whether {what} took effect: {last_failure(answer)}.",
+def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"It is not known whether {what} took effect: {last_failure(response)}.",
         cause="The answer was lost on the way, or the service failed after it had started on the request.",
-        cure="It was not retried, because it must not happen twice. Check whether it took effect before you run again.",
+        hint="It was not retried, because it must not happen twice. Check whether it took effect before you run again.",
     )
 
 
-def _decoded(answer: Response, what: str) -> Any:
-    if not answer.body.strip():
+def _decoded(response: Response, what: str) -> Any:
+    if not response.body.strip():
         return {}
-    decoded = answer.json()
+    decoded = response.json()
     if decoded is None:
         raise ProtocolError(
             f"The answer to {what} is not JSON.",
             cause="A proxy or a login page answered instead of the service.",
-            cure="Check `api-endpoint` and the proxy settings of this machine.",
+            hint="Check `api-endpoint` and the proxy settings of this machine.",
         )
     return decoded

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from uploader.credentials.token_prefetch import TokenSource
-from uploader.errors import CredentialsError, ForeignHost, Interrupted, Refused, ServiceError, UploaderError
+from uploader.errors import ApiError, CredentialsError, Interrupted, ServiceError, UntrustedHost, UploaderError
 from uploader.http.client import Limits, Transport
 from uploader.http.hosts import on_loopback, trusted
-from uploader.http.messages import Block, Broken, ConnectionBroke, Headers, Request, Response
+from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.protocol import google_error
 from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.single_request import may_repeat
@@ -30,7 +30,8 @@ _LOGGED_HEADERS = (
 )
 
 
-class TransferSettings(NamedTuple):
+@dataclass(frozen=True)
+class TransferSettings:
     """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
 
     `concurrency` is how many files may be in flight, None for a number that adapts.
@@ -47,8 +48,8 @@ class TransferSettings(NamedTuple):
 
     def limits(self, *, final: bool) -> Limits:
         """The limits of one request; the answer to the last byte may take longer than any other."""
-        answer = self.finalize_timeout if final else self.stall_timeout
-        return Limits(min(self.stall_timeout, 30.0), self.stall_timeout, answer)
+        response = self.finalize_timeout if final else self.stall_timeout
+        return Limits(min(self.stall_timeout, 30.0), self.stall_timeout, response)
 
 
 class ApiClient:
@@ -95,7 +96,7 @@ class ApiClient:
 
     def exchange(
         self, request: Request, blocks: Iterable[Block] | None = None, *, final: bool = False, path: str = ""
-    ) -> Response | Broken:
+    ) -> Response | TransportError:
         """One request and what came of it; `blocks` is its body where that holds bytes of a file.
 
         `path` is its path where that is no secret, as a session URI's is.
@@ -104,95 +105,95 @@ class ApiClient:
             blocks = (request.body.prefix,) if request.body.prefix else ()
         return self._send(request, blocks, self._settings.limits(final=final), path)
 
-    def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | Broken:
+    def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | TransportError:
         """A request whose answer is a file of at most `size` bytes: it may not stall, and not last for ever.
 
         `public` is for a host that must not learn who asks: neither token nor project goes there.
         """
-        limits = self._settings.limits(final=False)._replace(answer=LONGEST_DOWNLOAD, size=size)
+        limits = replace(self._settings.limits(final=False), response=LONGEST_DOWNLOAD, size=size)
         return self._send(request, (), limits, path, public=public)
 
     def _send(
         self, request: Request, blocks: Iterable[Block], limits: Limits, path: str, *, public: bool = False
-    ) -> Response | Broken:
+    ) -> Response | TransportError:
         self._check(request)
         if self._settings.quota_project and not public:
             header = ("X-Goog-User-Project", self._settings.quota_project)
-            request = request._replace(headers=(*request.headers, header))
+            request = replace(request, headers=(*request.headers, header))
         token = "" if public else self._tokens.token()
         self._check(request)
         began = self.policy.clock.monotonic()
         try:
-            answer: Response | Broken = self._transport.send(request, blocks, token, limits)
-        except ConnectionBroke as error:
-            answer = error.broken
+            response: Response | TransportError = self._transport.send(request, blocks, token, limits)
+        except TransportError as error:
+            response = error
         if self._debug:
-            self._debug(f"{_describe(request, path, answer)}, {self.policy.clock.monotonic() - began:.3f} s")
-        if isinstance(answer, Response):
-            self._headers = answer.headers
-            if self.on_throttled and asks_for_less(answer):
-                self.on_throttled(answer.status, began)
-        if isinstance(answer, Broken):  # an answer that did come is never lost to a signal
+            self._debug(f"{_describe(request, path, response)}, {self.policy.clock.monotonic() - began:.3f} s")
+        if isinstance(response, Response):
+            self._headers = response.headers
+            if self.on_throttled and asks_for_less(response):
+                self.on_throttled(response.status, began)
+        if isinstance(response, TransportError):  # an answer that did come is never lost to a signal
             try:
                 self._check(request)
             except Interrupted as stopped:
-                stopped.unanswered = answer.sent_whole
+                stopped.unanswered = response.sent_whole
                 raise
-        return answer
+        return response
 
     def _check(self, request: Request) -> None:
         """Raises `Interrupted` once the run was asked to end, unless this is what it still has to say."""
         if not request.closing:
             self.policy.cancellation.check()
 
-    def renew(self, retrier: Retrier, answer: Response, what: str) -> None:
+    def renew(self, retrier: Retrier, response: Response, what: str) -> None:
         """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""
         if not retrier.may_renew():
-            raise refusal(answer, what)
+            raise refusal(response, what)
         self._tokens.renew()
 
     def request_with_retries(
         self,
-        attempt: Callable[[], Response | Broken],
+        attempt: Callable[[], Response | TransportError],
         retrier: Retrier,
         what: str,
         *,
         repeatable: bool,
-        lost: Callable[[Response | Broken], UploaderError],
-        retry_on: Callable[[Refused], str] | None = None,
+        lost: Callable[[Response | TransportError], UploaderError],
+        retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
         """The success that one request ends with, attempted again where that does no harm.
 
         `lost` makes the error for an answer after which a request that is not `repeatable` may have had its effect;
-        `retry_on` gives the cause of a refusal that passes by itself. Raises `Refused` in the service's own words,
+        `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in the service's own words,
         `CredentialsError` after a second 401, `TemporaryError` when the retries are spent.
         """
         while True:
-            answer = attempt()
-            decided = verdict(answer)
-            if isinstance(answer, Response) and decided is Verdict.SUCCESS:
-                return answer
-            if isinstance(answer, Response) and decided in (Verdict.REFUSED, Verdict.GONE):
-                error = refusal(answer, what)
-                cause = retry_on(error) if retry_on and isinstance(error, Refused) else ""
+            response = attempt()
+            decided = verdict(response)
+            if isinstance(response, Response) and decided is Verdict.SUCCESS:
+                return response
+            if isinstance(response, Response) and decided in (Verdict.REFUSED, Verdict.GONE):
+                error = refusal(response, what)
+                cause = retry_on(error) if retry_on and isinstance(error, ApiError) else ""
                 if not cause:
                     raise error
                 retrier.wait(as_reason(error), cause=cause)
-            elif not may_repeat(answer, repeatable=repeatable):
-                raise lost(answer)
-            elif isinstance(answer, Response) and decided is Verdict.RENEW:
-                self.renew(retrier, answer, what)
+            elif not may_repeat(response, repeatable=repeatable):
+                raise lost(response)
+            elif isinstance(response, Response) and decided is Verdict.RENEW:
+                self.renew(retrier, response, what)
             else:
-                retrier.wait(failure_of(answer), answer)
+                retrier.wait(failure_of(response), response)
 
 
 def require_trusted(uri: str, endpoint: str) -> None:
-    """Raises `ForeignHost` for a session URI to which the bearer token must not travel."""
+    """Raises `UntrustedHost` for a session URI to which the bearer token must not travel."""
     if not trusted(uri, endpoint):
-        raise ForeignHost(
+        raise UntrustedHost(
             "The server named a session URI on a host that is neither its own nor a Google API host over https.",
             cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-            cure="Nothing was sent there. Check `api-endpoint` and the proxy settings of this machine.",
+            hint="Nothing was sent there. Check `api-endpoint` and the proxy settings of this machine.",
         )
 
 
@@ -201,48 +202,48 @@ def as_reason(error: UploaderError) -> str:
     return error.what[:1].lower() + error.what[1:].rstrip(".")
 
 
-def failure_of(answer: Response | Broken) -> str:
+def failure_of(response: Response | TransportError) -> str:
     """What went wrong, as the middle of a sentence."""
-    return answer.why if isinstance(answer, Broken) else f"the server answered {answer.status}"
+    return response.why if isinstance(response, TransportError) else f"the server answered {response.status}"
 
 
-def last_failure(answer: Response | Broken) -> str:
+def last_failure(response: Response | TransportError) -> str:
     """What went wrong for good, with the last words of the service."""
-    return failure_of(answer) + google_error.last_words(answer)
+    return failure_of(response) + google_error.last_words(response)
 
 
-def _describe(request: Request, path: str, answer: Response | Broken) -> str:
+def _describe(request: Request, path: str, response: Response | TransportError) -> str:
     """One request and its answer, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
     sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {request.body.size} bytes{sent_headers}"
-    if isinstance(answer, Broken):
-        return f"{sent} -> {answer.why}"
-    found = ((name, answer.headers.get(name)) for name in _LOGGED_HEADERS)
+    if isinstance(response, TransportError):
+        return f"{sent} -> {response.why}"
+    found = ((name, response.headers.get(name)) for name in _LOGGED_HEADERS)
     received = "".join(f", {name}: {value[:100]}" for name, value in found if value)
-    return f"{sent} -> {answer.status}, {len(answer.body)} bytes{received}"
+    return f"{sent} -> {response.status}, {len(response.body)} bytes{received}"
 
 
-def refusal(answer: Response, what: str) -> UploaderError:
+def refusal(response: Response, what: str) -> UploaderError:
     """The error for an answer that stays a no: a 401 is about credentials, the rest is the service's refusal."""
-    said = google_error.read(answer)
-    if answer.status == 401:
+    said = google_error.read(response)
+    if response.status == 401:
         return CredentialsError(
             f"The service did not accept the credentials for {what}: {said.message}",
             cause="The token is not valid for this API, or the account was disabled.",
-            cure="Check that the API is enabled in the credentials' project and that the key still exists.",
+            hint="Check that the API is enabled in the credentials' project and that the key still exists.",
             code="token-rejected",
         )
-    if 300 <= answer.status < 400:
+    if 300 <= response.status < 400:
         return ServiceError(
-            f"The service answered {what} with a redirect ({answer.status}), which is never followed.",
+            f"The service answered {what} with a redirect ({response.status}), which is never followed.",
             cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
-            cure="Check `api-endpoint` and the proxy settings.",
+            hint="Check `api-endpoint` and the proxy settings.",
             code="redirected",
         )
     reason = f", {said.reason}" if said.reason else ""
-    return Refused(
-        f"The service refused {what} ({answer.status}{reason}): {said.message}",
-        status=answer.status,
+    return ApiError(
+        f"The service refused {what} ({response.status}{reason}): {said.message}",
+        status=response.status,
         reason=said.reason,
         message=said.message,
         body=said.body,

@@ -6,9 +6,9 @@ A throttled request halves it; from then on it grows by one a round. Times are s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from uploader.http.messages import Broken, Response
+from uploader.http.messages import Response, TransportError
 from uploader.protocol import google_error
 
 FIRST, MOST = 4, 32  # files in flight
@@ -16,7 +16,8 @@ WORTH = 1.25  # times the throughput that twice the files must bring
 PATIENCE = 4  # rounds before growth is tried again where it brought nothing; twice as many each time
 
 
-class Throughput(NamedTuple):
+@dataclass(frozen=True)
+class Throughput:
     """What ended in a second. Small files show by their number what is gained, large ones by their bytes."""
 
     files: float
@@ -90,8 +91,8 @@ def concurrency(number: int | None) -> Concurrency:
     return Concurrency(1, FIRST, MOST) if number is None else Concurrency(number, number, number)
 
 
-def asks_for_less(answer: Response | Broken) -> bool:
+def asks_for_less(response: Response | TransportError) -> bool:
     """Whether a service says that it gets too many requests: a 429, a 503, or a 403 for its rate limit."""
-    if isinstance(answer, Broken):
+    if isinstance(response, TransportError):
         return False
-    return answer.status in (429, 503) or (answer.status == 403 and google_error.read(answer).rate_limited)
+    return response.status in (429, 503) or (response.status == 403 and google_error.read(response).rate_limited)

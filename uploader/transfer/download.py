@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from uploader.errors import IntegrityError, ProtocolError, TemporaryError, UploaderError
 from uploader.files.destination import NewFile
-from uploader.http.messages import Broken, Headers, Request, Response
+from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.protocol import digests
 from uploader.protocol.retry import Verdict, verdict
 from uploader.reporting import Reporter
@@ -30,8 +30,8 @@ _ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')  # a weak one is no promise abou
 def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloaded:
     """Fetches the file, checks it, and only then gives it its name; one that is there already is left as it is.
 
-    Raises `Refused` in the service's own words, `TemporaryError` when the retries are spent, `IntegrityError` for bytes
-    other than those that were promised, `ProtocolError` for an answer that is no file, and what `step.check` raises.
+    Raises `ApiError` in the service's own words, `TemporaryError` when the retries are spent, `IntegrityError` for
+    bytes other than those that were promised, `ProtocolError` for what is no file, and what `step.check` raises.
     """
     there = (step.destination.ending(one) for one in step.endings if step.sha256)
     if found := next((one for one in there if one.holds(step.sha256)), None):
@@ -40,15 +40,15 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
     with step.destination.writing() as file:
         reception = _Reception(step, client, file)
 
-        def attempt() -> Response | Broken:
+        def attempt() -> Response | TransportError:
             furthest = reception.furthest
-            answer = reception.attempt()
+            response = reception.attempt()
             if reception.furthest > furthest:
                 retrier.progressed()
-            return answer
+            return response
 
-        answer = client.request_with_retries(attempt, retrier, step.what, repeatable=True, lost=_lost)
-        sha256 = reception.checked_sha256(answer.headers)
+        response = client.request_with_retries(attempt, retrier, step.what, repeatable=True, lost=_lost)
+        sha256 = reception.checked_sha256(response.headers)
         path = file.keep(step.check(file.reader()))
     return Downloaded(path, sha256, reception.offset)
 
@@ -68,14 +68,14 @@ class _Reception:
         self._digests = {name: new(name) for name in ("sha256", *stated)}
         self._file.clear()
 
-    def attempt(self) -> Response | Broken:
+    def attempt(self) -> Response | TransportError:
         """One request for what is missing; the answer counts as one only when the file is whole."""
         step, client = self._step, self._client
         self._accepted = False
         url = (client.public_url if step.public else client.url)(step.root, step.path)
         request = Request("GET", url, self._conditions(), receive=self._receive)
-        answer = client.fetch(request, step.most + 1, path=step.path, public=step.public)
-        return answer if isinstance(answer, Broken) else self._judged(answer)
+        response = client.fetch(request, step.most + 1, path=step.path, public=step.public)
+        return response if isinstance(response, TransportError) else self._judged(response)
 
     def _conditions(self) -> tuple[tuple[str, str], ...]:
         if not self.offset:
@@ -83,20 +83,20 @@ class _Reception:
         unchanged = (("If-Range", self._etag),) if self._etag else ()
         return (("Range", f"bytes={self.offset}-"), *unchanged)
 
-    def _judged(self, answer: Response) -> Response | Broken:
+    def _judged(self, response: Response) -> Response | TransportError:
         if self._accepted:
             if self._total in (None, self.offset):
-                return answer
+                return response
             told = f"the answer ended after {self.offset} of {self._total} bytes"
             if self.offset > self._total:
                 self._start_over()
-            return Broken(told, True)
-        if answer.status in (206, 416):
+            return TransportError(told, True)
+        if response.status in (206, 416):
             self._start_over()
-            return Broken("the server does not have the rest of the file that was asked for", True)
-        if verdict(answer) is Verdict.SUCCESS:
-            raise ProtocolError(f"The answer to {self._step.what} is no file ({answer.status}).")
-        return answer
+            return TransportError("the server does not have the rest of the file that was asked for", True)
+        if verdict(response) is Verdict.SUCCESS:
+            raise ProtocolError(f"The answer to {self._step.what} is no file ({response.status}).")
+        return response
 
     def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
         """Whether the body of this answer is what is missing, or all of the file."""
@@ -128,7 +128,7 @@ class _Reception:
             raise ProtocolError(
                 f"{capitalised(self._step.what)} is larger than the limit of {format_size(self._step.most)}.",
                 cause="The service or a proxy answered with something other than the file.",
-                cure="Nothing was written. Run again; report the error if it recurs.",
+                hint="Nothing was written. Run again; report the error if it recurs.",
                 code="download-too-large",
             )
 
@@ -143,7 +143,7 @@ class _Reception:
                     f"{capitalised(self._step.what)} is not what the service says it is: its {algorithm} is "
                     f"{found[algorithm]}, not {value}.",
                     cause="It was changed on the way, by a proxy for instance, or the service has a fault.",
-                    cure="Nothing was written. Run again; report the error if it recurs.",
+                    hint="Nothing was written. Run again; report the error if it recurs.",
                     code="download-damaged",
                 )
         return found["sha256"]
@@ -155,5 +155,5 @@ def _version(headers: Headers) -> str:
     return etag if _ETAG.fullmatch(etag) else ""
 
 
-def _lost(answer: Response | Broken) -> UploaderError:
-    return TemporaryError(f"The download failed: {last_failure(answer)}.")  # of a request that may not be repeated
+def _lost(response: Response | TransportError) -> UploaderError:
+    return TemporaryError(f"The download failed: {last_failure(response)}.")  # of a request that may not be repeated

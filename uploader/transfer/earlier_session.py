@@ -5,7 +5,7 @@ What a run had sent when it ended is known where it could still write it down; a
 
 from __future__ import annotations
 
-from uploader.errors import AnswerLost
+from uploader.errors import OutcomeUnknown
 from uploader.http.hosts import trusted
 from uploader.protocol.session import Completed, Event, OffsetUnknown, Rejected, Session, SessionLost, Stored
 from uploader.state.journal import Journal, SessionRecord
@@ -41,7 +41,7 @@ def unconfirmed(record: SessionRecord, size: int) -> OffsetUnknown | None:
 def checked(transfer: FileTransfer, record: SessionRecord, session: Session, event: Event) -> Event:
     """The first answer about the session, which is lost unless it is there and surely this file's.
 
-    One that is complete is this run's only if this run began it. Raises `AnswerLost` where it can't be told whether
+    One that is complete is this run's only if this run began it. Raises `OutcomeUnknown` where it can't be told whether
     the session was this run's, and sending the file again could add it twice.
     """
     stored = event.offset if isinstance(event, Stored) else session.size if isinstance(event, Completed) else 0
@@ -58,10 +58,10 @@ def checked(transfer: FileTransfer, record: SessionRecord, session: Session, eve
     return SessionLost(why)
 
 
-def in_doubt(name: str, how: str) -> AnswerLost:
+def in_doubt(name: str, how: str) -> OutcomeUnknown:
     """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a sentence."""
-    return AnswerLost(
+    return OutcomeUnknown(
         f"It is not known whether {name} still has to be sent: {how}.",
         cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
-        cure="Check what the service has. If the file is missing there, run again: it will then be sent.",
+        hint="Check what the service has. If the file is missing there, run again: it will then be sent.",
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from uploader.errors import AnswerLost, Interrupted, Refused, TemporaryError, UploaderError
+from uploader.errors import ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retrier import CAUSE, CURE, Retrier, Watch
+from uploader.retrier import CAUSE, HINT, Retrier, Watch
 from uploader.services.base import (
     Backoff,
     Batch,
@@ -62,17 +63,17 @@ class Engine:
 
     def run(self, flow: Flow) -> Outcome:
         """Carries the flow to its end. Raises what the flow raises."""
-        answer: Any = None
+        response: Any = None
         failure: Exception | None = None
         while True:
             try:
-                step = flow.send(answer) if failure is None else flow.throw(failure)
+                step = flow.send(response) if failure is None else flow.throw(failure)
             except StopIteration as end:
                 outcome: Outcome = end.value
                 return outcome
-            answer, failure = None, None
+            response, failure = None, None
             try:
-                answer = self._carry_out(step)
+                response = self._carry_out(step)
             except Exception as error:  # noqa: BLE001  # a defect, too, must let the flow clean up behind itself
                 failure = error
 
@@ -207,10 +208,10 @@ class Engine:
         """Says that the files at these places of the record are not begun, because it is too late."""
         seconds = f"{self._client.policy.retry_deadline:g} s"
         what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(places), 'file')}."
-        error = TemporaryError(what, cause=CAUSE, cure=CURE)
+        error = TemporaryError(what, cause=CAUSE, hint=HINT)
         self._reporter.warning(what)
         for place in places:
-            self.record.results[place] = self.record.results[place]._replace(failure=error)
+            self.record.results[place] = replace(self.record.results[place], failure=error)
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, anew after a refusal that passes by itself; whatever goes wrong stands in the result."""
@@ -218,16 +219,16 @@ class Engine:
         while True:
             result = upload(job, self._client, self._settings, self._journal, self._reporter)
             if retrier:
-                result = result._replace(retries=result.retries + retrier.retries)
+                result = replace(result, retries=result.retries + retrier.retries)
             refused = result.failure
             if not result.error:
                 self._uploaded.append(job)
-            elif isinstance(refused, AnswerLost):
+            elif isinstance(refused, OutcomeUnknown):
                 self._anew.append(job)
-            if job.retry_on is None or not isinstance(refused, Refused) or not job.retry_on(refused):
+            if job.retry_on is None or not isinstance(refused, ApiError) or not job.retry_on(refused):
                 return result
             retrier = retrier or self._retrier(job.artifact.name)
             try:
                 retrier.wait(as_reason(refused), cause=job.retry_on(refused))
             except UploaderError as error:
-                return result._replace(error=str(error), failure=error)
+                return replace(result, error=str(error), failure=error)

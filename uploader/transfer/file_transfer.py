@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from uploader.errors import ProtocolError
-from uploader.http.messages import Block, Broken, Request, Response, Span
+from uploader.http.messages import Block, Request, Response, Span, TransportError
 from uploader.protocol.media import Media
 from uploader.reporting import Progress, Reporter
-from uploader.results import Moment
+from uploader.results import TimelineEvent
 from uploader.retrier import Wait
 from uploader.services.base import Upload
 from uploader.transfer.api_client import ApiClient
@@ -36,7 +36,7 @@ class TransferCounts:
         self.resent = 0
         self.stored = 0
         self.resumed_from: int | None = None
-        self.timeline: list[Moment] = []
+        self.timeline: list[TimelineEvent] = []
 
     def count(self, length: int) -> None:
         """Counts bytes as sent before they are: what may have arrived must never be more than what is known here."""
@@ -63,7 +63,7 @@ class FileTransfer:
         self.counts = TransferCounts(self._clock.monotonic(), job.artifact.size or 0)
         self.in_doubt = False  # whether a request whose answer was lost may have stored the whole file
 
-    def send(self, request: Request, span: Span, *, final: bool) -> Response | Broken:
+    def send(self, request: Request, span: Span, *, final: bool) -> Response | TransportError:
         """A request that carries bytes of the file; `final` when its answer ends the upload."""
         counts = self.counts
         counts.reached = span.start
@@ -73,11 +73,11 @@ class FileTransfer:
             return self.client.exchange(request, self._blocks(request, span), final=final)
         finally:
             seconds = self._clock.monotonic() - began
-            counts.timeline.append(Moment(began, "sent", "", seconds, bytes=counts.reached - span.start))
+            counts.timeline.append(TimelineEvent(began, "sent", "", seconds, bytes=counts.reached - span.start))
 
-    def renew(self, answer: Response) -> None:
+    def renew(self, response: Response) -> None:
         """Takes a fresh token after a 401; see `ApiClient.renew`."""
-        self.client.renew(self.retrier, answer, self.name)
+        self.client.renew(self.retrier, response, self.name)
 
     def info(self, text: str) -> None:
         """Logs a line about this file."""
@@ -91,9 +91,9 @@ class FileTransfer:
         """Keeps a session URI out of everything that is said from now on."""
         self._reporter.redact_session(uri, self.media.url)
 
-    def add_moment(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
+    def add_event(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
         """Writes a moment into the file's timeline."""
-        self.counts.timeline.append(Moment(self._clock.monotonic(), kind, text))
+        self.counts.timeline.append(TimelineEvent(self._clock.monotonic(), kind, text))
 
     def seconds(self) -> float:
         """Wall time since this file was begun."""
@@ -102,14 +102,14 @@ class FileTransfer:
     def _report_wait(self, wait: Wait) -> None:
         self._reporter.info(f"{self.name}: {wait}")
         if wait.seconds:
-            self.counts.timeline.append(Moment(self._clock.monotonic(), "wait", wait.why, wait.seconds))
+            self.counts.timeline.append(TimelineEvent(self._clock.monotonic(), "wait", wait.why, wait.seconds))
 
     def violation(self, why: str) -> ProtocolError:
         """The error for a server that violates the upload protocol."""
         return ProtocolError(
             f"The server violated the upload protocol for {self.name}: {why}.",
             cause="A proxy changed the answer, or the service has a fault.",
-            cure="The upload was abandoned so that it could not be corrupted. Run again; report the error if "
+            hint="The upload was abandoned so that it could not be corrupted. Run again; report the error if "
             "it recurs.",
         )
 

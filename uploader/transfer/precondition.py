@@ -6,7 +6,7 @@ says neither that the file is there nor that it is not.
 
 from __future__ import annotations
 
-from uploader.errors import AnswerLost, Refused, TemporaryError
+from uploader.errors import ApiError, OutcomeUnknown, TemporaryError
 from uploader.http.messages import Request, Response
 from uploader.transfer.api_client import as_reason
 from uploader.transfer.file_transfer import FileTransfer
@@ -14,10 +14,10 @@ from uploader.transfer.file_transfer import FileTransfer
 FAILED = 412
 
 
-def look_up(transfer: FileTransfer, refused: Refused) -> Response:
+def look_up(transfer: FileTransfer, refused: ApiError) -> Response:
     """The object that stands where the file was sent, after a refusal that followed a lost answer.
 
-    Raises `refused` where it is none of a precondition or no answer was lost before it, and `AnswerLost` where the
+    Raises `refused` where it is none of a precondition or no answer was lost before it, and `OutcomeUnknown` where the
     object can't be had.
     """
     endpoint, client = transfer.job.endpoint, transfer.client
@@ -35,28 +35,28 @@ def look_up(transfer: FileTransfer, refused: Refused) -> Response:
             repeatable=True,
             lost=lambda _: refused,
         )
-    except (Refused, TemporaryError) as error:
+    except (ApiError, TemporaryError) as error:
         raise _unknown(transfer, refused, as_reason(error)) from None
 
 
-def require_own(transfer: FileTransfer, refused: Refused, answer: Response, difference: str) -> None:
-    """Raises `AnswerLost` unless the object holds the bytes of the file, and its `generation` is another than before.
+def require_own(transfer: FileTransfer, refused: ApiError, response: Response, difference: str) -> None:
+    """Raises `OutcomeUnknown` unless the object holds the bytes of the file, and its `generation` changed.
 
     `difference` is what makes its bytes others, empty where they are the same.
     """
     before = dict(transfer.job.endpoint.query).get("ifGenerationMatch")
-    if not difference and str((answer.json() or {}).get("generation")) == before:
+    if not difference and str((response.json() or {}).get("generation")) == before:
         difference = "the object is still the one that was to be replaced"
     if difference:
         raise _unknown(transfer, refused, difference)
     transfer.info("The object holds exactly the bytes of this file: nothing is left to send.")
 
 
-def _unknown(transfer: FileTransfer, refused: Refused, why: str) -> AnswerLost:
+def _unknown(transfer: FileTransfer, refused: ApiError, why: str) -> OutcomeUnknown:
     """The error that says both: what was refused, and what is not known."""
-    return AnswerLost(
+    return OutcomeUnknown(
         f"It is not known whether {transfer.name} was stored: the answer to one attempt was lost, "
         f"and the next was refused ({refused.status}: {refused.message.rstrip('.')}); {why}.",
         cause="Either the attempt whose answer was lost or somebody else wrote the object.",
-        cure="Compare the object with the file before you run again, perhaps with another precondition.",
+        hint="Compare the object with the file before you run again, perhaps with another precondition.",
     )

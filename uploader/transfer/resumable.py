@@ -7,9 +7,10 @@ and what must outlive the process goes into the journal.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from types import ModuleType
 
-from uploader.errors import AnswerLost, CredentialsError, IntegrityError, Interrupted, TemporaryError, UploaderError
+from uploader.errors import CredentialsError, IntegrityError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.http.hosts import absolute, secrets_of
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
@@ -67,10 +68,10 @@ class Resumable:
             self._keep(session)
             if not (self._kept or isinstance(error, Interrupted)) and (doubt := self._doubt(error.what)):
                 raise doubt from None
-            if self._kept and session.uri and _KEPT not in error.cure:  # a failed login is the same error for all
-                error.cure = f"{error.cure} {_KEPT}".strip()
+            if self._kept and session.uri and _KEPT not in error.hint:  # a failed login is the same error for all
+                error.hint = f"{error.hint} {_KEPT}".strip()
             raise
-        except AnswerLost:  # what is kept shows the same to the next run, should this one die before it has told
+        except OutcomeUnknown:  # what is kept shows the same to the next run, should this one die before it has told
             raise
         except UploaderError:
             self._abandon(session)
@@ -96,11 +97,11 @@ class Resumable:
         request = self._dialect.request(move, session, self._transfer.media)
         sent = 0
         if isinstance(move, Send):
-            answer = self._transfer.send(request, move.span, final=move.final)
+            response = self._transfer.send(request, move.span, final=move.final)
             sent = self._transfer.counts.reached
         else:
-            answer = self._transfer.client.exchange(request)
-        event = self._dialect.event(move, answer, self._transfer.media)
+            response = self._transfer.client.exchange(request)
+        event = self._dialect.event(move, response, self._transfer.media)
         if not isinstance(event, OffsetUnknown):  # which says nothing that could be checked
             event = self._checked(session, event)
         after = session.after(event, sent)
@@ -116,7 +117,7 @@ class Resumable:
         if not ended:
             return session, move
         self._transfer.counts.size = span.stop
-        session = session._replace(size=span.stop)
+        session = replace(session, size=span.stop)
         return session, session.next_move()
 
     def _checked(self, session: Session, event: Event) -> Event:
@@ -125,7 +126,7 @@ class Resumable:
             self._unconfirmed = None
         if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
             event = earlier_session.checked(self._transfer, self._inherited, session, event)
-        if isinstance(event, Rejected) and (doubt := self._doubt(self._refusal(event.answer, session).what)):
+        if isinstance(event, Rejected) and (doubt := self._doubt(self._refusal(event.response, session).what)):
             raise doubt
         if isinstance(event, SessionLost) and (doubt := self._doubt(_FORGOTTEN, event.why)):
             raise doubt
@@ -135,14 +136,14 @@ class Resumable:
         uri = absolute(event.uri, self._transfer.media.url)
         self._transfer.redact(uri)
         require_trusted(uri, self._transfer.media.url)
-        return event._replace(uri=uri)
+        return replace(event, uri=uri)
 
     def _may_be_finished(self) -> bool:
         """Whether the session may be complete though no answer said so: the last one did not turn the request away."""
         last = self._unconfirmed
-        return last is not None and (last.answer is None or not may_repeat(last.answer, repeatable=False))
+        return last is not None and (last.response is None or not may_repeat(last.response, repeatable=False))
 
-    def _doubt(self, cause: str, why: str = "") -> AnswerLost | None:
+    def _doubt(self, cause: str, why: str = "") -> OutcomeUnknown | None:
         """The error where the session may be complete, nobody can ask it any more, and a repeat would add a second one.
 
         `why` is the last that is known of it, else what became of its last request.
@@ -153,10 +154,10 @@ class Resumable:
         if self._inherited and self._transfer.counts.attempts == 0:
             how = f"{self._inherited.origin} may have sent all of it, and now {why or last.why}"
             return earlier_session.in_doubt(self._transfer.name, how)
-        return AnswerLost(
+        return OutcomeUnknown(
             f"It is not known whether {self._transfer.name} arrived: all of it was sent, and then {why or last.why}.",
             cause=cause,
-            cure="It was not sent again, because the service could then have it twice. "
+            hint="It was not sent again, because the service could then have it twice. "
             "Check whether the service has it before you run again: the next run sends it.",
         )
 
@@ -168,7 +169,7 @@ class Resumable:
                     self._unconfirmed = event
                 self._wait(event, after)
             case TokenRejected():
-                self._transfer.renew(self._without_uri(event.answer, after))
+                self._transfer.renew(self._without_uri(event.response, after))
             case Started():
                 if self._file:
                     record = SessionRecord(after.uri, after.granularity, self._file.sample())
@@ -182,15 +183,15 @@ class Resumable:
                 self._journal.drop(self._job)
                 self._holds(0)
                 self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
-                self._transfer.add_moment("restarted", event.why)
+                self._transfer.add_event("restarted", event.why)
                 # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
                 lost = "nothing is stored, " if self._transfer.counts.attempts and not in_doubt else ""
                 self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
 
     def _wait(self, event: OffsetUnknown, session: Session) -> None:
         """Waits before the next question. Raises what the service refused where that, and no trouble, was the last."""
-        answer = event.answer
-        said = self._without_uri(answer, session) if isinstance(answer, Response) else answer
+        response = event.response
+        said = self._without_uri(response, session) if isinstance(response, Response) else response
         try:
             self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
         except TemporaryError:
@@ -208,7 +209,7 @@ class Resumable:
             if counts.attempts == 0:
                 counts.resumed_from = after.offset
                 self._continue_record()
-            self._transfer.add_moment("resumed", f"at {format_size(after.offset)}")
+            self._transfer.add_event("resumed", f"at {format_size(after.offset)}")
         if before.state is State.OFFSET_UNKNOWN or after.offset < counts.reached:
             held = share(after.offset, counts.size)
             self._transfer.info(f"The server holds {held}; continuing from there.")
@@ -225,18 +226,18 @@ class Resumable:
     # --- how it ends --------------------------------------------------------------------------------------------------
 
     def _outcome(self, session: Session) -> Response:
-        if session.state is State.COMPLETE and session.answer is not None:
+        if session.state is State.COMPLETE and session.response is not None:
             self._completed()
-            return self._without_uri(session.answer, session)
+            return self._without_uri(session.response, session)
         self._abandon(session)
-        if session.state is State.REFUSED and session.answer is not None:
+        if session.state is State.REFUSED and session.response is not None:
             self._transfer.in_doubt |= self._may_be_finished()
-            raise self._refusal(session.answer, session)
+            raise self._refusal(session.response, session)
         if session.state is State.LOST_TOO_OFTEN:
             raise TemporaryError(
                 f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
                 cause="The service is having problems.",
-                cure="Run again later; the upload starts over.",
+                hint="Run again later; the upload starts over.",
                 code="session-lost",
             )
         raise self._transfer.violation(session.why)
@@ -250,22 +251,22 @@ class Resumable:
         if self._job.endpoint.repeatable and not self._job.endpoint.lookup:
             self._journal.drop(self._job)
 
-    def _without_uri(self, answer: Response, session: Session) -> Response:
+    def _without_uri(self, response: Response, session: Session) -> Response:
         """The answer without the session's URI, which some servers repeat in their errors and resources."""
-        if not session.uri or not answer.body:
-            return answer
-        body = answer.body
+        if not session.uri or not response.body:
+            return response
+        body = response.body
         for secret in secrets_of(session.uri, self._transfer.media.with_query()):
             body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
-        return answer._replace(body=body)
+        return replace(response, body=body)
 
-    def _refusal(self, answer: Response, session: Session) -> UploaderError:
-        return refusal(self._without_uri(answer, session), self._transfer.name)
+    def _refusal(self, response: Response, session: Session) -> UploaderError:
+        return refusal(self._without_uri(response, session), self._transfer.name)
 
     def _continue_record(self) -> None:
         """Notes that more is sent in an earlier run's session: how much that run had sent is no longer all of it."""
         if self._inherited:
-            self._journal.save(self._job, self._inherited._replace(length=0, prefix=""))
+            self._journal.save(self._job, replace(self._inherited, length=0, prefix=""))
 
     def _keep(self, session: Session) -> None:
         """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""

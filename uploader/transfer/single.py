@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 
-from uploader.errors import AnswerLost, Interrupted
-from uploader.http.messages import Broken, Response, Span
+from uploader.errors import Interrupted, OutcomeUnknown
+from uploader.http.messages import Response, Span, TransportError
 from uploader.protocol import single_request
 from uploader.transfer.api_client import last_failure
 from uploader.transfer.file_transfer import FileTransfer
@@ -14,24 +14,24 @@ from uploader.transfer.file_transfer import FileTransfer
 def upload(transfer: FileTransfer, size: int, *, multipart: bool) -> Response:
     """The service's answer to the whole file, `size` bytes long.
 
-    Raises `AnswerLost` when it may have arrived and may not be sent again, besides what every upload raises.
+    Raises `OutcomeUnknown` when it may have arrived and may not be sent again, besides what every upload raises.
     """
     name = transfer.name
-    answer = transfer.client.request_with_retries(
+    response = transfer.client.request_with_retries(
         lambda: _send(transfer, size, multipart=multipart),
         transfer.retrier,
         name,
         repeatable=transfer.job.endpoint.repeatable,
-        lost=lambda answer: _lost(name, answer),
+        lost=lambda response: _lost(name, response),
     )
-    if not transfer.media.is_resource(answer):
+    if not transfer.media.is_resource(response):
         raise transfer.violation("the answer to the finished upload is not the resource that the method returns")
-    if not answer.sent_whole:
+    if not response.sent_whole:
         raise transfer.violation("the server called the upload finished before it was sent")
-    return answer
+    return response
 
 
-def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | Broken:
+def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | TransportError:
     if multipart:
         goog_upload = transfer.job.endpoint.dialect == "goog-upload"
         boundary = secrets.token_hex(16)
@@ -39,7 +39,7 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
     else:
         request = single_request.simple(transfer.media, size)
     try:
-        answer = transfer.send(request, Span(0, size), final=True)
+        response = transfer.send(request, Span(0, size), final=True)
     except Interrupted as stopped:
         if stopped.unanswered and not transfer.job.endpoint.repeatable:
             transfer.warning(
@@ -47,13 +47,13 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | B
                 "Check whether the service has it before you run again."
             )
         raise
-    transfer.in_doubt |= single_request.may_have_acted(answer)
-    return answer
+    transfer.in_doubt |= single_request.may_have_acted(response)
+    return response
 
 
-def _lost(name: str, answer: Response | Broken) -> AnswerLost:
-    return AnswerLost(
-        f"It is not known whether {name} arrived: {last_failure(answer)}.",
+def _lost(name: str, response: Response | TransportError) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"It is not known whether {name} arrived: {last_failure(response)}.",
         cause="A single-request upload can't be queried, and repeating it could add the file twice.",
-        cure="Check whether the service has it before you run again. `upload-protocol: resumable` can ask the server.",
+        hint="Check whether the service has it before you run again. `upload-protocol: resumable` can ask the server.",
     )

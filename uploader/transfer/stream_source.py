@@ -50,7 +50,7 @@ class StreamSource:
         if span.start < self._base:
             raise TemporaryError(
                 "The server lost bytes of a stream, which can't be read a second time.",
-                cure="Run the job again, or give a file instead of a stream: a file can be resumed.",
+                hint="Run the job again, or give a file instead of a stream: a file can be resumed.",
                 code="stream-bytes-lost",
             )
         # A new buffer each time: views of the old one may still be on their way to the socket.
@@ -112,7 +112,7 @@ class StreamSource:
         return IntegrityError(
             f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
             cause="The command that writes to it is missing or has failed.",
-            cure="Check the command that produces the stream. The incomplete upload was not finished.",
+            hint="Check the command that produces the stream. The incomplete upload was not finished.",
             code="stream-unreadable",
         )
 

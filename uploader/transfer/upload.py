@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from uploader.errors import IntegrityError, Refused, UploaderError
+from uploader.errors import ApiError, IntegrityError, UploaderError
 from uploader.http.messages import Response
 from uploader.protocol import digests
 from uploader.reporting import Reporter
@@ -50,10 +50,10 @@ def _transfer(transfer: FileTransfer, settings: TransferSettings, journal: Journ
     except UploaderError as error:
         if isinstance(error, IntegrityError):
             journal.drop(transfer.job)  # a finished session would only tell the next run of the same damage
-        transfer.add_moment("failed", error.what)
+        transfer.add_event("failed", error.what)
         error.__traceback__ = error.__context__ = None  # whose frames hold all of the transfer, for each failed file
         return _result(transfer, error)
-    transfer.add_moment("done", "stored and checked")
+    transfer.add_event("done", "stored and checked")
     return _result(transfer)
 
 
@@ -81,35 +81,35 @@ def _sent(transfer: FileTransfer, settings: TransferSettings, journal: Journal) 
         if protocol == "resumable" or media.size is None:
             return Resumable(transfer, journal, settings.chunk_size).run()
         return single.upload(transfer, media.size, multipart=protocol == "multipart")
-    except Refused as refused:
+    except ApiError as refused:
         return _stored_before(transfer, refused)
 
 
-def _stored_before(transfer: FileTransfer, refused: Refused) -> Response:
+def _stored_before(transfer: FileTransfer, refused: ApiError) -> Response:
     """What an earlier try stored, where that is why the last one was refused; raises the refusal everywhere else."""
     from uploader.transfer import precondition  # few uploads have any
 
-    answer = precondition.look_up(transfer, refused)
-    resource = answer.json() or {}
-    known = _comparable(transfer, digests.claims(resource, answer.headers))
+    response = precondition.look_up(transfer, refused)
+    resource = response.json() or {}
+    known = _comparable(transfer, digests.claims(resource, response.headers))
     how = _difference(transfer, resource, known) if known else "the service states no digest of the object's contents"
-    precondition.require_own(transfer, refused, answer, how)
-    return answer
+    precondition.require_own(transfer, refused, response, how)
+    return response
 
 
-def _verify(answer: Response, transfer: FileTransfer) -> None:
+def _verify(response: Response, transfer: FileTransfer) -> None:
     """Compares what the service states of the bytes with what was sent. Raises `IntegrityError` with both."""
     counts = transfer.counts
     counts.stored = counts.size
-    counts.resource = answer.json() or {}
+    counts.resource = response.json() or {}
     counts.sha256 = transfer.source.digests()["sha256"]
-    stated = digests.claims(counts.resource, answer.headers)
+    stated = digests.claims(counts.resource, response.headers)
     comparable = _comparable(transfer, stated)
     if how := _difference(transfer, counts.resource, comparable):
         raise IntegrityError(
             f"{transfer.name} arrived damaged: {how}.",
             cause="The data was altered in transit, or the service stored something else.",
-            cure="Do not use what was stored. Run again, and report it to Google if it happens again.",
+            hint="Do not use what was stored. Run again, and report it to Google if it happens again.",
             code="damaged-in-transit",
         )
     if stated and not comparable:

@@ -35,15 +35,15 @@ def media(file: str, kind: str) -> MediaFileUpload:
 
 def finished(upload: Any) -> Any:
     """The answer to an upload in chunks: after an error it asks for the offset and goes on, three times at most."""
-    answer, errors = None, 0
-    while answer is None:
+    response, errors = None, 0
+    while response is None:
         try:
-            _, answer = upload.next_chunk()
+            _, response = upload.next_chunk()
         except (HttpError, OSError, HTTPException) as error:  # noqa: PERF203  # what it costs is nothing beside a request
             errors += 1
             if errors > RETRIES or (isinstance(error, HttpError) and error.resp.status < 500):
                 raise
-    return answer
+    return response
 
 
 def store(file: str) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, Literal
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import binary_xml, proto_xml
@@ -33,7 +34,8 @@ _CARRIED = re.compile(
 )
 
 
-class Manifest(NamedTuple):
+@dataclass(frozen=True)
+class Manifest:
     """What an APK or a bundle says of itself. `version_code` is the number that Play keys artifacts by (64 bits).
 
     `version_name` is "" when the manifest has none, or takes it from a resource. `kind` is what the file is, by its
@@ -89,7 +91,8 @@ def _read(file: BinaryIO) -> Manifest:
     else:
         manifest = _manifest(kind, binary_xml.elements(archive.read(_APK_MANIFEST)))
     apk = kind == "apk"
-    return manifest._replace(
+    return replace(
+        manifest,
         signers=signers(archive, apk=apk),
         native=native_code(archive, apk=apk),
         carries=frozenset() if apk else _carried(archive),
@@ -136,7 +139,8 @@ def _with_children(manifest: Manifest, elements: Iterable[Element]) -> Manifest:
     sdk: Attributes = {}
     permissions: dict[str, None] = {}
     features: dict[str, None] = {}
-    for name, attributes in elements:
+    for element in elements:
+        name, attributes = element.name, element.attributes
         if name == "application":
             application = attributes
         elif name == "uses-sdk":
@@ -146,7 +150,8 @@ def _with_children(manifest: Manifest, elements: Iterable[Element]) -> Manifest:
         elif flag({"required": 1, **attributes}, "required"):
             features[str(attributes.get("name", ""))[:_LONGEST_NAME]] = None
     least = _api_level(sdk.get("minSdkVersion", 1))
-    return manifest._replace(
+    return replace(
+        manifest,
         debuggable=flag(application, "debuggable"),
         test_only=flag(application, "testOnly"),
         min_sdk=least,

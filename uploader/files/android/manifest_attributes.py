@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from uploader.files.android.zip_reader import MalformedFile
 
@@ -23,7 +23,8 @@ WANTED = frozenset({"uses-sdk", "uses-permission", "uses-permission-sdk-23", "us
 """The children of the root that are read."""
 
 
-class ResourceReference(NamedTuple):
+@dataclass(frozen=True)
+class ResourceReference:
     """A value that stands in the resource table, not in the manifest: `@0x7f…`. It is reported, not guessed."""
 
     id: int
@@ -33,7 +34,8 @@ Value = int | str | ResourceReference
 Attributes = Mapping[str, Value]
 
 
-class Element(NamedTuple):
+@dataclass(frozen=True)
+class Element:
     """One element, with those of its attributes that have a name in IDS, and `package`."""
 
     name: str

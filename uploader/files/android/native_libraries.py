@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from uploader.files.android.protobuf import message, pick
 from uploader.files.android.zip_reader import MalformedFile, ZipReader
@@ -24,7 +24,8 @@ _OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES, _ENABLED, _ALIGNMENT = 2, 2, 1, 2
 _ALIGNMENT_4K = 1
 
 
-class NativeCode(NamedTuple):
+@dataclass(frozen=True)
+class NativeCode:
     """The ABIs that there is code for, and the 64-bit libraries that do not fit pages of 16 KB, by their paths.
 
     `narrow` have segments that are aligned to less; `misplaced` lie uncompressed in an APK where no such page begins.

@@ -7,7 +7,7 @@ Sources: "discovery" is `maxSize` in the discovery document of androidpublisher 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
@@ -35,7 +35,8 @@ MAX_LISTING_TEXT: Mapping[str, int | None] = {  # characters by the API's field;
 MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to showcase your app"
 
 
-class ImageRule(NamedTuple):
+@dataclass(frozen=True)
+class ImageRule:
     """What one image type accepts, in pixels: exactly `exact`, or each side between `least` and `most`.
 
     `advised` pixels and `square` are only asked for.

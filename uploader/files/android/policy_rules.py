@@ -6,12 +6,14 @@ Google moves these every year, so whatever falls short of them is a warning; Pla
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 _TARGET_SDK = "https://support.google.com/googleplay/android-developer/answer/11926878"
 
 
-class PolicyRule(NamedTuple):
+@dataclass(frozen=True)
+class PolicyRule:
     """The least that new apps and updates need from a day on (ISO 8601), and Google's page about it."""
 
     limit: int

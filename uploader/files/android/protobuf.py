@@ -7,12 +7,13 @@ protobuf raises ValueError; the caller says whose message it was.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-class ProtoField(NamedTuple):
+@dataclass(frozen=True)
+class ProtoField:
     """One field of a message: its content is a number on the wire, or bytes; the other of the two is empty."""
 
     id: int

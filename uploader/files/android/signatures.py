@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from uploader.files.android.pkcs7 import signer_certificates, subject_of
 from uploader.files.android.zip_reader import ZipReader
@@ -33,7 +34,8 @@ _PUBLIC_KEYS = {  # by the certificate's SHA-256
 }
 
 
-class SigningCertificate(NamedTuple):
+@dataclass(frozen=True)
+class SigningCertificate:
     """The certificate of one signer: its SHA-256 in lower-case hex, and what it is when it is for no release."""
 
     sha256: str

@@ -7,9 +7,8 @@ what there is one of, `<language>/images/<type>/*.png` for screenshots, in the o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple
 
 from uploader.files.android import listing_images
 from uploader.files.android.localized_folder import LocalizedFolder
@@ -32,11 +31,12 @@ _KNOWN = ", ".join(
 )
 
 
-class StoreFiles(NamedTuple):
+@dataclass(frozen=True)
+class StoreFiles:
     """What the directory has: texts by language and the API's field, images by language and type in their order."""
 
-    texts: Mapping[str, Mapping[str, str]] = MappingProxyType({})
-    images: Mapping[tuple[str, str], tuple[Artifact, ...]] = MappingProxyType({})
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
 
 
 def listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tuple[str, ...]]:

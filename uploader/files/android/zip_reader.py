@@ -10,7 +10,8 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, NamedTuple
+from dataclasses import dataclass
+from typing import BinaryIO
 
 MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
 PIECE = 1024 * 1024  # bytes of an entry that is too large to hold
@@ -29,13 +30,14 @@ _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (ma
 
 
 class MalformedFile(Exception):
-    """A file is not what it should be. `what` continues a sentence that begins with its name; `cure` is a sentence."""
+    """A file is not what it should be. `what` continues a sentence that begins with its name; `hint` is a sentence."""
 
-    def __init__(self, what: str, cure: str = "Build the artifact again.") -> None:
-        super().__init__(f"{what} {cure}")
+    def __init__(self, what: str, hint: str = "Build the artifact again.") -> None:
+        super().__init__(f"{what} {hint}")
 
 
-class ZipEntry(NamedTuple):
+@dataclass(frozen=True)
+class ZipEntry:
     """One line of the directory; sizes and the offset of the local header are in bytes."""
 
     name: str

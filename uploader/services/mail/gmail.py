@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from uploader.errors import (
+    ApiError,
     CredentialsError,
     InputError,
     Interrupted,
     Problem,
-    Refused,
     TemporaryError,
     UploaderError,
 )
@@ -39,7 +40,8 @@ _SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these t
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
 
 
-class _MailAction(NamedTuple):
+@dataclass(frozen=True)
+class _MailAction:
     """One value of `gmail-action`: the method, the narrowest scope that Google names for it, what it needs.
 
     `plan` is what will be done with the mail, `done` what was done, in words.
@@ -186,7 +188,7 @@ def _send(
             yield Remember(key, None)
             began, remedy = metadata_request.minute(earlier.date), "`upload-protocol: resumable` can ask the server."
             raise metadata_request.begun_before(mail.name, began, remedy)
-        identity, upload = earlier, upload._replace(artifact=_artifact(mail.name, mail.data(earlier)))
+        identity, upload = earlier, replace(upload, artifact=_artifact(mail.name, mail.data(earlier)))
     yield Remember(key, str(identity))
     try:
         result: FileResult = yield upload
@@ -205,36 +207,36 @@ def _send_metadata(inputs: Inputs, action: _MailAction, resource: Mapping[str, A
     endpoint = _endpoint(inputs, action)
     try:
         if message_metadata.holds_message(resource):
-            answer = yield from metadata_request.send_once(endpoint, resource, _HELD)
+            response = yield from metadata_request.send_once(endpoint, resource, _HELD)
         else:
-            answer = yield from metadata_request.send(endpoint, resource, endpoint.id)
-    except Refused as error:
+            response = yield from metadata_request.send(endpoint, resource, endpoint.id)
+    except ApiError as error:
         _explain(error, inputs)
         raise
-    return (yield from _outcome(action, answer))
+    return (yield from _outcome(action, response))
 
 
-def _outcome(action: _MailAction, answer: dict[str, Any]) -> Flow:
+def _outcome(action: _MailAction, response: dict[str, Any]) -> Flow:
     """The ids of the answer, which is a draft with a message inside, or a message."""
     is_draft = action.method in {"drafts.create", "drafts.update"}
-    message = answer.get("message") if is_draft else answer
+    message = response.get("message") if is_draft else response
     message = message if isinstance(message, dict) else {}
     known = {
-        "draft-id": answer.get("id") if is_draft else None,
+        "draft-id": response.get("id") if is_draft else None,
         "message-id": message.get("id"),
         "thread-id": message.get("threadId"),
     }
     yield Publish({name: value for name, value in known.items() if isinstance(value, str) and value})
-    return Outcome(f"{action.done}, id {answer.get('id') or 'unknown'}.")
+    return Outcome(f"{action.done}, id {response.get('id') or 'unknown'}.")
 
 
 def _explain(error: UploaderError, inputs: Inputs) -> None:
     """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
-    if not isinstance(error, Refused):
+    if not isinstance(error, ApiError):
         return
     if error.reason == "failedPrecondition" and not inputs.impersonate_user:
         error.cause = "A service account has no mailbox of its own."
-        error.cure = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
+        error.hint = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
     if error.status == 404 and inputs.gmail_action in _NEED_DRAFT:
         error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
-        error.cure = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."
+        error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."

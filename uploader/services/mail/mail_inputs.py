@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from email.headerregistry import Address
 from functools import partial
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
@@ -23,7 +23,8 @@ _BODY_INPUTS = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
 _CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", *_BODY_INPUTS)
 
 
-class Mail(NamedTuple):
+@dataclass(frozen=True)
+class Mail:
     """A mail that can be sent: how people see it, a digest of what it says, and its bytes under an identity.
 
     `recipients` and `attachments` are their numbers; what a message that was given has attached is not counted.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -19,7 +20,6 @@ from email.message import EmailMessage, Message
 from email.parser import BytesParser
 from email.policy import SMTP, EmailPolicy
 from email.utils import format_datetime
-from typing import NamedTuple
 
 from uploader.errors import InputError, Problem
 
@@ -33,7 +33,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
 
 
-class Attachment(NamedTuple):
+@dataclass(frozen=True)
+class Attachment:
     """One file inside a message."""
 
     name: str
@@ -41,7 +42,8 @@ class Attachment(NamedTuple):
     content: bytes
 
 
-class MailContent(NamedTuple):
+@dataclass(frozen=True)
+class MailContent:
     """What a composed message says. Empty text and empty HTML mean that there is none."""
 
     sender: tuple[Address, ...] = ()
@@ -63,7 +65,8 @@ class MailContent(NamedTuple):
         return digest.hexdigest()
 
 
-class MessageIdentity(NamedTuple):
+@dataclass(frozen=True)
+class MessageIdentity:
     """What makes one message differ from another of the same content: when it was written, and a random token."""
 
     date: datetime

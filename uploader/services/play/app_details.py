@@ -19,7 +19,7 @@ def default_language(edit: ReleaseEdit) -> Steps[str]:
             raise ReleaseRefused(
                 "`whats-new`: Google Play gives no default language for the app.",
                 cause="Its store listing is not set up yet.",
-                cure="Write the language before the text: `en-US: |`, with the text indented below it.",
+                hint="Write the language before the text: `en-US: |`, with the text indented below it.",
                 code="no-default-language",
             )
         edit.language = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uploader.errors import AnswerLost, IntegrityError, Refused, ReleaseRefused
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Digest, Note, Reused, Steps, Upload
@@ -64,8 +64,8 @@ def _artifact(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
     yield from edit.changing(purpose)
     try:
         result = yield Upload(endpoint, artifact, endpoint.media_types[0], retry_on=conflict)
-    except (Refused, AnswerLost) as error:
-        if isinstance(error, Refused) and find(error) is not VERSION_TAKEN:
+    except (ApiError, OutcomeUnknown) as error:
+        if isinstance(error, ApiError) and find(error) is not VERSION_TAKEN:
             raise
         # It may be there by now: an upload of ours whose answer was lost, or another job's in a shared edit.
         entry = (yield from listed_artifacts(edit)).get(_code(artifact))
@@ -86,7 +86,7 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> St
             f"Google Play already has version code {code} with different contents than {artifact.name}: "
             f"SHA-256 {_sha256(entry) or 'unknown'} there, {ours} here.",
             cause="The app was built again without a new version code.",
-            cure="Raise the version code, or upload the exact file that Google Play has.",
+            hint="Raise the version code, or upload the exact file that Google Play has.",
             code="version-code-conflict",
         )
     # What the job itself put into its edit is no conflict, though its answer was lost: the bytes are those above.
@@ -94,7 +94,7 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> St
         raise ReleaseRefused(
             f"Version code {code} ({artifact.name}) is on Google Play already.",
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
-            cure="Raise the version code, or set `on-version-conflict: reuse`.",
+            hint="Raise the version code, or set `on-version-conflict: reuse`.",
             code="version-code-used",
         )
     return _record(artifact, ours, str(code), entry)
@@ -107,7 +107,8 @@ def _reuse(artifact: Artifact, record: FileResult) -> Steps[None]:
 
 
 def _companions(edit: ReleaseEdit, artifact: Artifact) -> Steps[None]:
-    for kind, file, code in edit.job.companions:
+    for companion in edit.job.companions:
+        kind, file, code = companion.kind, companion.file, companion.version_code
         if code != _code(artifact) or file == "bundle":
             continue
         if isinstance(file, Artifact):
@@ -144,7 +145,7 @@ def _check_version(artifact: Artifact, result: FileResult) -> None:
         raise IntegrityError(
             f"{artifact.name} declares version code {_code(artifact)}, but Google Play reported {answered!r}.",
             cause="What arrived is not what was sent.",
-            cure="Run again; if it happens again, the manifest of the file is damaged.",
+            hint="Run again; if it happens again, the manifest of the file is damaged.",
             code="version-code-differs",
         )
 

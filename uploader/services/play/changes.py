@@ -6,14 +6,16 @@ The log, the summary and the output `plan` all show this one value (`change_repo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from uploader.services.play.tracks import REST_OF_WORLD, Release, Releases, codes, notes_of
 
 Kind = Literal["added", "changed", "removed", "kept"]
 
 
-class FieldChange(NamedTuple):
+@dataclass(frozen=True)
+class FieldChange:
     """One field of a release that differs; an empty text is an absent field. `language` is that of release notes."""
 
     field: Literal["name", "priority", "countries", "notes"]
@@ -22,7 +24,8 @@ class FieldChange(NamedTuple):
     language: str = ""
 
 
-class ReleaseChange(NamedTuple):
+@dataclass(frozen=True)
+class ReleaseChange:
     """One release of a track: as it was, where it was there, and as it is to be; one that goes away is not to be."""
 
     kind: Kind
@@ -40,7 +43,8 @@ class ReleaseChange(NamedTuple):
         return tuple(_fields(self.before or {}, self.after)) if self.after else ()
 
 
-class TrackChange(NamedTuple):
+@dataclass(frozen=True)
+class TrackChange:
     """A track before and after."""
 
     track: str
@@ -55,7 +59,8 @@ class TrackChange(NamedTuple):
         return (*found, *(ReleaseChange("removed", release, None) for release in left))
 
 
-class OtherTrack(NamedTuple):
+@dataclass(frozen=True)
+class OtherTrack:
     """A track that the run does not touch: all that the edit holds there, and the version codes that are live.
 
     `live` is None where that is not known.
@@ -70,7 +75,8 @@ class OtherTrack(NamedTuple):
         return self.live is not None and not set(codes(release)) <= self.live
 
 
-class TextChange(NamedTuple):
+@dataclass(frozen=True)
+class TextChange:
     """One text of the store listing; `before` is empty where there was none."""
 
     language: str
@@ -79,7 +85,8 @@ class TextChange(NamedTuple):
     after: str
 
 
-class ImageChange(NamedTuple):
+@dataclass(frozen=True)
+class ImageChange:
     """The images of one type in one language: names of files that come, or come again for their order, and counts."""
 
     language: str
@@ -90,7 +97,8 @@ class ImageChange(NamedTuple):
     kept: int = 0
 
 
-class FileChange(NamedTuple):
+@dataclass(frozen=True)
+class FileChange:
     """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
 
     `certificate_sha256` is that of an artifact's signer, in lower-case hex.
@@ -105,7 +113,8 @@ class FileChange(NamedTuple):
     inside: bool = False
 
 
-class Review(NamedTuple):
+@dataclass(frozen=True)
+class Review:
     """How the commit deals with Google's review: the values of the inputs that decide it."""
 
     commit: bool
@@ -113,7 +122,8 @@ class Review(NamedTuple):
     cancel: bool
 
 
-class Changes(NamedTuple):
+@dataclass(frozen=True)
+class Changes:
     """Everything that a commit would publish.
 
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uploader.errors import AnswerLost, CredentialsError, ProtocolError, Refused, UploaderError
+from uploader.errors import ApiError, CredentialsError, OutcomeUnknown, ProtocolError, UploaderError
 from uploader.services.base import Backoff, Note, Steps
 from uploader.services.play.edit import look
 from uploader.services.play.edit_machine import Event, Stage
@@ -24,7 +24,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
     turns, losses = 0, 0
     while True:
         error = yield from _attempt(edit, by_hand)
-        if isinstance(error, (AnswerLost, ProtocolError)):
+        if isinstance(error, (OutcomeUnknown, ProtocolError)):
             losses += 1
             yield from _look_up(edit, losses, error)
         elif error is not None:
@@ -44,11 +44,11 @@ def _attempt(edit: ReleaseEdit, by_hand: bool) -> Steps[UploaderError | None]:
     yield from edit.remember()
     try:
         yield edit.api.commit(_query(edit.job, by_hand))
-    except (AnswerLost, ProtocolError) as error:
+    except (OutcomeUnknown, ProtocolError) as error:
         edit.apply(Event.ANSWER_LOST)
         return error
-    except (Refused, CredentialsError) as error:
-        yield from _answered_no(edit, gone=isinstance(error, Refused) and find(error) is EDIT_GONE)
+    except (ApiError, CredentialsError) as error:
+        yield from _answered_no(edit, gone=isinstance(error, ApiError) and find(error) is EDIT_GONE)
         return error
     edit.apply(Event.COMMIT_ACCEPTED)
     return None
@@ -71,7 +71,7 @@ def _look_up(edit: ReleaseEdit, losses: int, error: UploaderError) -> Steps[None
     yield Backoff(losses, f"the commit of edit {edit.id} was not answered")
     yield from look(edit)
     if edit.state.stage is Stage.GONE:
-        raise Refused(
+        raise ApiError(
             f"Edit {edit.id} is gone after a commit whose answer was lost.",
             status=404,
             reason="editNotFound",
@@ -83,16 +83,16 @@ def _refusal(edit: ReleaseEdit, error: UploaderError) -> UploaderError:
     """The refusal of a commit, with the way back to the edit unless that is gone."""
     if edit.state.stage is Stage.GONE:
         return error
-    known = explained(error) if isinstance(error, Refused) else error
+    known = explained(error) if isinstance(error, ApiError) else error
     named = f"set `existing-edit-id: {edit.id}`, or " if edit.job.reads_edit_id else ""
     kept = f"Edit {edit.id} is kept with everything in it: {named}run again."
-    known.cure = f"{known.cure} {kept}".strip()
+    known.hint = f"{known.hint} {kept}".strip()
     return known
 
 
 def _demands_other_way(job: ReleaseJob, error: UploaderError, by_hand: bool) -> bool:
     wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
-    return job.not_sent_for_review == "auto" and isinstance(error, Refused) and find(error) is wanted
+    return job.not_sent_for_review == "auto" and isinstance(error, ApiError) and find(error) is wanted
 
 
 def _query(job: ReleaseJob, by_hand: bool) -> tuple[tuple[str, str], ...]:

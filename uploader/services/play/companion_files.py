@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from uploader.files import path_hints
 from uploader.files.android.expansion import expansion_file
@@ -29,7 +30,8 @@ _HEAD = 64 << 10  # bytes of a mapping; what R8 writes before the first class ha
 Read = Callable[[str], Artifact | None]
 
 
-class GivenFiles(NamedTuple):
+@dataclass(frozen=True)
+class GivenFiles:
     """All of `files`, and those that could be read, with their manifests; `shard` where other jobs have the rest."""
 
     all: tuple[Artifact, ...]

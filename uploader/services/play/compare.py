@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Steps
@@ -24,7 +24,8 @@ _OTHERS = "texts, images, files and user fractions that other jobs changed in ed
 _UNLISTED = "tracks of edit {} with names of their own: Google Play does not list them at present"
 
 
-class Comparison(NamedTuple):
+@dataclass(frozen=True)
+class Comparison:
     """What the run changes, for people, and what it needs to know to do it."""
 
     changes: Changes

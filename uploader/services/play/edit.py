@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from uploader.errors import Interrupted, Refused, TemporaryError, UploaderError
+from uploader.errors import ApiError, Interrupted, TemporaryError, UploaderError
 from uploader.services.base import Discarded, ForgetUploads, Note, Publish, Recall, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_machine import CommitKnowledge, EditState, Event, Ownership, Stage
@@ -44,7 +44,7 @@ def _shared(job: ReleaseJob) -> Steps[ReleaseEdit]:
     edit = ReleaseEdit(job, edit_api.Edit(job.package, job.existing_edit), EditState(Ownership.SHARED, Stage.CHANGED))
     try:
         yield edit.api.get()
-    except Refused as refused:
+    except ApiError as refused:
         if find(refused) in (EDIT_GONE, OTHER):
             blame_the_input(refused)
         raise
@@ -53,12 +53,12 @@ def _shared(job: ReleaseJob) -> Steps[ReleaseEdit]:
     return edit
 
 
-def blame_the_input(refused: Refused) -> None:
+def blame_the_input(refused: ApiError) -> None:
     """Says that the edit which `existing-edit-id` names is not there, which running again would not change."""
     refused.cause = (
         "`existing-edit-id` names no open edit: it is misspelt, or the edit is committed, deleted or expired."
     )
-    refused.cure = "Correct `existing-edit-id`, or leave it out for a fresh edit."
+    refused.hint = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
 def replaced(lost: ReleaseEdit) -> Steps[ReleaseEdit]:
@@ -85,7 +85,7 @@ def look(edit: ReleaseEdit) -> Steps[None]:
     """Asks the edit itself whether it is open, committed or gone."""
     try:
         yield edit.api.get()
-    except Refused as refused:
+    except ApiError as refused:
         if already_committed(refused):
             edit.apply(Event.FOUND_COMMITTED)
         elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
@@ -129,7 +129,7 @@ def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> Discarded:
 
 def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """What is left to do about an edit that is gone."""
-    if edit.state.ownership is Ownership.SHARED and isinstance(error, Refused):
+    if edit.state.ownership is Ownership.SHARED and isinstance(error, ApiError):
         blame_the_input(error)
     elif edit.state.stage is Stage.GONE:
         yield Publish({"edit-id": ""})

@@ -6,7 +6,8 @@ The discovery document androidpublisher.v3 is the reference for every path, para
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from uploader.errors import ProtocolError
 from uploader.files.android.play_limits import MAX_BYTES
@@ -43,7 +44,8 @@ def uploads(package: str) -> str:
     return "/upload" + expand(_EDITS, {"packageName": package})
 
 
-class Edit(NamedTuple):
+@dataclass(frozen=True)
+class Edit:
     """One edit of one app; each method is a request that has not been sent."""
 
     package: str
@@ -64,7 +66,7 @@ class Edit(NamedTuple):
     def commit(self, query: tuple[tuple[str, str], ...]) -> Call:
         """Not repeatable: whether a commit whose answer is lost has happened is looked up, not tried out."""
         call = self._call("POST", ":commit", what=f"the commit of edit {self.id}")
-        return call._replace(query=query, repeatable=False)
+        return replace(call, query=query, repeatable=False)
 
     def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Call:
         """All of one kind: artifacts with their digests, tracks with their releases, store texts by language."""
@@ -119,12 +121,12 @@ class Edit(NamedTuple):
         """Where a file that belongs to a version goes; a second upload replaces the first."""
         collection, type_, max_size = _COMPANIONS[kind]
         path = f"/apks/{code}/{collection}/{type_}"
-        return self._endpoint(collection.lower(), path, (OCTETS,), max_size)._replace(repeatable=True)
+        return replace(self._endpoint(collection.lower(), path, (OCTETS,), max_size), repeatable=True)
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
         endpoint = self._endpoint("images", self._images(language, kind), ("image/*",), MAX_BYTES["image"])
-        return endpoint._replace(id_fields=("image.id",))
+        return replace(endpoint, id_fields=("image.id",))
 
     @property
     def _path(self) -> str:
@@ -150,17 +152,17 @@ class Edit(NamedTuple):
         )
 
 
-def inserted(package: str, answer: object) -> Edit:
+def inserted(package: str, response: object) -> Edit:
     """The edit that Play opened. Raises ProtocolError when the answer does not name it."""
-    name = answer.get("id") if isinstance(answer, Mapping) else None
+    name = response.get("id") if isinstance(response, Mapping) else None
     if not isinstance(name, str) or not name.strip("."):
         raise ProtocolError("Google Play opened an edit but did not return its id.")
     return Edit(package, name)
 
 
-def entries(answer: object, name: str) -> list[Mapping[str, Any]]:
+def entries(response: object, name: str) -> list[Mapping[str, Any]]:
     """The entries of a list that Play answered. Raises ProtocolError when it is no such list."""
-    found = answer.get(name, []) if isinstance(answer, Mapping) else None
+    found = response.get(name, []) if isinstance(response, Mapping) else None
     if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
         raise ProtocolError(f"Google Play returned the {name} in an undocumented format.")
     return found

@@ -46,8 +46,8 @@ can only say that the edit is closed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 
 class Ownership(Enum):
@@ -208,7 +208,8 @@ _OWNERS: Mapping[Event, Mapping[Ownership, Ownership]] = {
 }
 
 
-class EditState(NamedTuple):
+@dataclass(frozen=True)
+class EditState:
     """One edit as it stands. Frozen: `after(event)` gives the next one."""
 
     ownership: Ownership = Ownership.OPENED

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from uploader.errors import Refused
+from uploader.errors import ApiError
 from uploader.services.base import Flow, Note, Outcome, Publish, Section, Steps
 from uploader.services.play.change_report import on_review, published, sections
 from uploader.services.play.changes import Changes
@@ -60,7 +61,7 @@ def _with_others(edit: ReleaseEdit, changes: Changes) -> Steps[Changes]:
     if edit.state.own:
         return changes
     # A job that only commits has just looked.
-    changes = changes._replace(others=(yield from others(edit, changes.others))) if edit.job.purposes else changes
+    changes = replace(changes, others=(yield from others(edit, changes.others))) if edit.job.purposes else changes
     yield Note(f"The commit of edit {edit.id} publishes: {published(changes) or 'no release'}.")
     return changes
 
@@ -91,7 +92,7 @@ def _fate(job: ReleaseJob, release: Release) -> str:
 def _rehearsed(edit: ReleaseEdit) -> Steps[None]:
     try:
         yield edit.api.validate()
-    except Refused as refused:
+    except ApiError as refused:
         # Only a commit can carry the parameter that Google asks for here.
         if find(refused) is not REVIEW_BY_HAND:
             raise

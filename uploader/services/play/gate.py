@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from uploader.inputs.parse_rollout import Limit, Metric
 
@@ -31,7 +32,8 @@ Finding = Literal["below", "above", "surely above", "too few users", "nothing to
 Ruling = Literal["pass", "hold", "halt"]
 
 
-class Gate(NamedTuple):
+@dataclass(frozen=True)
+class Gate:
     """What a rollout is held to. `max_age` is in seconds, `days` how many count; without `halts` it only reports."""
 
     limits: tuple[Limit, ...] = ()
@@ -41,7 +43,8 @@ class Gate(NamedTuple):
     max_age: float = 3.0 * DAY
 
 
-class Measurement(NamedTuple):
+@dataclass(frozen=True)
+class Measurement:
     """What Google measured of one version on one day: a share of that day's users, and its interval where given."""
 
     code: str
@@ -56,14 +59,16 @@ class Measurement(NamedTuple):
         return self.interval or wilson(self.rate, self.users)
 
 
-class Measured(NamedTuple):
+@dataclass(frozen=True)
+class Measured:
     """All of one metric: its measurements, and the day before which they end."""
 
     end: date
     rows: tuple[Measurement, ...]
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True)
+class Judged:
     """One version on one day against one limit; `bound` is the limit as a share of users, None where there is none."""
 
     limit: Limit
@@ -72,7 +77,8 @@ class Judged(NamedTuple):
     finding: Finding
 
 
-class Judgement(NamedTuple):
+@dataclass(frozen=True)
+class Judgement:
     """What follows for the rollout, why, and all that was judged."""
 
     ruling: Ruling

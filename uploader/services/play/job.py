@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from uploader.files.android.preflight import facts, fingerprint
 from uploader.files.artifacts import Artifact
@@ -27,7 +27,8 @@ WHAT: Mapping[str, str] = {
 """What goes with an artifact, in words."""
 
 
-class Companion(NamedTuple):
+@dataclass(frozen=True)
+class Companion:
     """What goes with one artifact: a file; `bundle` = what the bundle itself has of it.
 
     For an expansion file it may be the version whose file is used, or `last-release`: the one that the last APK uses.
@@ -53,7 +54,8 @@ class Companion(NamedTuple):
         return f"let version {code} use the {WHAT[self.kind]} of {of}"
 
 
-class ReleaseJob(NamedTuple):
+@dataclass(frozen=True)
+class ReleaseJob:
     """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
     under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
     without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
@@ -68,8 +70,8 @@ class ReleaseJob(NamedTuple):
     tracks: tuple[str, ...] = ()
     options: ReleaseOptions = ReleaseOptions()
     default_name: str = ""
-    notes: Mapping[str | None, Notes] = MappingProxyType({})
-    names: Mapping[str | None, str] = MappingProxyType({})
+    notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    names: Mapping[str | None, str] = field(default_factory=dict)
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
     retain_last: bool = False

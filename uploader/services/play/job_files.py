@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from uploader.files.android import release_notes, store_listing
 from uploader.files.workspace import Workspace
@@ -18,12 +18,13 @@ from uploader.services.play.tracks import Notes
 T = TypeVar("T")
 
 
-class JobFiles(NamedTuple):
+@dataclass(frozen=True)
+class JobFiles:
     """Everything beside the artifacts. `notes` and `names` are by track, under None those of every other track."""
 
     companions: tuple[Companion, ...] = ()
-    notes: Mapping[str | None, Notes] = MappingProxyType({})
-    names: Mapping[str | None, str] = MappingProxyType({})
+    notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    names: Mapping[str | None, str] = field(default_factory=dict)
     listing: store_listing.StoreFiles | None = None
 
 

@@ -6,12 +6,13 @@ An entry is recognised by words of Google's message or by its reason code. Googl
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from uploader.errors import CredentialsError, Refused
+from uploader.errors import ApiError, CredentialsError
 
 
-class KnownError(NamedTuple):
+@dataclass(frozen=True)
+class KnownError:
     """One refusal: our code for it, Google's words as people search for them, how to recognise them, cause and cure.
 
     `pattern` is searched in the message, without regard to case; `reasons` are Google's codes for it. `permission`
@@ -22,11 +23,11 @@ class KnownError(NamedTuple):
     words: str
     pattern: str
     cause: str
-    cure: str
+    hint: str
     reasons: tuple[str, ...] = ()
     permission: bool = False
 
-    def fits(self, error: Refused) -> bool:
+    def fits(self, error: ApiError) -> bool:
         """Whether Google's message has the words of this entry."""
         return re.search(self.pattern, error.message or error.what, re.IGNORECASE) is not None
 
@@ -261,7 +262,7 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
 )
 
 OTHER = KnownError(
-    Refused.code,
+    ApiError.code,
     "Anything else",
     "",
     "Google Play did not accept the request.",
@@ -269,23 +270,23 @@ OTHER = KnownError(
 )
 
 
-def find(error: Refused) -> KnownError:
+def find(error: ApiError) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
     by_words = (known for known in KNOWN_ERRORS if known.fits(error))
     by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
-def explained(error: Refused) -> Refused | CredentialsError:
+def explained(error: ApiError) -> ApiError | CredentialsError:
     """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
     known = find(error)
     error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    error.cause, error.cure, error.code = error.cause or known.cause, error.cure or known.cure, known.code
-    denied = CredentialsError(error.what, cause=error.cause, cure=error.cure, code=known.code)
+    error.cause, error.hint, error.code = error.cause or known.cause, error.hint or known.hint, known.code
+    denied = CredentialsError(error.what, cause=error.cause, hint=error.hint, code=known.code)
     return denied if known.permission else error
 
 
-def conflict(error: Refused) -> str:
+def conflict(error: ApiError) -> str:
     """Why a refusal passes by itself: someone else is changing the same app at this moment. Empty for every other.
 
     Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST resource: edits).
@@ -294,7 +295,7 @@ def conflict(error: Refused) -> str:
     return "Another job, or someone in the Play Console, is changing the same app." if passes else ""
 
 
-def already_committed(error: Refused) -> bool:
+def already_committed(error: ApiError) -> bool:
     """Whether Google says that this very edit has been committed."""
     words = r"edit has already been (successfully )?committed"
     return error.reason == "editAlreadyCommitted" or re.search(words, error.message, re.IGNORECASE) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uploader.errors import Refused, ReleaseRefused
+from uploader.errors import ApiError, ReleaseRefused
 from uploader.services.base import Steps
 from uploader.services.play.edit_api import CompanionKind, entries
 from uploader.services.play.release_edit import ReleaseEdit
@@ -22,7 +22,7 @@ def last_expansion(edit: ReleaseEdit, kind: CompanionKind) -> Steps[int]:
             raise ReleaseRefused(
                 f"`expansion-file-{kind}: last-release`: {last_apk} has no {kind} expansion file.",
                 cause="There is nothing to carry over.",
-                cure="Give a file, or `references:<versionCode>` for the version whose file is to be used.",
+                hint="Give a file, or `references:<versionCode>` for the version whose file is to be used.",
                 code="no-expansion-file",
             )
         edit.expansions[kind] = owner
@@ -32,11 +32,11 @@ def last_expansion(edit: ReleaseEdit, kind: CompanionKind) -> Steps[int]:
 def _owner(edit: ReleaseEdit, code: int, kind: CompanionKind) -> Steps[int | None]:
     """The version that an APK refers to, or itself where the file is its own; Play refers to no reference."""
     try:
-        answer = yield edit.api.expansion(code, kind)
-    except Refused as refused:
+        response = yield edit.api.expansion(code, kind)
+    except ApiError as refused:
         if refused.status != 404:
             raise
-        answer = {}
-    found = answer if isinstance(answer, Mapping) else {}
+        response = {}
+    found = response if isinstance(response, Mapping) else {}
     other = found.get("referencesVersion")
     return other if isinstance(other, int) and other > 0 else code if found.get("fileSize") else None

@@ -6,9 +6,10 @@ The states are Google's, without their prefix. Obsolete releases are left out of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
-from uploader.errors import ProtocolError, Refused, TemporaryError
+from uploader.errors import ApiError, ProtocolError, TemporaryError
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Call, Steps
@@ -30,7 +31,8 @@ _PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"
 _PREFIX = "RELEASE_LIFECYCLE_STATE_"
 
 
-class Listed(NamedTuple):
+@dataclass(frozen=True)
+class Listed:
     """One release of the list: its version codes, its name, and its state."""
 
     codes: tuple[str, ...]
@@ -38,7 +40,8 @@ class Listed(NamedTuple):
     state: str
 
 
-class ReviewGoal(NamedTuple):
+@dataclass(frozen=True)
+class ReviewGoal:
     """What is waited for, and for how many seconds at most (0: one look)."""
 
     state: Literal["approved", "published"]
@@ -67,7 +70,7 @@ def listed(package: str, track: str) -> Steps[tuple[Listed, ...]]:
     """The releases of a track; one that was never used may be answered with 404, and has none."""
     try:
         return (yield from _list(package, track))
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         return ()
@@ -77,15 +80,15 @@ def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
     """The version codes that are published on the track; None where Play does not tell, which ends no run."""
     try:
         found = yield from _list(package, track)
-    except (ProtocolError, Refused, TemporaryError):
+    except (ProtocolError, ApiError, TemporaryError):
         return None
     return frozenset(code for one in found if one.state == PUBLISHED for code in one.codes)
 
 
 def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
     path = expand(_PATH, {"package": package, "track": track})
-    answer = yield Call("GET", ROOT, path, what=f"the releases of track {track}")
-    return tuple(_listed(track, entry) for entry in entries(answer, "releases"))
+    response = yield Call("GET", ROOT, path, what=f"the releases of track {track}")
+    return tuple(_listed(track, entry) for entry in entries(response, "releases"))
 
 
 def state_of(found: Iterable[Listed], codes: Iterable[str]) -> str:

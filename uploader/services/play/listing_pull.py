@@ -7,9 +7,10 @@ deleted before the first file is written. Files that Google Play does not have a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
-from uploader.errors import IntegrityError, ProtocolError, Refused, ReleaseRefused
+from uploader.errors import ApiError, IntegrityError, ProtocolError, ReleaseRefused
 from uploader.files.android import listing_images
 from uploader.files.android.languages import is_language_name
 from uploader.files.android.play_limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
@@ -37,7 +38,8 @@ _WARNING = (
 )
 
 
-class PullJob(NamedTuple):
+@dataclass(frozen=True)
+class PullJob:
     """What is pulled: the listing into one folder, the notes of the newest release on a track into another."""
 
     package: str
@@ -49,7 +51,8 @@ class PullJob(NamedTuple):
     dry_run: bool = False
 
 
-class PulledText(NamedTuple):
+@dataclass(frozen=True)
+class PulledText:
     """One text for one file."""
 
     language: str
@@ -57,7 +60,8 @@ class PulledText(NamedTuple):
     text: str
 
 
-class PulledImage(NamedTuple):
+@dataclass(frozen=True)
+class PulledImage:
     """One image for one file, whose ending its content decides: where it is served, and its digest."""
 
     language: str
@@ -97,7 +101,7 @@ def flow(job: PullJob) -> Flow:
     """Reads everything, then writes what differs; every refusal leaves with its cause and its cure."""
     try:
         texts, images = yield from _content(job)
-    except Refused as refused:
+    except ApiError as refused:
         raise explained(refused) from None
     if job.dry_run:
         return Outcome(f"{job.package}: {plural(len(texts) + len(images), 'file')} would be pulled; none is written.")
@@ -118,7 +122,7 @@ def _content(job: PullJob) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
         raise ReleaseRefused(
             f"Edit {kept} of an unfinished release is open, and opening another would close it.",
             cause="An earlier run of the job left it to be continued.",
-            cure=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be live with it.",
+            hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be live with it.",
             code="release-unfinished",
         )
     edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
@@ -176,7 +180,7 @@ def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str,
             raise ProtocolError(
                 f"Google Play names an image ({language}, {kind}) on a host that is not one of its image hosts.",
                 cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-                cure="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
+                hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
             )
         destination = Destination(job.workspace, "images-directory", f"{job.listing}/{path}")
         yield PulledImage(language, destination, root, f"/{url.split('/', 3)[-1]}=s0", sha256)
@@ -186,7 +190,7 @@ def _notes(job: PullJob, edit: Edit) -> Steps[list[PulledText]]:
     """The notes of the newest release, under its highest version code."""
     try:
         releases = tracks.releases((yield edit.track(job.track or "production")))
-    except Refused as refused:
+    except ApiError as refused:
         if job.track or refused.status != 404:
             raise
         return []
@@ -252,7 +256,7 @@ def _damaged(errors: list[IntegrityError]) -> IntegrityError:
     return IntegrityError(
         f"{plural(len(errors), 'image')} could not be pulled: {errors[0].what}",
         cause=errors[0].cause,
-        cure="The other files are written. Run again; report the error if it recurs.",
+        hint="The other files are written. Run again; report the error if it recurs.",
         code=errors[0].code,
     )
 

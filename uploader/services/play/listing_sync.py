@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from uploader.errors import Refused
+from uploader.errors import ApiError
 from uploader.files.android.listing_images import SINGLE
 from uploader.files.android.localized_folder import normalised
 from uploader.files.android.play_limits import IMAGE_RULES
@@ -29,7 +30,8 @@ Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
 Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """One image type in one language: what is to be sent, what is there already, and the ids of what is to go."""
 
     language: str
@@ -40,7 +42,8 @@ class Place(NamedTuple):
     change: ImageChange | None
 
 
-class ListingDifference(NamedTuple):
+@dataclass(frozen=True)
+class ListingDifference:
     """What has to be done to make the store listing equal to the directory. `texts` are whole listings by language."""
 
     texts: Mapping[str, Mapping[str, Any]]
@@ -50,8 +53,8 @@ class ListingDifference(NamedTuple):
 
 def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
     """What differs between the directory and the edit. Changes nothing."""
-    answer = yield edit.api.listed("listings")
-    listed = {str(entry.get("language", "")): entry for entry in entries(answer, "listings")}
+    response = yield edit.api.listed("listings")
+    listed = {str(entry.get("language", "")): entry for entry in entries(response, "listings")}
     changes = tuple(_text_changes(listing, listed))
     texts = {
         language: {**listed.get(language, {}), "language": language, **listing.texts[language]}
@@ -170,7 +173,7 @@ def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
         yield from edit.changing("listing")
         try:
             yield edit.api.delete_image(place.language, place.type, image)
-        except Refused as refused:
+        except ApiError as refused:
             if refused.status != 404:  # a repeated deletion finds nothing any more
                 raise
     if place.unwanted:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, Final, TypeVar
 
 from uploader.services.play.change_report import short
@@ -42,13 +43,13 @@ class _PlanJson:
             "target": self._target,
             "package": short(changes.package),
             "tracks": [self._track(one) for one in self._few(changes.tracks)],
-            "files": [{**one._asdict(), "name": short(one.name)} for one in self._few(changes.files)],
+            "files": [{**asdict(one), "name": short(one.name)} for one in self._few(changes.files)],
             "listing": [
                 {"language": one.language, "field": one.field, "before": _brief(one.before), "after": _brief(one.after)}
                 for one in self._few(changes.texts)
             ],
             "images": [self._image(one) for one in self._few(changes.images)],
-            "review": changes.review._asdict(),
+            "review": asdict(changes.review),
             "others": [
                 {
                     "track": short(other.track),
@@ -71,7 +72,7 @@ class _PlanJson:
     def _image(self, change: ImageChange) -> dict[str, Any]:
         added = [short(name) for name in self._few(change.added)]
         return {
-            **change._asdict(),
+            **asdict(change),
             "added": added,
             "sent_again": [short(name) for name in self._few(change.sent_again)],
         }

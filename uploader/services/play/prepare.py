@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     review, universal_apk = goal_of(inputs, problems), _universal_apk(inputs, artifacts, problems)
     problems.raise_if_any()
     job = _job(inputs, package, artifacts, job_files)
-    job = job._replace(review=review, universal_apk=universal_apk)
+    job = replace(job, review=review, universal_apk=universal_apk)
     return Prepared(
         lines=tuple(job.steps()),
         scopes=(edit_api.SCOPE,),

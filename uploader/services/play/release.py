@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
-from uploader.errors import Refused, ReleaseRefused, UploaderError
+from uploader.errors import ApiError, ReleaseRefused, UploaderError
 from uploader.services.base import Flow, Note, Publish, Show, Steps
 from uploader.services.play import status, tracks
 from uploader.services.play.artifact_uploads import all_listed, upload_all
@@ -36,7 +37,7 @@ def flow(job: ReleaseJob) -> Flow:
         if job.review is None or job.dry_run or outcome.trouble:
             return outcome
         return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome))
-    except Refused as refused:
+    except ApiError as refused:
         raise explained(refused) from None
 
 
@@ -47,7 +48,7 @@ def in_an_edit(job: ReleaseJob, work: Callable[[ReleaseEdit], Flow]) -> Flow:
         try:
             return (yield from work(edit))
         except Exception as error:
-            if isinstance(error, Refused) and find(error) is EDIT_GONE and edit.state.open:
+            if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
             if replay == REPLAYS or not edit.state.replaceable:
                 yield from settle(edit, error)
@@ -77,7 +78,7 @@ def _release(edit: ReleaseEdit) -> Flow:
     yield _version_codes(codes)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         yield Publish({"user-fraction": share})
-    changes = comparison.changes._replace(tracks=of_tracks(updates))
+    changes = replace(comparison.changes, tracks=of_tracks(updates))
     outcome = yield from finish(edit, codes, updates, changes)
     if job.commit and not job.dry_run and updates:
         yield Publish(status.of_releases((one.track, one.after) for one in updates))
@@ -86,7 +87,7 @@ def _release(edit: ReleaseEdit) -> Flow:
 
 def _show(edit: ReleaseEdit, changes: Changes) -> Steps[None]:
     """What is going to change, before it does; in a dry run that is the result."""
-    planned = tuple(section._replace(title=f"Planned: {section.title}") for section in sections(changes, "Planned"))
+    planned = tuple(replace(section, title=f"Planned: {section.title}") for section in sections(changes, "Planned"))
     yield Show(f"Changes: {edit.job.package}", tuple(lines(changes)), planned)
     if edit.job.dry_run:
         from uploader.services.play.plan_output import plan_output  # no other run has this output
@@ -105,7 +106,7 @@ def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
         raise ReleaseRefused(
             f"Edit {edit.job.existing_edit} is gone, and {known}.",
             cause="The answer to its commit was lost, and someone else closed the edit.",
-            cure="Run all jobs that share the edit again.",
+            hint="Run all jobs that share the edit again.",
             code="edit-gone",
         )
     edit.apply(Event.NOT_SEEN)

@@ -62,9 +62,9 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
     }
     rows: list[Measurement] = []
     for _ in range(MOST_PAGES):
-        answer = yield Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}")
-        rows += _rows(answer, name)
-        token = answer.get("nextPageToken")
+        response = yield Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}")
+        rows += _rows(response, name)
+        token = response.get("nextPageToken")
         if not token:
             return Measured(end, tuple(rows))
         query = {**query, "pageToken": str(token)}
@@ -75,9 +75,9 @@ def _midnight(day: date) -> dict[str, Json]:
     return {"year": day.year, "month": day.month, "day": day.day, "timeZone": {"id": DAYS_END_IN}}
 
 
-def _end_of_data(answer: object) -> date:
+def _end_of_data(response: object) -> date:
     """The day before which the daily data end."""
-    info = answer.get("freshnessInfo") if isinstance(answer, Mapping) else None
+    info = response.get("freshnessInfo") if isinstance(response, Mapping) else None
     for freshness in entries(info or {}, "freshnesses"):
         if freshness.get("aggregationPeriod") == "DAILY":
             return _date(freshness.get("latestEndTime"))
@@ -95,9 +95,9 @@ def _date(value: object) -> date:
     return day
 
 
-def _rows(answer: object, name: str) -> Iterator[Measurement]:
+def _rows(response: object, name: str) -> Iterator[Measurement]:
     """The rows of an answer. Raises ProtocolError for one that can't be read: nothing is concluded from the others."""
-    for row in entries(answer, "rows"):
+    for row in entries(response, "rows"):
         codes = [str(one.get("int64Value")) for one in entries(row, "dimensions")]
         values = {str(one.get("metric")): one for one in entries(row, "metrics")}
         if name not in values or "distinctUsers" not in values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from uploader.errors import ReleaseTrouble, TemporaryError, UploaderError
@@ -31,7 +32,7 @@ def _told(outcome: Outcome, states: dict[str, str], told: str, trouble: Uploader
     yield Note(f"Review: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
     sections = (*outcome.sections, Section("State of the review", ("Track", "State"), rows))
-    return outcome._replace(headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble)
+    return replace(outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble)
 
 
 def _look(package: str, tracks: tuple[str, ...], codes: tuple[str, ...]) -> Steps[dict[str, str]]:
@@ -55,7 +56,7 @@ def _rejected(package: str, told: str) -> ReleaseTrouble:
     return ReleaseTrouble(
         f"Google Play's review rejected the release of {package} ({told}).",
         cause="It breaks a policy, or a declaration is missing or untrue.",
-        cure=f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}",
+        hint=f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}",
         code="review-rejected",
     )
 
@@ -65,6 +66,6 @@ def _not_through(goal: ReviewGoal, told: str) -> TemporaryError:
         f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
         cause="A review takes hours or days; what is not sent for review, or not published, waits for someone in the "
         "Play Console.",
-        cure="Check again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
+        hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
         code="review-pending",
     )

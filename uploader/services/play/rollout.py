@@ -8,7 +8,9 @@ the first look of a run that was killed, so the run after it knows as well.
 
 from __future__ import annotations
 
-from uploader.errors import Refused, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
+from dataclasses import replace
+
+from uploader.errors import ApiError, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -87,7 +89,7 @@ def flow(job: RolloutJob) -> Flow:
     try:
         return (yield from in_an_edit(job.release, rollout.work))
     except UploaderError as error:
-        raise rollout.failed(explained(error) if isinstance(error, Refused) else error) from None
+        raise rollout.failed(explained(error) if isinstance(error, ApiError) else error) from None
 
 
 class Rollout:
@@ -107,7 +109,7 @@ class Rollout:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"
             error.what = f"{where} {how} halted, though it must be: {self._halting.rstrip('.')}. {error.what}"
-            error.cure = f"{error.cure} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
+            error.hint = f"{error.hint} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
         return error
 
     def work(self, edit: ReleaseEdit) -> Flow:
@@ -174,7 +176,7 @@ class Rollout:
         yield Note(f"Committed edit {edit.id}.")
         if by_hand:
             yield Note(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
-            decision = decision._replace(why=f"{decision.why.rstrip('.')}; the change {BY_HAND}")
+            decision = replace(decision, why=f"{decision.why.rstrip('.')}; the change {BY_HAND}")
         return (yield from self._told(look, decision, after))
 
     def _ended(self, edit: ReleaseEdit, look: Look, decision: Decision) -> Flow:
@@ -249,13 +251,13 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
         return None
     where = f"{job.package} on {job.tracks[0]}"
     if decision.trouble == "rejected":
-        cure = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
-        return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", cure=cure, code="review-rejected")
+        hint = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
+        return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", hint=hint, code="review-rejected")
     ours = decision.release is not None
     return ReleaseTrouble(
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
         cause="Its rates are above what `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
-        cure="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
+        hint="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
         "Console, or with `target: play` and `status: inProgress`: `play-rollout` never does.",
         code="rollout-halted",
     )

@@ -6,7 +6,8 @@ A share never falls, and what was halted, by whomever, is never resumed.
 from __future__ import annotations
 
 import json
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from uploader.services.play import tracks
 from uploader.services.play.finish import CONSOLE
@@ -19,7 +20,8 @@ Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 NO_STEP = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
 
 
-class RolloutJob(NamedTuple):
+@dataclass(frozen=True)
+class RolloutJob:
     """One look at a rollout: the shares that it goes through, ascending, and the gate before each step."""
 
     release: ReleaseJob
@@ -27,7 +29,8 @@ class RolloutJob(NamedTuple):
     gate: Gate
 
 
-class Decision(NamedTuple):
+@dataclass(frozen=True)
+class Decision:
     """What a run makes of its look. `release` is what the release becomes, None where it stays as it is."""
 
     kind: Kind
@@ -36,7 +39,8 @@ class Decision(NamedTuple):
     trouble: str = ""
 
 
-class Look(NamedTuple):
+@dataclass(frozen=True)
+class Look:
     """What a run saw: the releases of the track, how far the review of the rollout is, and the gate's judgement."""
 
     releases: Releases
@@ -44,7 +48,8 @@ class Look(NamedTuple):
     judgement: Judgement = Judgement("pass")
 
 
-class FirstLook(NamedTuple):
+@dataclass(frozen=True)
+class FirstLook:
     """The release in progress at the first look of a run, or of a killed one before it: what a step shows against."""
 
     codes: tuple[str, ...]
@@ -67,7 +72,7 @@ class FirstLook(NamedTuple):
     @property
     def text(self) -> str:
         """For the journal."""
-        return json.dumps(self)
+        return json.dumps([self.codes, self.share])
 
     def passed_in(self, releases: Releases) -> bool:
         """Whether the release has reached more users since."""

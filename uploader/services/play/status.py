@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-from uploader.errors import Refused, ReleaseRefused
+from uploader.errors import ApiError, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -34,7 +35,8 @@ _WARNING = (
 )
 
 
-class StatusJob(NamedTuple):
+@dataclass(frozen=True)
+class StatusJob:
     """What is looked at: the named tracks (none: all), in which edit, and what is waited for."""
 
     package: str
@@ -45,14 +47,16 @@ class StatusJob(NamedTuple):
     universal_apk: UniversalApkGoal | None = None
 
 
-class EditContent(NamedTuple):
+@dataclass(frozen=True)
+class EditContent:
     """What only an edit tells: the tracks with their releases, and the highest version code ever uploaded."""
 
     tracks: Mapping[str, Releases]
     highest: int
 
 
-class TrackStatus(NamedTuple):
+@dataclass(frozen=True)
+class TrackStatus:
     """One track: its releases, each with the state of its review."""
 
     track: str
@@ -95,7 +99,7 @@ def flow(job: StatusJob) -> Flow:
             return outcome
         names = job.tracks or tuple(one.track for one in found[:1]) or STANDARD[:1]
         return (yield from awaited(job.package, names, (), job.goal, outcome))
-    except Refused as refused:
+    except ApiError as refused:
         raise explained(refused) from None
 
 
@@ -154,7 +158,7 @@ def _newest_codes(newest_first: tuple[TrackStatus, ...]) -> tuple[str, ...]:
     raise ReleaseRefused(
         "There is no release whose universal APK could be fetched.",
         cause="The tracks that were looked at are empty.",
-        cure="Name the track of the release with `tracks`.",
+        hint="Name the track of the release with `tracks`.",
         code="no-release-on-track",
     )
 
@@ -189,7 +193,7 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
         return None
     try:
         edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
-    except Refused as refused:
+    except ApiError as refused:
         if not find(refused).permission:
             raise
         yield Note(f"The account may not open an edit, so it can't release: {refused.message}", "warning")
@@ -201,7 +205,7 @@ def _content(job: StatusJob) -> Steps[EditContent | None]:
 def _shared(edit: edit_api.Edit) -> Steps[EditContent]:
     try:
         return (yield from _read(edit))
-    except Refused as refused:
+    except ApiError as refused:
         if find(refused) is EDIT_GONE:
             blame_the_input(refused)
         raise

@@ -7,6 +7,7 @@ first whether an earlier run of the same job has left one that is to be gone on 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from uploader.errors import UploaderError
@@ -38,7 +39,7 @@ def read_and_deleted(edit: Edit, read: Callable[[Edit], Steps[T]]) -> Steps[T]:
 
 def _deleted(edit: Edit) -> Steps[None]:
     try:
-        yield edit.delete()._replace(closing=True)
+        yield replace(edit.delete(), closing=True)
     except UploaderError as error:  # an edit that nobody commits changes nothing
         yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
     else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
-from uploader.errors import ProtocolError, Refused, ReleaseRefused, TemporaryError
+from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
 from uploader.services.base import Note, Steps
 from uploader.services.play import tracks
 from uploader.services.play.app_details import default_language
@@ -22,7 +22,8 @@ STANDARD = ("production", "beta", "alpha", "internal")
 SHORTEST_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
 
 
-class TrackUpdate(NamedTuple):
+@dataclass(frozen=True)
+class TrackUpdate:
     """A release on its track: what the track holds now, held before the edit was touched, and is to hold."""
 
     track: str
@@ -96,7 +97,7 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
         return edit.seen[track]
     try:
         found, missing = tracks.releases((yield edit.api.track(track))), False
-    except Refused as refused:
+    except ApiError as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         found, missing = (), refused.reason != "trackEmpty"
@@ -110,9 +111,9 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
 def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
     """All tracks of the edit with their releases; None where the list is not to be had, which ends no run."""
     try:
-        answer = yield edit.api.listed("tracks")
-        return {str(entry.get("track", "")): tracks.releases(entry) for entry in entries(answer, "tracks")}
-    except Refused as refused:
+        response = yield edit.api.listed("tracks")
+        return {str(entry.get("track", "")): tracks.releases(entry) for entry in entries(response, "tracks")}
+    except ApiError as refused:
         if find(refused) is EDIT_GONE:
             raise
     except (ProtocolError, TemporaryError):
@@ -137,7 +138,7 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
         raise ReleaseRefused(
             f"The app has no track {track}.",
             cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
-            cure=f"{instead}, or create the closed track {track} in the Play Console.",
+            hint=f"{instead}, or create the closed track {track} in the Play Console.",
             code="track-not-found",
         )
 
@@ -159,7 +160,7 @@ def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
             f"`countries`: the release {tracks.describe(update.release)} on track {update.track} "
             "is not a staged rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
-            cure="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
             code="countries-not-allowed",
         )
 
@@ -173,7 +174,7 @@ def _check_completed(update: TrackUpdate) -> None:
             f"The rollout of {'+'.join(tracks.codes(release))} on track {update.track} is limited to countries: "
             f"{', '.join(countries(release))}.",
             cause="Google Play accepts countries only while a rollout is in progress.",
-            cure="Complete this rollout in the Play Console.",
+            hint="Complete this rollout in the Play Console.",
             code="countries-not-allowed",
         )
 
@@ -188,7 +189,7 @@ def _check_retained(edit: ReleaseEdit) -> Steps[None]:
         raise ReleaseRefused(
             f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
             cause="Neither the track nor the app's bundles and APKs have it.",
-            cure="Correct the version codes, or leave them out.",
+            hint="Correct the version codes, or leave them out.",
             code="retained-version-unknown",
         )
 
@@ -196,7 +197,7 @@ def _check_retained(edit: ReleaseEdit) -> Steps[None]:
 def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
     job = edit.job
     name = job.options.name or job.names.get(track, job.names.get(None, ""))
-    options = job.options._replace(name=name, notes=(yield from _notes(edit, track, live)))
+    options = replace(job.options, name=name, notes=(yield from _notes(edit, track, live)))
     retained = (*job.retained, *(tracks.last_completed(live) if job.retain_last else ()))
     if job.promote_from:
         offered = yield from current_releases(edit, job.promote_from)
@@ -206,10 +207,10 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
             else tracks.to_promote(job.promote_from, offered)
         )
         name = options.name or ("" if source.get("name") else job.default_name)
-        return tracks.promoted(options._replace(name=name), source, retained)
+        return tracks.promoted(replace(options, name=name), source, retained)
     if job.codes or job.retained:
         codes = tuple(dict.fromkeys((*job.codes, *retained)))
-        return tracks.new(options._replace(name=options.name or job.default_name), codes)
+        return tracks.new(replace(options, name=options.name or job.default_name), codes)
     return tracks.changed(options, tracks.to_change(track, live))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from uploader.errors import ProtocolError, ReleaseRefused
 from uploader.files.android.localized_folder import normalised
@@ -29,7 +30,8 @@ _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
 _TAKEN_ALONG = ("name", "releaseNotes", "inAppUpdatePriority")
 
 
-class ReleaseOptions(NamedTuple):
+@dataclass(frozen=True)
+class ReleaseOptions:
     """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
 
     status: str = ""
@@ -40,12 +42,12 @@ class ReleaseOptions(NamedTuple):
     countries: tuple[str, ...] = ()
 
 
-def releases(answer: object) -> Releases:
+def releases(response: object) -> Releases:
     """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer.
 
     What is decided by (version codes, fraction, status, name) is checked here, once: it comes from outside.
     """
-    found = tuple(entries(answer, "releases"))
+    found = tuple(entries(response, "releases"))
     if not all(map(_is_sane, found)):
         raise ProtocolError("Google Play returned a release in an undocumented format.")
     return found
@@ -89,7 +91,7 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
         raise ReleaseRefused(
             f"The release {describe(release)} can't be resumed: no user fraction is known.",
             cause="It was completed before, so it has no fraction of its own.",
-            cure="Give `user-fraction`, or set `status: completed` for all users.",
+            hint="Give `user-fraction`, or set `status: completed` for all users.",
             code="user-fraction-missing",
         )
     return result
@@ -112,7 +114,7 @@ def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) 
         raise ReleaseRefused(
             f"Track {track} has no version {', '.join(missing)} to promote.",
             cause=f"It holds {describe_all(live)}.",
-            cure="Correct `promote-version-codes`, or leave them out to promote the whole release.",
+            hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
             code="version-not-on-track",
         )
     return {**newest(found), "versionCodes": list(version_codes)}
@@ -159,7 +161,7 @@ def merged(track: str, live: Sequence[Release], release: Release, *, replace_rol
             raise ReleaseRefused(
                 f"The release {describe(rollout)} is in progress on track {track}; {describe(release)} would end it.",
                 cause="A new release takes the place of a staged rollout.",
-                cure="Complete or halt the rollout first, or set `replace-rollout: true`.",
+                hint="Complete or halt the rollout first, or set `replace-rollout: true`.",
                 code="rollout-in-progress",
             )
     return (release, *kept)
@@ -241,7 +243,7 @@ def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
         raise ReleaseRefused(
             f"Track {track} has no release to {purpose}.",
             cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
-            cure="Check the name of the track in the Play Console.",
+            hint="Check the name of the track in the Play Console.",
             code="no-release-on-track",
         )
     return newest(found)

@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from uploader.errors import (
+    ApiError,
     InputError,
     IntegrityError,
     Interrupted,
     ProtocolError,
-    Refused,
     TemporaryError,
     UploaderError,
 )
@@ -42,7 +43,8 @@ _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
 
 
-class UniversalApkGoal(NamedTuple):
+@dataclass(frozen=True)
+class UniversalApkGoal:
     """Where the APK goes, with `{version-code}` in the name or without, and for how many seconds it is waited for."""
 
     destination: Destination
@@ -50,10 +52,11 @@ class UniversalApkGoal(NamedTuple):
 
     def of(self, code: str) -> Destination:
         """Where that of one version goes."""
-        return self.destination._replace(path=self.destination.path.replace(PLACE, code))
+        return replace(self.destination, path=self.destination.path.replace(PLACE, code))
 
 
-class _Generated(NamedTuple):
+@dataclass(frozen=True)
+class _Generated:
     """A universal APK that Google Play has: the SHA-256 of the certificate that signed it, and where to fetch it."""
 
     certificate: str
@@ -116,12 +119,12 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
             rows.append((files[-1].path, format_size(files[-1].size), files[-1].sha256, found.certificate))
     except Interrupted:
         raise
-    except Refused as refused:
+    except ApiError as refused:
         trouble = explained(refused)
     except UploaderError as error:
         trouble = error
     table = Section("Universal APK", ("File", "Size", "SHA-256", "SHA-256 of its certificate"), tuple(rows))
-    return outcome._replace(sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
+    return replace(outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
 
 
 def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
@@ -136,7 +139,7 @@ def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
     raise TemporaryError(
         f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
         cause="It takes minutes, longer for large bundles, and never happens for an APK or a version not uploaded.",
-        cure="Run again, or fetch it later with `target: play-status` and `universal-apk`; nothing is uploaded twice. "
+        hint="Run again, or fetch it later with `target: play-status` and `universal-apk`; nothing is uploaded twice. "
         "Raise `wait-deadline` if it happens often.",
         code="universal-apk-not-generated",
     )
@@ -146,12 +149,12 @@ def _listed(package: str, code: str) -> Steps[tuple[_Generated, ...]]:
     """The universal APKs, by signing key; a version of which nothing is generated may be answered with 404."""
     path = expand(_LIST, {"package": package, "code": code})
     try:
-        answer = yield Call("GET", ROOT, path, what=f"the list of APKs generated for version {code}")
-    except Refused as refused:
+        response = yield Call("GET", ROOT, path, what=f"the list of APKs generated for version {code}")
+    except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
         return ()
-    every = (_universal(package, code, entry) for entry in entries(answer, "generatedApks"))
+    every = (_universal(package, code, entry) for entry in entries(response, "generatedApks"))
     return tuple(one for one in every if one)
 
 
@@ -196,6 +199,6 @@ def _mismatch(code: int, what: str) -> IntegrityError:
     return IntegrityError(
         f"What was downloaded as the universal APK of version {code} is not that: {what}",
         cause="It was damaged or replaced on the way, by a proxy for instance, or the service has a fault.",
-        cure="It was deleted. Run again; report the error if it recurs.",
+        hint="It was deleted. Run again; report the error if it recurs.",
         code="universal-apk-mismatch",
     )
