@@ -14,7 +14,7 @@ from pathlib import Path
 
 from google_emulator.atomic_file import write_atomically
 from google_emulator.emulator import Emulator
-from google_emulator.faults.fault_plan import read_plan
+from google_emulator.faults.injector import read_plan
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,7 +79,7 @@ def _serve(emulator: Emulator, options: argparse.Namespace, stop: threading.Even
 
 def _google_hosts(emulator: Emulator, folder: Path, port: int) -> str:
     """Serves Google's own hosts; what a shell is told. Raises `ImportError` where the library for it is too old."""
-    from google_emulator.client_environment import shell_lines  # certificates are made by those alone who want TLS
+    from google_emulator.google_hosts import shell_lines  # certificates are made by those alone who want TLS
 
     return shell_lines(emulator.serve_google_hosts(folder, port))
 

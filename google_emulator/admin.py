@@ -1,17 +1,19 @@
-"""The emulator's own paths: its state, and more faults, scripts and people's actions while it runs."""
+"""The emulator's own addresses: its state, and more faults, scripts and people's actions while it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from google_emulator.auth.authority import Authority
+from google_emulator.backend import Backend
+from google_emulator.clock import timestamp
 from google_emulator.faults.injector import FaultInjector
-from google_emulator.google_services import Backend
-from google_emulator.http.errors import ApiError
-from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
-from google_emulator.router import not_found
-from google_emulator.services.timestamps import timestamp
+from google_emulator.http.request import Request, not_found
+from google_emulator.http.response import ApiError, Json, Response, json_response
+from google_emulator.protocol.uploads import CompletedUpload, Session
+from google_emulator.services.play.store import AppContent, Edit, PlayStore
+from google_emulator.traffic import Traffic
 
 ADMIN_PATH = "/__emulator/"
 Control: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
@@ -20,10 +22,10 @@ Control: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 class Admin:
     """`GET /__emulator/state` and what can be POSTed beside it; all need no token and are hit by no fault."""
 
-    def __init__(self, describe: Callable[[], dict[str, Json]], faults: FaultInjector, backend: Backend) -> None:
-        self._describe = describe
+    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic) -> None:
         self._faults = faults
         self._backend = backend
+        self._traffic = traffic
         self._controls: Mapping[str, Control] = {
             "faults": self._add_faults,
             "clock": self._advance,
@@ -37,7 +39,7 @@ class Admin:
         request.read_payload()
         name = request.path.removeprefix(ADMIN_PATH)
         if (request.method, name) == ("GET", "state"):
-            return json_response(self._describe())
+            return json_response(describe(self._backend, self._faults, self._traffic))
         if request.method != "POST" or name not in self._controls:
             return not_found(request)
         try:
@@ -63,3 +65,108 @@ class Admin:
     def _script_vitals(self, wanted: dict[str, Json]) -> dict[str, Json]:
         self._backend.vitals.script(wanted)
         return {}
+
+
+def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[str, Json]:
+    """Everything the emulator holds, without any secret in it. Sizes are in bytes, digests in hexadecimal."""
+    with backend.lock:
+        drive = {f"drive/{file_id}": file for file_id, file in backend.drive.files.items()}
+        return {
+            **_play(backend.play),
+            "reviews": _reviews(backend.play, backend.clock()),
+            "time": timestamp(backend.clock()),
+            "objects": [_upload(one) for one in backend.uploads.completed],
+            "sessions": [_session(one) for one in list(backend.uploads.sessions.values())],
+            "messages": list(backend.gmail.messages),
+            "drafts": list(backend.gmail.drafts.values()),
+            "effects": dict(backend.gmail.effects),
+            "files": {**backend.storage.objects, **drive},
+            "packages": list(backend.over_the_air.packages),
+            "gameImages": dict(backend.games.images),
+            "tokens": _tokens(backend.authority),
+            "requests": dict(sorted(traffic.requests.items())),
+            "connections": traffic.connections,
+            "bytes_received": traffic.bytes_received,
+            "bytes_discarded": traffic.bytes_discarded,
+            "faults": {"fired": list(faults.queue.receipts), "waiting": faults.queue.waiting()},
+        }
+
+
+def _play(store: PlayStore) -> dict[str, Json]:
+    edits = list(store.edits.values())
+    return {
+        "edits": {
+            state: [_edit(edit) for edit in edits if edit.state == state] for state in ("open", "committed", "deleted")
+        },
+        "tracks": {package: app.live.tracks for package, app in store.apps.items()},
+        "apps": {
+            package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in store.apps.items()
+        },
+    }
+
+
+def _reviews(store: PlayStore, now: float) -> dict[str, Json]:
+    return {
+        package: {
+            track: [{"versionCodes": list(one.codes), "state": one.state(now)} for one in reviews]
+            for track, reviews in app.reviews.items()
+        }
+        for package, app in store.apps.items()
+    }
+
+
+def _tokens(authority: Authority) -> list[dict[str, Json]]:
+    tokens = list(authority.tokens.values())
+    return [{"email": one.email, "subject": one.subject, "scopes": list(one.scopes)} for one in tokens]
+
+
+def _edit(edit: Edit) -> dict[str, Json]:
+    parameters = {"commitParameters": edit.commit_query} if edit.state == "committed" else {}
+    return {"id": edit.id, "packageName": edit.package, **_content(edit.content), **parameters}
+
+
+def _content(content: AppContent) -> dict[str, Json]:
+    return {
+        "tracks": content.tracks,
+        "artifacts": [
+            {"versionCode": one.code, "kind": one.kind, "sha256": one.sha256, "size": one.size}
+            for one in content.artifacts.values()
+        ],
+        "listings": content.listings,
+        "images": {f"{language}/{kind}": images for (language, kind), images in content.images.items() if images},
+        "expansionFiles": {f"{code}/{kind}": one for (code, kind), one in content.expansion.items()},
+        "deobfuscationFiles": {f"{code}/{kind}": one for (code, kind), one in content.symbols.items()},
+    }
+
+
+def _upload(one: CompletedUpload) -> dict[str, Json]:
+    return {
+        "method": one.method,
+        "http_method": one.http_method,
+        "path": one.path,
+        "protocol": one.protocol,
+        "media_type": one.media_type,
+        "size": one.blob.size,
+        **one.blob.digests(),
+        "metadata": one.metadata,
+        "resource": one.resource,
+        "account": one.account,
+        "file": str(one.blob.path),
+        "requests": one.requests,
+        "bytes_received": one.received,
+    }
+
+
+def _session(one: Session) -> dict[str, Json]:
+    return {
+        "method": one.method.id,
+        "path": one.path,
+        "state": one.state,
+        "protocol": one.dialect,
+        "stored": one.blob.size,
+        "total": one.total,
+        "requests": one.requests,
+        "bytes_received": one.received,
+        "bytes_repeated": one.repeated,
+        "uneven_chunks": one.uneven_chunks,
+    }

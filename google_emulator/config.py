@@ -15,7 +15,7 @@ from google_emulator.http.response import Json
 Review = Literal["any", "automatic", "manual"]
 
 
-@dataclass(slots=True)
+@dataclass
 class Config:
     """Every setting. Durations are in seconds, sizes and rates in bytes."""
 

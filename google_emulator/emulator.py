@@ -11,27 +11,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from google_emulator.admin import Admin
-from google_emulator.auth.authorization import SERVICE_ACCOUNT, Authority
-from google_emulator.auth.sts import PROVIDER
+from google_emulator.admin import describe
+from google_emulator.auth.authority import SERVICE_ACCOUNT
+from google_emulator.auth.keyless import PROVIDER
+from google_emulator.backend import Backend
 from google_emulator.config import Config
-from google_emulator.dispatcher import Dispatcher
-from google_emulator.faults.fault_context import FaultTargets
 from google_emulator.faults.injector import FaultInjector
-from google_emulator.google_services import Backend
+from google_emulator.faults.kinds import FaultTargets
 from google_emulator.http.response import Json
-from google_emulator.operation_names import all_operations
-from google_emulator.protocol.upload_store import UploadStore
-from google_emulator.request_log import LoggedRequest, RequestLog
+from google_emulator.http.routes import all_operations
 from google_emulator.router import Router
 from google_emulator.server import Server
-from google_emulator.services.play.console import Console
-from google_emulator.services.play.lifecycle import ReleaseLifecycle
-from google_emulator.services.play.store import PlayStore
-from google_emulator.services.reporting.vitals_store import VitalsStore
-from google_emulator.simulated_clock import SimulatedClock
-from google_emulator.state_report import describe
-from google_emulator.traffic import Traffic
+from google_emulator.traffic import LoggedRequest, Traffic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,7 +39,9 @@ class Emulator:
     sessions age by it.
 
     `config` are the settings, most of which may be changed while it runs; `faults` are those that wait, and the
-    receipts of those that fired.
+    receipts of those that fired. `clock` is the one by which Play ages: `advance` moves it. `console` is what people do
+    in the Play Console, `lifecycle` the course of reviews, `vitals` what the Reporting API measures. `provider` is a
+    workload identity provider that exists here; any other of the same form does, too.
     """
 
     def __init__(
@@ -61,19 +54,26 @@ class Emulator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.config = Config.read(config or {})
-        self._traffic, self._log = Traffic(), RequestLog()
+        self._traffic = Traffic()
         with contextlib.ExitStack() as stack:
             root = root or stack.enter_context(tempfile.TemporaryDirectory(prefix="uploader-emulator-"))
-            self._backend = Backend(self.config, Path(root), clock)
+            self._backend = backend = Backend(self.config, Path(root), clock)
             self._server = Server(port, self.config, self._traffic)
             stack.callback(self._server.server_close)
             self.faults = self._injector()
             self.faults.add(faults)
             self._cleanup = stack.pop_all()
-        admin = Admin(self.state, self.faults, self._backend)
-        router, clock = Router(self._backend), self._backend.clock
-        self._server.respond = Dispatcher(router, self.faults, admin, self._traffic, self._log, clock).respond
+        self._server.respond = Router(backend, self.faults, self._traffic).respond
         self._thread = _serving(self._server)
+        self.authority = backend.authority
+        self.uploads = backend.uploads
+        self.play = backend.play
+        self.clock = backend.clock
+        self.console = backend.console
+        self.lifecycle = backend.lifecycle
+        self.vitals = backend.vitals
+        self.provider = PROVIDER
+        self.service_account = SERVICE_ACCOUNT
 
     def _injector(self) -> FaultInjector:
         backend = self._backend
@@ -108,44 +108,9 @@ class Emulator:
         return self.authority.service_account_key(self.url)
 
     @property
-    def authority(self) -> Authority:
-        """The secrets that exist here: the refresh token, the request token, the access tokens given out."""
-        return self._backend.authority
-
-    @property
-    def uploads(self) -> UploadStore:
-        """The upload sessions and completed uploads."""
-        return self._backend.uploads
-
-    @property
-    def play(self) -> PlayStore:
-        """The apps and edits of Play."""
-        return self._backend.play
-
-    @property
-    def clock(self) -> SimulatedClock:
-        """The clock by which Play ages: `advance` moves it."""
-        return self._backend.clock
-
-    @property
-    def console(self) -> Console:
-        """What people do in the Play Console."""
-        return self._backend.console
-
-    @property
-    def lifecycle(self) -> ReleaseLifecycle:
-        """The course of reviews: `script` sets those of what will be committed."""
-        return self._backend.lifecycle
-
-    @property
-    def vitals(self) -> VitalsStore:
-        """What the Reporting API measures: `script` changes it."""
-        return self._backend.vitals
-
-    @property
     def requests(self) -> list[LoggedRequest]:
         """The API requests so far, without logins and without what was sent to the emulator's own paths."""
-        return self._log.requests()
+        return self._traffic.logged()
 
     @property
     def oidc_url(self) -> str:
@@ -156,16 +121,6 @@ class Emulator:
     def oidc_request_token(self) -> str:
         """What GitHub's runner gives as ACTIONS_ID_TOKEN_REQUEST_TOKEN."""
         return self.authority.request_token
-
-    @property
-    def provider(self) -> str:
-        """A workload identity provider that exists here; any other of the same form does, too."""
-        return PROVIDER
-
-    @property
-    def service_account(self) -> str:
-        """The service account's address."""
-        return SERVICE_ACCOUNT
 
     def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
         """An identity token as GitLab puts it into a job's variable."""
@@ -182,7 +137,7 @@ class Emulator:
 
     def state(self) -> dict[str, Json]:
         """What `GET /__emulator/state` would answer."""
-        return describe(self._backend, self.faults.queue, self._traffic)
+        return describe(self._backend, self.faults, self._traffic)
 
     def start(self) -> Self:
         """Begins to serve; the socket listens from the constructor on, so no request is lost."""
@@ -195,10 +150,8 @@ class Emulator:
         What a client needs is written into `folder`; the variables that lead it here are returned. `port` is the
         proxy's; 0 takes a free one. Raises `OSError` and `ValueError` as `write_environment` does.
         """
-        # A run without TLS is spared certificates.
-        from google_emulator.certificates import make_certificates
-        from google_emulator.client_environment import write_environment
-        from google_emulator.https_proxy import HttpsProxy
+        # Late, since what writes a truststore for Java is missing in older versions of cryptography.
+        from google_emulator.google_hosts import HttpsProxy, make_certificates, write_environment
 
         certificates = make_certificates()
         proxy = HttpsProxy(port, self.config, self._traffic, certificates.context)

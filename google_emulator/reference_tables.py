@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 
+from google_emulator.backend import Backend
 from google_emulator.config import Config, settings
-from google_emulator.faults.fault_kinds import KINDS
-from google_emulator.google_services import Backend
-from google_emulator.operation_names import STEPS, WIDE, method_names
+from google_emulator.faults.kinds import KINDS
+from google_emulator.http.routes import STEPS, WIDE, method_names
 from google_emulator.services.play.generated_apks import Generation
-from google_emulator.services.reporting.vitals_script import AppVitals
+from google_emulator.services.reporting.vitals import AppVitals
 
 
 def _backend() -> Backend:

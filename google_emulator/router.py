@@ -1,27 +1,60 @@
-"""Which request is which operation, by method, path and headers alone, and who carries it out."""
+"""From a request to its response: which operation it is, whether a fault is due, who asks, and what is done.
+
+The order is that of a real front end: faults stand for the network and the load balancer, so they come before the token
+is looked at; then authentication, then the service's own rules.
+"""
 
 from __future__ import annotations
 
-from google_emulator.google_services import Backend
-from google_emulator.http.errors import ApiError
-from google_emulator.http.request import Request
-from google_emulator.http.response import Response
+from email.utils import formatdate
+
+from google_emulator.admin import ADMIN_PATH, Admin
+from google_emulator.backend import Backend
+from google_emulator.faults.injector import FaultInjector
+from google_emulator.http.request import Request, not_found
+from google_emulator.http.response import ApiError, Response
 from google_emulator.http.routes import Handler, Route, match_path, operation_names
 from google_emulator.protocol import content_range, goog_upload
 from google_emulator.protocol.content_range import ContentRangeDialect
 from google_emulator.protocol.goog_upload import GoogUploadDialect
-from google_emulator.protocol.upload_method import UploadMethod
+from google_emulator.protocol.uploads import UploadMethod
+from google_emulator.traffic import Traffic
 
 
 class Router:
-    """Finds the handler of a request among those of the backend; where several match, the first is meant."""
+    """Answers requests, whatever they are; where several operations match, the first of the backend is meant."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic) -> None:
         self._backend = backend
+        self._faults = faults
+        self._admin = Admin(backend, faults, traffic)
+        self._traffic = traffic
         self._content_range = ContentRangeDialect(backend.uploads)
         self._goog_upload = GoogUploadDialect(backend.uploads, backend.config)
 
-    def resolve(self, request: Request) -> Handler:
+    def respond(self, request: Request) -> Response:
+        """The response to one request.
+
+        Raises `Interrupted` when a fault ends it otherwise, `Disconnected` when the client goes away.
+        """
+        if request.path.startswith(ADMIN_PATH):
+            return _respond(self._admin.respond, request)
+        handler = self._resolve(request)
+        try:
+            response = self._faults.respond(request, lambda request: self._dated(_respond(handler, request)))
+            if response.status == 308 and request.header("X-GUploader-No-308").lower() == "yes":
+                # For clients whose HTTP library would follow a 308; Google's Go client asks so.
+                response.status = 200
+                response.set_header("X-Http-Status-Code-Override", "308")
+            return response
+        finally:
+            self._traffic.finished(request)
+
+    def _dated(self, response: Response) -> Response:
+        response.headers.append(("Date", formatdate(self._backend.clock(), usegmt=True)))
+        return response
+
+    def _resolve(self, request: Request) -> Handler:
         """The handler; the request gets its operations and the parameters of its path."""
         if request.method == "POST":  # Google's Java client has no PATCH, nor a GET with a long query
             request.method = request.header("X-HTTP-Method-Override").upper() or "POST"
@@ -75,6 +108,8 @@ class Router:
         return self._content_range.upload(request, method)
 
 
-def not_found(request: Request) -> Response:
-    """Refuses (404) a path that nobody serves."""
-    raise ApiError(404, f"The requested URL {request.path} was not found on this server.")
+def _respond(handler: Handler, request: Request) -> Response:
+    try:
+        return handler(request)
+    except ApiError as error:
+        return error.response()

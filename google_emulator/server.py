@@ -16,16 +16,14 @@ import threading
 import traceback
 from collections.abc import Callable
 from email.message import Message
+from io import BufferedReader
+from typing import cast
 from urllib.parse import parse_qsl
 
 from google_emulator.config import Config
-from google_emulator.http.body import BLOCK, Body
-from google_emulator.http.errors import ApiError, Disconnected, Interrupted
-from google_emulator.http.framing import Source, framed, stream_of
-from google_emulator.http.gzip_body import decompressed
-from google_emulator.http.head import Head, read_head
 from google_emulator.http.request import Request
-from google_emulator.http.response import Response, reason_phrase
+from google_emulator.http.response import ApiError, Disconnected, Interrupted, Response, reason_phrase
+from google_emulator.http.wire import BLOCK, Body, Head, Source, decompressed, framed, read_head
 from google_emulator.traffic import Traffic
 
 LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
@@ -115,7 +113,7 @@ class Connection(socketserver.StreamRequestHandler):
     def _serve_one(self) -> bool:
         """One request and its response; whether the connection stays open."""
         try:
-            head = read_head(stream_of(self.rfile))
+            head = read_head(cast("BufferedReader", self.rfile))
             if head is None:
                 return False
             request = self._request(head)
@@ -185,7 +183,7 @@ class Connection(socketserver.StreamRequestHandler):
         return Request(root, head.method, url.path, query, headers, self._body(headers), raw_query=url.query)
 
     def _body(self, headers: Message) -> Body:
-        source, length = framed(stream_of(self.rfile), headers)
+        source, length = framed(cast("BufferedReader", self.rfile), headers)
         if headers.get("Expect", "").lower() == "100-continue":
             source = self._continuing(source)
         if length != 0 and headers.get("Content-Encoding", "").strip().lower() == "gzip":

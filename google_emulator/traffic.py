@@ -1,34 +1,76 @@
-"""How much has passed through the emulator: connections, bytes, and requests by operation."""
+"""What has passed through the emulator: counters, and the API requests as they were sent.
+
+The latter are what a test holds against Google's discovery documents.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from dataclasses import dataclass
+
+from google_emulator.http.request import Request
+
+MAX_LOGGED = 100_000  # requests; older ones are forgotten
+MAX_LOGGED_BYTES = 64 * 1024 * 1024  # of all their bodies
+_LOGINS = {"oauth.token", "oidc.token", "sts.token"}  # their requests carry credentials
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
+class LoggedRequest:
+    """A request without its headers. `query` is undecoded; `body` is that of a plain call or a session's metadata.
+
+    `body` is None where it was media, or not read because a fault came before.
+    """
+
+    method: str
+    path: str
+    query: str
+    content_type: str
+    body: bytes | None
+
+
 class Traffic:
-    """Counters, safe to use from several threads. `bytes_discarded` came behind early responses."""
+    """Counters and the log, safe to use from several threads.
 
-    requests: Counter[str] = field(default_factory=Counter)
-    connections: int = 0
-    bytes_received: int = 0
-    bytes_discarded: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    `requests` are counted by each of their names; `bytes_discarded` came behind early responses.
+    """
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()
+        self.connections = 0
+        self.bytes_received = 0
+        self.bytes_discarded = 0
+        self._log: deque[LoggedRequest] = deque()
+        self._logged_bytes = 0
+        self._lock = threading.Lock()
 
     def connected(self) -> None:
         """Counts one connection."""
         with self._lock:
             self.connections += 1
 
-    def finished(self, operations: frozenset[str], received: int) -> None:
-        """Counts one finished request under each of its names, and the bytes of its body."""
-        with self._lock:
-            self.requests.update(operations)
-            self.bytes_received += received
-
     def discarded(self, count: int) -> None:
         """Counts bytes that a client sent behind an early response."""
         with self._lock:
             self.bytes_discarded += count
+
+    def finished(self, request: Request) -> None:
+        """Counts a request under each of its names and the bytes of its body; logs it unless it is a login."""
+        plain = "api" in request.operations or "resumable.start" in request.operations
+        body = request.payload if plain and request.body.ended else None
+        content_type = request.header("Content-Type")
+        with self._lock:
+            self.requests.update(request.operations)
+            self.bytes_received += request.body.received
+            if request.operations & _LOGINS:
+                return
+            self._log.append(LoggedRequest(request.method, request.path, request.raw_query, content_type, body))
+            self._logged_bytes += len(body or b"")
+            while self._logged_bytes > MAX_LOGGED_BYTES or len(self._log) > MAX_LOGGED:
+                self._logged_bytes -= len(self._log.popleft().body or b"")
+
+    def logged(self) -> list[LoggedRequest]:
+        """The API requests in the order in which they were answered."""
+        with self._lock:
+            return list(self._log)

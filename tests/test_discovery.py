@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator, specimens
-from google_emulator.request_log import LoggedRequest
+from google_emulator.traffic import LoggedRequest
 from tests.support.discovery import DOCUMENTS, discovery, refused_by_google
 from tests.support.discovery_schema import SchemaChecker
 from tests.support.emulator_client import APP, PACKAGE, EmulatorClient

@@ -10,12 +10,12 @@ import secrets
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
-from google_emulator.auth import jwt
-from google_emulator.auth.authorization import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority
+from google_emulator.auth.authority import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority, InvalidJwt
 from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response, json_response
 from google_emulator.http.routes import Route
+from google_emulator.protocol.uploads import Service
 
 # google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
@@ -40,16 +40,13 @@ class OAuthError(Exception):
         return json_response({"error": self.error, "error_description": self.description}, self.status)
 
 
-class TokenEndpoint:
+class TokenEndpoint(Service):
     """`POST /token`."""
 
     def __init__(self, authority: Authority, config: Config) -> None:
         self._authority = authority
         self._config = config
-
-    def routes(self) -> list[Route]:
-        """What this endpoint serves."""
-        return [Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS]
+        self.routes = [Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS]
 
     def _token(self, request: Request) -> Response:
         try:
@@ -69,8 +66,8 @@ class TokenEndpoint:
 
     def _from_assertion(self, assertion: str, server_url: str) -> str:
         try:
-            claims = jwt.verify(self._authority.key, assertion)
-        except jwt.InvalidJwt as error:
+            claims = self._authority.key.verify_jwt(assertion)
+        except InvalidJwt as error:
             raise OAuthError("invalid_grant", str(error)) from None
         _check_times(claims, self._authority.now())
         if claims.get("iss") != SERVICE_ACCOUNT:

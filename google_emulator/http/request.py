@@ -7,16 +7,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import Message
+from urllib.parse import parse_qsl
 
-from google_emulator.http.body import Body
-from google_emulator.http.errors import ApiError
-from google_emulator.http.payload import form_fields, is_form
-from google_emulator.http.response import Json
+from google_emulator.http.response import ApiError, Json, Response
+from google_emulator.http.wire import Body
 
 PAYLOAD_LIMIT = 10 * 1024 * 1024  # bytes
 
 
-@dataclass(slots=True)
+@dataclass
 class Request:
     """A request and what is found out about it on the way.
 
@@ -62,10 +61,13 @@ class Request:
         self.payload = self.body.read_all(PAYLOAD_LIMIT)
 
     def take_form(self) -> None:
-        """Reads a form in place of JSON as more of the query."""
-        if is_form(self.headers):
+        """Reads a form in place of JSON as more of the query.
+
+        Google's Ruby client (google-apis-core, in fastlane) puts the query of each POST without a body into one.
+        """
+        if self.headers.get_content_type() == "application/x-www-form-urlencoded":
             fields = self.payload.decode("utf-8", "replace")
-            self.query = {**self.query, **form_fields(self.payload)}
+            self.query = {**self.query, **dict(parse_qsl(fields, keep_blank_values=True))}
             self.raw_query = "&".join(filter(None, (self.raw_query, fields)))
             self.payload = b""
 
@@ -97,3 +99,8 @@ def json_object(text: bytes) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise ApiError(400, "Invalid JSON payload received. An object is expected.", "parseError")
     return value
+
+
+def not_found(request: Request) -> Response:
+    """Refuses (404) a path that nobody serves."""
+    raise ApiError(404, f"The requested URL {request.path} was not found on this server.")

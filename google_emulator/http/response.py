@@ -1,8 +1,12 @@
-"""What the emulator answers: a status, headers and a body, with what faults make of them."""
+"""What the emulator responds with: a status, headers and a body, and the errors that take the place of a response.
+
+The error bodies have the shape that Google's APIs share: `{"error": {"code", "message", "status", "errors": [...]}}`.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeAlias
@@ -11,7 +15,7 @@ Json: TypeAlias = Any
 Headers: TypeAlias = "list[tuple[str, str]]"
 
 
-@dataclass(slots=True)
+@dataclass
 class Response:
     """One HTTP response. `filler` is a number of bytes sent after `body`; `drip` seconds pass after each byte sent.
 
@@ -54,3 +58,116 @@ def reason_phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return "Client Closed Request" if status == 499 else "Unknown"
+
+
+STATUS_NAMES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    410: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+REASONS = {
+    400: "badRequest",
+    401: "authError",
+    403: "forbidden",
+    404: "notFound",
+    409: "conflict",
+    429: "rateLimitExceeded",
+    500: "backendError",
+    503: "backendError",
+}
+
+
+class ApiError(Exception):
+    """The service refuses, in Google's words; it becomes a response with an error body.
+
+    `reason` and `domain` are those of the older `errors` list, `status_name` the canonical name beside the code; the
+    ones usual for the status unless given. `details` are what newer APIs add (google.rpc.ErrorInfo, BadRequest).
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        reason: str = "",
+        *,
+        status_name: str = "",
+        domain: str = "global",
+        details: Sequence[Json] = (),
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.reason = reason or REASONS.get(status, "unknown")
+        self.status_name = status_name or STATUS_NAMES.get(status, "UNKNOWN")
+        self.domain = domain
+        self.details = list(details)
+
+    def response(self) -> Response:
+        """The error as it is sent."""
+        detail = {"message": self.message, "domain": self.domain, "reason": self.reason}
+        error = {"code": self.status, "message": self.message, "status": self.status_name, "errors": [detail]}
+        if self.details:
+            error["details"] = self.details
+        return json_response({"error": error}, self.status)
+
+
+class PlainError(ApiError):
+    """A refusal of Google's upload servers themselves, in front of any service: plain text, not JSON."""
+
+    def response(self) -> Response:
+        """The error as it is sent."""
+        return Response(self.status, self.message.encode(), [("Content-Type", "text/plain; charset=utf-8")])
+
+
+class Interrupted(Exception):
+    """A fault ends the request here: with this response, or without one by closing (or resetting) the connection."""
+
+    def __init__(self, response: Response | None = None, *, reset: bool = False) -> None:
+        super().__init__("interrupted by a fault")
+        self.response = response
+        self.reset = reset
+
+
+class Disconnected(ConnectionError):
+    """The client broke the connection, or its half of it, in the middle of a request."""
+
+
+def unauthenticated() -> ApiError:
+    """Google's words for a missing or expired token."""
+    return ApiError(
+        401,
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other "
+        "valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
+    )
+
+
+def insufficient_scopes() -> ApiError:
+    """Google's words for a token that was given for other APIs."""
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
+        "domain": "googleapis.com",
+    }
+    message = "Request had insufficient authentication scopes."
+    return ApiError(403, message, "insufficientPermissions", details=[info])
+
+
+def invalid_argument(message: str, field: str = "") -> ApiError:
+    """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it is known."""
+    violation = {"field": field, "description": message} if field else {"description": message}
+    bad_request = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [violation]}
+    return ApiError(400, message, details=[bad_request])
+
+
+def failed_precondition(message: str, reason: str = "failedPrecondition") -> ApiError:
+    """A request that the resource's state does not allow: 400 with the status FAILED_PRECONDITION."""
+    return ApiError(400, message, reason, status_name="FAILED_PRECONDITION")

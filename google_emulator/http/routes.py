@@ -1,13 +1,13 @@
 """Paths and what they mean: templates with parameters, plain calls, and the names by which an operation is known.
 
 Every operation has Google's own method id (`androidpublisher.edits.tracks.update`) and, for Play, a short name
-(`play.tracks.update`).
+(`play.tracks.update`). A fault selects requests by these, by protocol steps, and by a few wide names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
@@ -18,9 +18,32 @@ from google_emulator.http.response import Response
 
 Handler: TypeAlias = Callable[[Request], Response]
 PLAY_SCOPE = "https://www.googleapis.com/auth/androidpublisher"
+WIDE = {
+    "any": "every request",
+    "api": "every plain API call",
+    "upload": "every request to an upload endpoint",
+    "resumable": "every request of a resumable upload in the dialect of uploadType",
+    "goog": "every request in the dialect of the X-Goog-Upload headers",
+}
+STEPS = {
+    "simple": "uploadType=media",
+    "multipart": "uploadType=multipart",
+    "resumable.start": "the start of a session",
+    "resumable.put": "bytes sent to a session, whole or in chunks",
+    "resumable.final": "a request that carries the last byte, or finalises an empty file",
+    "resumable.query": "the question for the offset",
+    "resumable.cancel": "DELETE of a session",
+    "goog.raw": "X-Goog-Upload-Protocol: raw",
+    "goog.multipart": "X-Goog-Upload-Protocol: multipart",
+    "goog.start": "the command start",
+    "goog.upload": "the command upload, with or without finalize",
+    "goog.finalize": "the command finalize, with or without upload",
+    "goog.query": "the command query",
+    "goog.cancel": "the command cancel",
+}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """A plain JSON call. `scopes` are those of which the token must have one; empty: any token; None: no token."""
 
@@ -54,3 +77,13 @@ def operation_names(method_id: str) -> frozenset[str]:
         return frozenset({method_id})
     short = rest.removeprefix("edits.") if rest.count(".") > 1 else rest
     return frozenset({method_id, f"play.{short}"})
+
+
+def method_names(ids: Iterable[str]) -> list[str]:
+    """Every name of the methods with these ids, in order."""
+    return sorted({name for method_id in ids for name in operation_names(method_id)})
+
+
+def all_operations(ids: Iterable[str]) -> frozenset[str]:
+    """Every name that a fault's `on` may have where methods with these ids are served."""
+    return frozenset({*WIDE, *STEPS, *method_names(ids)})

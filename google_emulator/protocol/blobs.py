@@ -6,14 +6,20 @@ Memory stays constant whatever the size. A block of zeros becomes a hole, so spa
 from __future__ import annotations
 
 import base64
+import hashlib
 import itertools
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from google_emulator.http.body import BLOCK, Body
-from google_emulator.protocol.digests import new_digest
+from google_emulator.http.wire import BLOCK, Body
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # where there is no compiled one, it is slow, which matters to nobody here
+    import google_crc32c
 
 GRANULE = 256 * 1024
 _ZEROS = bytes(BLOCK)
@@ -26,7 +32,7 @@ class Blob:
         self.path = path
         self.size = 0
         self._algorithms = algorithms
-        self._digests = {name: new_digest(name) for name in algorithms}
+        self._digests = _new_digests(algorithms)
         path.touch()
 
     def write(self, data: memoryview | bytes) -> None:
@@ -39,6 +45,9 @@ class Blob:
                 _write_all(descriptor, memoryview(data), self.size)
         finally:
             os.close(descriptor)
+        self._take_in(bytes(data))
+
+    def _take_in(self, data: bytes) -> None:
         for digest in self._digests.values():
             digest.update(data)
         self.size += len(data)
@@ -47,16 +56,14 @@ class Blob:
         """Forgets everything from `size` on, as a server does that lost what it had not yet made durable."""
         os.truncate(self.path, size)
         self.size = 0
-        self._digests = {name: new_digest(name) for name in self._algorithms}
+        self._digests = _new_digests(self._algorithms)
         with self.path.open("rb") as file:
             while block := file.read(BLOCK):
-                for digest in self._digests.values():
-                    digest.update(block)
-                self.size += len(block)
+                self._take_in(block)
 
     def hex(self, algorithm: str) -> str:
         """The digest in lower-case hexadecimal."""
-        return self._digests[algorithm].hexdigest()
+        return str(self._digests[algorithm].digest().hex())
 
     def base64(self, algorithm: str) -> str:
         """The digest as Cloud Storage writes it."""
@@ -64,11 +71,17 @@ class Blob:
 
     def digests(self) -> dict[str, str]:
         """Every digest that was computed, by name, in hexadecimal."""
-        return {name: digest.hexdigest() for name, digest in self._digests.items()}
+        return {name: self.hex(name) for name in self._digests}
 
     def remove(self) -> None:
         """Deletes the file."""
         self.path.unlink(missing_ok=True)
+
+
+def _new_digests(algorithms: tuple[str, ...]) -> dict[str, Any]:
+    """Running checksums with the methods that `hashlib` gives them."""
+    crc32c: Callable[[], Any] = google_crc32c.Checksum  # published without types
+    return {name: crc32c() if name == "crc32c" else hashlib.new(name, usedforsecurity=False) for name in algorithms}
 
 
 class BlobStore:
@@ -92,15 +105,15 @@ def _write_all(descriptor: int, data: memoryview, offset: int) -> None:
 
 
 def store_body(
-    body: Body, write: Callable[[memoryview], None], *, skip: int = 0, stored: int = 0, most: int | None = None
+    body: Body, write: Callable[[memoryview], None], *, skip: int = 0, stored: int = 0, max_stored: int | None = None
 ) -> None:
     """Moves a body to `write` in whole granules, the rest only once the body has properly ended.
 
     `skip` bytes are passed over first (the sender repeats what is stored); `stored` is the offset of the first byte
-    written, so that granules end at multiples of 256 KiB; behind `most` bytes the rest is passed over, too. A body that
-    breaks off leaves whole granules behind, as Google's servers do, or, when a fault says so, exactly what it says.
+    written, so that granules end at multiples of 256 KiB; behind `max_stored` bytes the rest is passed over, too. A
+    body that breaks off leaves whole granules behind, as Google's servers do, or what a fault says, exactly.
     """
-    left = sys.maxsize if most is None else max(0, most - skip)
+    left = sys.maxsize if max_stored is None else max(0, max_stored - skip)
     _skip(body, skip)
     buffer = memoryview(bytearray(GRANULE))
     room, filled = min(left, GRANULE - stored % GRANULE), 0
@@ -117,7 +130,7 @@ def store_body(
         raise
     if filled:
         write(buffer[:filled])
-    if most is not None:
+    if max_stored is not None:
         _skip(body, sys.maxsize)
 
 

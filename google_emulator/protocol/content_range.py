@@ -9,24 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from google_emulator.http.errors import ApiError, PlainError
 from google_emulator.http.request import Request
-from google_emulator.http.response import Response
+from google_emulator.http.response import ApiError, PlainError, Response
+from google_emulator.http.routes import STEPS
 from google_emulator.protocol.blobs import GRANULE
-from google_emulator.protocol.sessions import Session
 from google_emulator.protocol.single_request import multipart_upload, read_metadata, require_length, simple_upload
-from google_emulator.protocol.upload_method import UploadMethod
-from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.protocol.uploads import Session, UploadMethod, UploadStore
 
-STEPS = (
-    "simple",
-    "multipart",
-    *(f"resumable.{step}" for step in ("start", "put", "final", "query", "cancel")),
-)
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18}|\*)|\*)/(\d{1,18}|\*)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContentRange:
     """A request's Content-Range: the offsets of its first and past its last byte, and the total.
 
@@ -123,10 +116,10 @@ class ContentRangeDialect:
     def _put(self, request: Request, session: Session, span: ContentRange) -> Response:
         if session.result is not None:
             return self._uploads.finish_session(session, request)
-        most = _check_chunk(request, session, span)
+        max_stored = _check_chunk(request, session, span)
         start, before = span.start or 0, session.blob.size
-        session.uneven_chunks += most is not None
-        session.store(request.body, skip=before - start, most=most)
+        session.uneven_chunks += max_stored is not None
+        session.store(request.body, skip=before - start, max_stored=max_stored)
         if span.end is not None and request.body.received != span.end - start:
             session.lose(before)
             raise _contradiction(span, request.body.received)

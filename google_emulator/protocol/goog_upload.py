@@ -8,15 +8,12 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from google_emulator.config import Config
-from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
-from google_emulator.http.response import Response
-from google_emulator.protocol.sessions import Session
+from google_emulator.http.response import ApiError, Response
+from google_emulator.http.routes import STEPS
 from google_emulator.protocol.single_request import multipart_upload, read_metadata, simple_upload
-from google_emulator.protocol.upload_method import UploadMethod
-from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.protocol.uploads import Session, UploadMethod, UploadStore
 
-STEPS = ("goog.raw", "goog.multipart", "goog.start", "goog.upload", "goog.finalize", "goog.query", "goog.cancel")
 PREFIX = "X-Goog-Upload-"
 _STATUS_WORDS = {"open": "active", "cancelled": "cancelled"}
 

@@ -3,14 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from email.message import Message
+from email.parser import BytesParser
 
-from google_emulator.http.errors import ApiError
-from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.request import Request, json_object
+from google_emulator.http.response import ApiError, Json, Response, json_response
+from google_emulator.http.wire import BLOCK, Body
 from google_emulator.protocol.blobs import Blob, store_body
-from google_emulator.protocol.multipart import MultipartReader
-from google_emulator.protocol.upload_method import UNKNOWN_TYPE, Media, UploadMethod
-from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.protocol.uploads import UNKNOWN_TYPE, Media, UploadMethod, UploadStore
+
+HEAD_LIMIT = 1024 * 1024
+
+
+def _malformed(what: str) -> ApiError:
+    return ApiError(400, f"Malformed multipart body. {what}", "badContent")
+
+
+class MultipartReader:
+    """Takes one multipart body apart. Raises `ApiError` 400 wherever the form is broken."""
+
+    def __init__(self, body: Body, content_type: str) -> None:
+        message = Message()
+        message["Content-Type"] = content_type
+        boundary = message.get_param("boundary")
+        if message.get_content_type() != "multipart/related" or not isinstance(boundary, str) or not boundary:
+            raise ApiError(400, "Content-Type must be multipart/related with a boundary.", "badContent")
+        self._body = body
+        self._dashes = b"--" + boundary.encode("latin-1", "replace")
+        self._eol = b"\r\n"
+        self._buffer = b""
+        self._block = bytearray(BLOCK)
+
+    def metadata(self) -> dict[str, Json]:
+        """The first part: a JSON object."""
+        self._first_boundary()
+        head = self._head()
+        if head.get("Content-Type") and head.get_content_type() != "application/json":
+            raise _malformed("The first part must be the metadata, as application/json.")
+        return json_object(self._until(self._eol + self._dashes))
+
+    def media_type(self) -> str:
+        """The second part's own Content-Type, empty without one."""
+        self._line_after_boundary()
+        head = self._head()
+        if head.get("Content-Transfer-Encoding", "binary").lower() not in ("binary", "8bit", "7bit"):
+            raise _malformed("The media part must not be encoded.")
+        return str(head.get("Content-Type", ""))
+
+    def media(self, write: Callable[[bytes], None]) -> None:
+        """The second part's bytes, streamed to `write`, and the proper end of the body behind them."""
+        delimiter = self._eol + self._dashes
+        while (at := self._buffer.find(delimiter)) < 0:
+            safe = max(0, len(self._buffer) - len(delimiter) + 1)
+            if safe:
+                write(self._buffer[:safe])
+                self._buffer = self._buffer[safe:]
+            if not self._more():
+                raise _malformed("The closing boundary is missing.")
+        write(self._buffer[:at])
+        self._buffer = self._buffer[at + len(delimiter) :]
+        while self._more():
+            if len(self._buffer) > HEAD_LIMIT:
+                break
+        if not self._buffer.startswith(b"--"):
+            raise _malformed("There must be exactly two parts.")
+        if self._buffer[2:].strip():
+            raise _malformed("Something follows the closing boundary.")
+
+    def _more(self) -> bool:
+        count = self._body.readinto(memoryview(self._block))
+        self._buffer += self._block[:count]
+        return count > 0
+
+    def _until(self, end: bytes) -> bytes:
+        while (at := self._buffer.find(end)) < 0:
+            if len(self._buffer) > HEAD_LIMIT or not self._more():
+                raise _malformed("A part does not end.")
+        taken, self._buffer = self._buffer[:at], self._buffer[at + len(end) :]
+        return taken
+
+    def _first_boundary(self) -> None:
+        line = self._until(b"\n")
+        while line in (b"", b"\r"):
+            line = self._until(b"\n")
+        begun = line.removesuffix(b"\r")
+        if begun != self._dashes and begun != b"--" + self._dashes[2:].strip(b"'"):
+            raise _malformed("It does not begin with its boundary.")
+        self._dashes = begun
+        self._eol = b"\r\n" if line.endswith(b"\r") else b"\n"
+
+    def _line_after_boundary(self) -> None:
+        if self._until(self._eol).strip():
+            raise _malformed("There must be exactly two parts.")
+
+    def _head(self) -> Message:
+        # A part without headers begins with the empty line itself; looking from one line end before finds both.
+        self._buffer = self._eol + self._buffer
+        return BytesParser().parsebytes(self._until(self._eol * 2).lstrip() + self._eol, headersonly=True)
 
 
 def require_length(request: Request) -> None:

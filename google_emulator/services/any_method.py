@@ -6,19 +6,16 @@ import itertools
 
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json
-from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 
-class GenericUpload:
+class GenericUpload(Service):
     """An API that is known to take media, and nothing else."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
-
-    def uploads(self) -> list[UploadMethod]:
-        """One method for every path and every HTTP method that uploads come with."""
         methods = ("POST", "PUT", "PATCH")
-        return [
+        self.uploads = [
             UploadMethod("anything.upload", "{path+}", self._resource, methods=methods, scopes=(), algorithms=("md5",))
         ]
 

@@ -1,39 +1,62 @@
-"""Cloud Storage: objects are inserted into buckets, with preconditions and digests.
+"""Cloud Storage: objects are inserted into buckets, listed, read, copied, changed and deleted. Every bucket exists.
 
-Reference: cloud.google.com/storage/docs/json_api/v1/objects.
+Reference: cloud.google.com/storage/docs/json_api/v1/objects, buckets.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import quote
 
-from google_emulator.http.errors import ApiError
+from google_emulator.clock import timestamp
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json
+from google_emulator.http.response import ApiError, Headers, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import Blob
-from google_emulator.protocol.upload_method import Media, UploadMethod
-from google_emulator.services.bucket_contents import SETTABLE, WRITE, BucketContents, names_of
-from google_emulator.services.timestamps import timestamp
+from google_emulator.protocol.uploads import Media, Service, UploadMethod
+from google_emulator.services.partial_response import media_response, selected
+
+MAX_PAGE = 1000
 
 
-class CloudStorage:
-    """The objects of every bucket, by `b/BUCKET/o/NAME`; every bucket exists."""
+_SCOPE = "https://www.googleapis.com/auth/"
+WRITE = tuple(_SCOPE + name for name in ("devstorage.read_write", "devstorage.full_control", "cloud-platform"))
+READ = (*WRITE, _SCOPE + "devstorage.read_only", _SCOPE + "cloud-platform.read-only")
+# What metadata may say of an object beside its contentType and its own metadata.
+SETTABLE = ("cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "customTime", "storageClass")
+_BUCKETS = "/storage/v1/b"
+_BUCKET = _BUCKETS + "/{bucket}"
+_OBJECTS = _BUCKET + "/o"
+_OBJECT = _OBJECTS + "/{name}"
+
+
+class CloudStorage(Service):
+    """The objects of every bucket, by `b/BUCKET/o/NAME`, and their bytes by the same key."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.objects: dict[str, dict[str, Json]] = {}
         self._blobs: dict[str, Blob] = {}
+        self._created: set[str] = set()
         self._clock = clock
         self._numbers = itertools.count(1)
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return BucketContents(self.objects, self._blobs).routes()
-
-    def uploads(self) -> list[UploadMethod]:
-        """The upload methods of this API."""
-        return [
+        target = "/b/{destinationBucket}/o/{destination}"
+        self.routes = [
+            Route("storage.objects.get", "GET", _OBJECT, self._get, READ),
+            Route("storage.objects.get", "GET", "/download" + _OBJECT, self._get, READ),
+            Route("storage.objects.list", "GET", _OBJECTS, self._list, READ),
+            Route("storage.objects.delete", "DELETE", _OBJECT, self._delete, WRITE),
+            Route("storage.objects.patch", "PATCH", _OBJECT, self._change, WRITE),
+            Route("storage.objects.update", "PUT", _OBJECT, self._change, WRITE),
+            Route("storage.objects.rewrite", "POST", f"{_OBJECT}/rewriteTo{target}", self._rewrite, WRITE),
+            Route("storage.objects.copy", "POST", f"{_OBJECT}/copyTo{target}", self._copy, WRITE),
+            Route("storage.buckets.get", "GET", _BUCKET, self._get_bucket, READ),
+            Route("storage.buckets.list", "GET", _BUCKETS, self._list_buckets, READ),
+            Route("storage.buckets.insert", "POST", _BUCKETS, self._insert_bucket, WRITE),
+        ]
+        self.uploads = [
             UploadMethod(
                 "storage.objects.insert",
                 "/upload/storage/v1/b/{bucket}/o",
@@ -68,7 +91,7 @@ class CloudStorage:
         encoding = request.query.get("contentEncoding")
         return {
             "kind": "storage#object",
-            **names_of(request.server_url, request.params["bucket"], name, generation),
+            **_names(request.server_url, request.params["bucket"], name, generation),
             "metageneration": "1",
             "contentType": media.metadata.get("contentType") or media.content_type,
             "storageClass": "STANDARD",
@@ -81,6 +104,158 @@ class CloudStorage:
             "timeCreated": timestamp(now),
             "updated": timestamp(now),
         }
+
+    def _found(self, request: Request) -> tuple[str, dict[str, Json]]:
+        """The object that the path names, of the generation that the query may name. Raises `ApiError` 404."""
+        bucket, name = request.params["bucket"], request.params["name"]
+        found = self.objects.get(f"b/{bucket}/o/{name}")
+        if found is None or request.query.get("generation", found["generation"]) != found["generation"]:
+            raise ApiError(404, f"No such object: {bucket}/{name}")
+        return f"b/{bucket}/o/{name}", found
+
+    def _get(self, request: Request) -> Response:
+        key, found = self._found(request)
+        if request.query.get("alt") == "media":
+            return self._media(request, key, found)
+        return _shown(request, found)
+
+    def _media(self, request: Request, key: str, found: dict[str, Json]) -> Response:
+        """The bytes; those stored as gzip are decompressed for a client that does not take gzip."""
+        packed = found.get("contentEncoding") == "gzip"
+        headers = _media_headers(found)
+        if packed and "gzip" not in request.header("Accept-Encoding").lower():
+            data = gzip.decompress(self._blobs[key].path.read_bytes())
+            return Response(200, data, [*headers, ("Warning", "214 UploadServer gunzipped")])
+        encoding = [("Content-Encoding", str(found["contentEncoding"]))] if found.get("contentEncoding") else []
+        return media_response(request, self._blobs[key].path, [*headers, *encoding])
+
+    def _list(self, request: Request) -> Response:
+        bucket = request.params["bucket"]
+        begin = f"b/{bucket}/o/"
+        names = [key.removeprefix(begin) for key in self.objects if key.startswith(begin)]
+        entries, token = _page(names, request.query)
+        items = [self.objects[begin + name] for name, is_prefix in entries if not is_prefix]
+        prefixes = [name for name, is_prefix in entries if is_prefix]
+        listing = {"items": items, "prefixes": prefixes, "nextPageToken": token}
+        return _shown(request, {"kind": "storage#objects", **{key: one for key, one in listing.items() if one}})
+
+    def _delete(self, request: Request) -> Response:
+        key, _ = self._found(request)
+        del self.objects[key], self._blobs[key]
+        return Response(204)
+
+    def _change(self, request: Request) -> Response:
+        """Changes what may be changed; null takes a field or one entry of its metadata away."""
+        key, found = self._found(request)
+        wanted = request.json()
+        metadata = wanted.get("metadata", {})
+        if not isinstance(metadata, dict | None):
+            raise ApiError(400, "Invalid value for: metadata", "invalid")
+        kept = {} if metadata is None or request.method == "PUT" else found["metadata"]
+        changed = {name: wanted[name] for name in (*SETTABLE, "contentType") if name in wanted}
+        made = {**found, **changed, "metageneration": str(int(found["metageneration"]) + 1)}
+        made["metadata"] = _without_nulls({**kept, **(metadata or {})})
+        self.objects[key] = _without_nulls(made)
+        return _shown(request, self.objects[key])
+
+    def _rewrite(self, request: Request) -> Response:
+        """A copy, in one step whatever its size."""
+        made = self._copied(request)
+        size = {"totalBytesRewritten": made["size"], "objectSize": made["size"], "done": True}
+        return _shown(request, {"kind": "storage#rewriteResponse", **size, "resource": made})
+
+    def _copy(self, request: Request) -> Response:
+        return _shown(request, self._copied(request))
+
+    def _copied(self, request: Request) -> dict[str, Json]:
+        key, found = self._found(request)
+        bucket, name = request.params["destinationBucket"], request.params["destination"]
+        target, changed = f"b/{bucket}/o/{name}", request.json()
+        fields = {one: changed[one] for one in (*SETTABLE, "contentType", "metadata") if changed.get(one)}
+        generation = str(max(int(one["generation"]) for one in self.objects.values()) + 1)
+        made = {**found, **fields, "metageneration": "1", **_names(request.server_url, bucket, name, generation)}
+        self.objects[target], self._blobs[target] = made, self._blobs[key]
+        return made
+
+    def _get_bucket(self, request: Request) -> Response:
+        return _shown(request, _bucket(request.params["bucket"]))
+
+    def _list_buckets(self, request: Request) -> Response:
+        """Those that were created or have an object."""
+        names = sorted({*self._created, *(key.split("/")[1] for key in self.objects)})
+        return _shown(request, {"kind": "storage#buckets", "items": list(map(_bucket, names))})
+
+    def _insert_bucket(self, request: Request) -> Response:
+        bucket = _bucket(str(request.json().get("name") or ""))
+        self._created.add(bucket["name"])
+        return _shown(request, bucket)
+
+
+def _page(names: Iterable[str], query: Mapping[str, str]) -> tuple[list[tuple[str, bool]], str]:
+    """The page of a listing that the query asks for, and how to ask for the next one.
+
+    An entry is a name, and whether it is a prefix that stands for what lies behind a delimiter. Raises `ApiError` 400
+    for a page size or a token that is none.
+    """
+    prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+    entries = set()
+    for name in names:
+        if name.startswith(prefix):
+            at = name.find(delimiter, len(prefix)) if delimiter else -1
+            entries.add((name, False) if at < 0 else (name[: at + len(delimiter)], True))
+    size = query.get("maxResults") or str(MAX_PAGE)
+    if not size.isdecimal() or not int(size[:9]) > 0:
+        raise ApiError(400, f"Invalid value for maxResults: {size}", "invalid")
+    try:
+        after = base64.urlsafe_b64decode(query.get("pageToken", "")).decode()
+    except ValueError:
+        raise ApiError(400, "Invalid argument: pageToken.", "invalid") from None
+    rest = sorted(one for one in entries if one[0] > after)
+    page = rest[: min(int(size[:9]), MAX_PAGE)]
+    more = len(rest) > len(page)
+    return page, base64.urlsafe_b64encode(page[-1][0].encode()).decode() if more else ""
+
+
+def _names(server_url: str, bucket: str, name: str, generation: str) -> dict[str, Json]:
+    """The fields that say which object it is and where it is to be had."""
+    path = f"{_OBJECTS.format(bucket=quote(bucket, safe=''))}/{quote(name, safe='')}"
+    return {
+        "id": f"{bucket}/{name}/{generation}",
+        "name": name,
+        "bucket": bucket,
+        "generation": generation,
+        "etag": f"CO{generation}",
+        "selfLink": server_url + path,
+        "mediaLink": f"{server_url}/download{path}?generation={generation}&alt=media",
+    }
+
+
+def _shown(request: Request, value: Json) -> Response:
+    return json_response(selected(value, request.query["fields"]) if "fields" in request.query else value)
+
+
+def _media_headers(found: dict[str, Json]) -> Headers:
+    return [
+        ("Content-Type", str(found["contentType"])),
+        ("ETag", str(found["etag"])),
+        ("X-Goog-Generation", str(found["generation"])),
+        ("X-Goog-Metageneration", str(found["metageneration"])),
+        ("X-Goog-Hash", f"crc32c={found['crc32c']},md5={found['md5Hash']}"),
+        ("X-Goog-Stored-Content-Encoding", str(found.get("contentEncoding") or "identity")),
+        ("X-Goog-Stored-Content-Length", str(found["size"])),
+    ]
+
+
+def _without_nulls(values: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _bucket(name: str) -> dict[str, Json]:
+    if not name:
+        raise ApiError(400, "Required bucket name.", "required")
+    fixed = {"location": "US", "locationType": "multi-region", "storageClass": "STANDARD", "metageneration": "1"}
+    uniform = {"uniformBucketLevelAccess": {"enabled": False}, "publicAccessPrevention": "inherited"}
+    return {"kind": "storage#bucket", "id": name, "name": name, **fixed, "iamConfiguration": uniform}
 
 
 def _check_md5(media: Media) -> None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from google_emulator.http.errors import ApiError
+from google_emulator.clock import timestamp
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import Blob
-from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.protocol.uploads import Media, Service, UploadMethod
 from google_emulator.services.drive_query import condition_of
-from google_emulator.services.media_download import media_response
-from google_emulator.services.partial_response import selected
-from google_emulator.services.timestamps import timestamp
+from google_emulator.services.partial_response import media_response, selected
 
 WRITE = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
 READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
@@ -29,7 +27,7 @@ _FILES = "/drive/v3/files"
 _FILE = _FILES + "/{file}"
 
 
-class Drive:
+class Drive(Service):
     """The files of one account, by id; folders are files, too, and the root is there from the start."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -37,10 +35,7 @@ class Drive:
         self._blobs: dict[str, Blob] = {}
         self._clock = clock
         self._numbers = itertools.count(1)
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return [
+        self.routes = [
             Route("drive.files.get", "GET", _FILE, self._get, READ),
             Route("drive.files.list", "GET", _FILES, self._list, READ),
             Route("drive.files.create", "POST", _FILES, self._create_empty, WRITE),
@@ -48,11 +43,8 @@ class Drive:
             Route("drive.files.delete", "DELETE", _FILE, self._delete, WRITE),
             Route("drive.about.get", "GET", "/drive/v3/about", _about, READ),
         ]
-
-    def uploads(self) -> list[UploadMethod]:
-        """The upload methods of this API."""
         digests = ("md5", "sha1")
-        return [
+        self.uploads = [
             UploadMethod("drive.files.create", "/upload" + _FILES, self._create, scopes=WRITE, algorithms=digests),
             UploadMethod(
                 "drive.files.update",

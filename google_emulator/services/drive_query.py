@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from google_emulator.http.errors import ApiError
-from google_emulator.http.response import Json
+from google_emulator.http.response import ApiError, Json
 
 _TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)\s*")
 DEEPEST = 20

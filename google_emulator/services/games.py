@@ -5,23 +5,19 @@ Reference: developer.android.com/games/services/publishing/upload.
 
 from __future__ import annotations
 
-from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json
-from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.http.response import ApiError, Json
+from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 IMAGE_TYPES = ("ACHIEVEMENT_ICON", "LEADERBOARD_ICON")
 
 
-class PlayGames:
+class PlayGames(Service):
     """The images, by `RESOURCE/TYPE`: a resource has one of each type, and a newer one takes its place."""
 
     def __init__(self) -> None:
         self.images: dict[str, dict[str, Json]] = {}
-
-    def uploads(self) -> list[UploadMethod]:
-        """The upload methods of this API."""
-        return [
+        self.uploads = [
             UploadMethod(
                 "gamesConfiguration.imageConfigurations.upload",
                 "/upload/games/v1configuration/images/{resource}/imageType/{type}",

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import base64
 import itertools
+from collections import Counter
+from email.message import Message
+from email.parser import BytesHeaderParser
 
-from google_emulator.auth.authorization import SERVICE_ACCOUNT
-from google_emulator.http.errors import ApiError, failed_precondition
+from google_emulator.auth.authority import SERVICE_ACCOUNT
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, failed_precondition, json_response
 from google_emulator.http.routes import Handler, Route
 from google_emulator.protocol.blobs import Blob, BlobStore
-from google_emulator.protocol.upload_method import Check, Finish, Media, UploadMethod
-from google_emulator.services.mailbox import Mailbox, read_headers, recipients
+from google_emulator.protocol.uploads import Check, Finish, Media, Service, UploadMethod
+
+HEADER_LIMIT = 1024 * 1024  # bytes
+
 
 _AUTH = "https://www.googleapis.com/auth/gmail."
 MODIFY = ("https://mail.google.com/", _AUTH + "modify")
@@ -28,17 +32,20 @@ USERS = "/gmail/v1/users/{user}"
 DRAFT = USERS + "/drafts/{draft}"
 
 
-class Gmail:
-    """The methods of one mailbox."""
+class Gmail(Service):
+    """The mailbox of the emulated user.
 
-    def __init__(self, mailbox: Mailbox, blobs: BlobStore) -> None:
-        self._mailbox = mailbox
+    `messages` are in the order of their arrival, `drafts` by id; `effects` counts by action what was really done. A
+    message that was sent twice is here twice, and counted twice.
+    """
+
+    def __init__(self, blobs: BlobStore) -> None:
+        self.messages: list[dict[str, Json]] = []
+        self.drafts: dict[str, dict[str, Json]] = {}
+        self.effects: Counter[str] = Counter()
         self._blobs = blobs
         self._numbers = itertools.count(1)
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return [
+        self.routes = [
             Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(self._send), SEND),
             Route("gmail.users.messages.import", "POST", USERS + "/messages/import", self._raw(self._import), INSERT),
             Route("gmail.users.messages.insert", "POST", USERS + "/messages", self._raw(self._insert), INSERT),
@@ -48,11 +55,8 @@ class Gmail:
             Route("gmail.users.drafts.update", "PUT", DRAFT, self._raw(self._update_draft), COMPOSE),
             Route("gmail.users.drafts.get", "GET", DRAFT, self._get_draft, COMPOSE),
         ]
-
-    def uploads(self) -> list[UploadMethod]:
-        """The upload methods of this API."""
         checked = self._check_user
-        return [
+        self.uploads = [
             _upload("messages.send", "/messages/send", self._send, checked, SEND),
             _upload("messages.import", "/messages/import", self._import, checked, INSERT, limit=INSERT_LIMIT),
             _upload("messages.insert", "/messages", self._insert, checked, INSERT, limit=INSERT_LIMIT),
@@ -73,7 +77,7 @@ class Gmail:
 
     def _message(self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]) -> dict[str, Json]:
         """A new message of these bytes, not yet anywhere."""
-        headers = read_headers(media.blob)
+        headers = _read_headers(media.blob)
         number = f"{next(self._numbers):016x}"
         return {
             "id": number,
@@ -81,7 +85,7 @@ class Gmail:
             "labelIds": metadata.get("labelIds", labels),
             "user": _user(request),
             "from": str(headers.get("From", "")),
-            "to": recipients(headers),
+            "to": _recipients(headers),
             "subject": str(headers.get("Subject", "")),
             "size": media.blob.size,
             "sha256": media.blob.hex("sha256"),
@@ -91,8 +95,8 @@ class Gmail:
     def _deliver(self, message: dict[str, Json], action: str) -> dict[str, Json]:
         if action in ("send", "draft-send") and not message["to"]:
             raise ApiError(400, "Recipient address required", "invalidArgument")
-        self._mailbox.messages.append({**message, "action": action})
-        self._mailbox.effects[action] += 1
+        self.messages.append({**message, "action": action})
+        self.effects[action] += 1
         return _shown(message)
 
     def _send(self, request: Request, media: Media) -> dict[str, Json]:
@@ -129,22 +133,22 @@ class Gmail:
 
     def _get_message(self, request: Request) -> Response:
         _user(request)
-        for message in self._mailbox.messages:
+        for message in self.messages:
             if message["id"] == request.params["message"]:
                 return json_response(_shown(message))
         raise ApiError(404, "Requested entity was not found.")
 
     def _draft(self, request: Request, draft_id: str) -> dict[str, Json]:
         _user(request)
-        draft = self._mailbox.drafts.get(draft_id)
+        draft = self.drafts.get(draft_id)
         if draft is None:
             raise ApiError(404, "Requested entity was not found.")
         return draft
 
     def _set_draft(self, request: Request, draft_id: str, media: Media, action: str) -> dict[str, Json]:
         message = self._message(request, media, _object(media.metadata.get("message")), ["DRAFT"])
-        self._mailbox.drafts[draft_id] = {"id": draft_id, "message": message}
-        self._mailbox.effects[action] += 1
+        self.drafts[draft_id] = {"id": draft_id, "message": message}
+        self.effects[action] += 1
         return {"id": draft_id, "message": _shown(message)}
 
     def _create_draft(self, request: Request, media: Media) -> dict[str, Json]:
@@ -169,12 +173,28 @@ class Gmail:
 
     def _deliver_draft(self, draft: dict[str, Json], message: dict[str, Json]) -> dict[str, Json]:
         sent = self._deliver(message, "draft-send")
-        del self._mailbox.drafts[draft["id"]]
+        del self.drafts[draft["id"]]
         return sent
 
     def _get_draft(self, request: Request) -> Response:
         draft = self._draft(request, request.params["draft"])
         return json_response({"id": draft["id"], "message": _shown(draft["message"])})
+
+
+def _read_headers(blob: Blob) -> Message:
+    """The headers of an RFC 822 message. Raises `ApiError` 400 when there are none."""
+    with blob.path.open("rb") as file:
+        head = file.read(HEADER_LIMIT)
+    end = min((at for mark in (b"\r\n\r\n", b"\n\n") if (at := head.find(mark)) >= 0), default=len(head))
+    message = BytesHeaderParser().parsebytes(head[:end] + b"\r\n\r\n")
+    if not message.keys():
+        raise ApiError(400, "Invalid message: there are no headers.", "invalidArgument")
+    return message
+
+
+def _recipients(message: Message) -> list[str]:
+    """Everyone a message goes to."""
+    return [str(value) for name in ("To", "Cc", "Bcc") for value in message.get_all(name, [])]
 
 
 def _object(value: Json) -> dict[str, Json]:

@@ -6,41 +6,25 @@ Reference: developers.google.com/android/over-the-air/v1/how-tos/create-package,
 from __future__ import annotations
 
 from google_emulator.config import Config
-from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
-from google_emulator.protocol.upload_method import Media, UploadMethod
+from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
 SCOPES = ("https://www.googleapis.com/auth/android_partner_over_the_air",)
 VIEWS = ("BASIC", "DETAILED")
 ZIP_SIGNATURE = b"PK"
 
 
-class OverTheAir:
+class OverTheAir(Service):
     """The packages that were created, in order."""
 
     def __init__(self, config: Config) -> None:
         self.packages: list[dict[str, Json]] = []
         self._config = config
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
         path = "/v1/deployments/{deployment}/packages"
-        return [Route("androidovertheair.deployments.packages.list", "GET", path, self._list, SCOPES)]
-
-    def _list(self, request: Request) -> Response:
-        """What an upload's answer leaves out: the names of the packages, beside their titles."""
-        view = request.query.get("view", "BASIC")
-        if view not in VIEWS:
-            raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
-        there = [one for one in self.packages if one["deployment"] == request.params["deployment"]]
-        shown = [_resource(one, detailed=view == "DETAILED") for one in there]
-        return json_response({"packages": shown} if shown else {})
-
-    def uploads(self) -> list[UploadMethod]:
-        """The upload methods of this API."""
-        return [
+        self.routes = [Route("androidovertheair.deployments.packages.list", "GET", path, self._list, SCOPES)]
+        self.uploads = [
             UploadMethod(
                 "androidovertheair.package.upload",
                 "/upload/package",
@@ -52,6 +36,15 @@ class OverTheAir:
                 upload_type=False,
             )
         ]
+
+    def _list(self, request: Request) -> Response:
+        """What an upload's answer leaves out: the names of the packages, beside their titles."""
+        view = request.query.get("view", "BASIC")
+        if view not in VIEWS:
+            raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
+        there = [one for one in self.packages if one["deployment"] == request.params["deployment"]]
+        shown = [_resource(one, detailed=view == "DETAILED") for one in there]
+        return json_response({"packages": shown} if shown else {})
 
     def _create(self, request: Request, media: Media) -> dict[str, Json]:
         del request

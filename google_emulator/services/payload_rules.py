@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from google_emulator.http.errors import ApiError, invalid_argument
-from google_emulator.http.response import Json
+from google_emulator.http.response import ApiError, Json, invalid_argument
 
 _BOOLEANS = {"true": True, "false": False}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScalarRule:
     """A field of this type; `read` gives the value meant, and None for what is none."""
 
@@ -26,7 +25,7 @@ class ScalarRule:
     read: Callable[[Json], Json]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EnumRule:
     """A field with one of these values; `type_name` is the protocol buffers' name of the enum."""
 
@@ -34,21 +33,8 @@ class EnumRule:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListRule:
-    """A repeated field."""
-
-    item: Rule
-
-
-@dataclass(frozen=True, slots=True)
-class MessageRule:
-    """A message with these fields."""
-
-    fields: Mapping[str, Rule]
-
-
-Rule: TypeAlias = "ScalarRule | EnumRule | ListRule | MessageRule"
+# A repeated field is a list of its one rule, a message a mapping of its fields' names to theirs.
+Rule: TypeAlias = "ScalarRule | EnumRule | list[Rule] | Mapping[str, Rule]"
 
 
 def _text(value: Json) -> str | None:
@@ -94,7 +80,7 @@ boolean = ScalarRule("TYPE_BOOL", _boolean)
 duration = ScalarRule("type.googleapis.com/google.protobuf.Duration", _duration)  # `-14400s`
 
 
-def read_message(value: Json, rule: MessageRule, path: str = "") -> dict[str, Json]:
+def read_message(value: Json, rule: Mapping[str, Rule], path: str = "") -> dict[str, Json]:
     """The fields that are given. `path` is the message's name in Google's refusals. Raises `ApiError` 400."""
     if isinstance(value, list):
         raise _unknown(path, "Proto field is not repeating, cannot start list.")
@@ -103,20 +89,20 @@ def read_message(value: Json, rule: MessageRule, path: str = "") -> dict[str, Js
     found: dict[str, Json] = {}
     for name, one in value.items():
         field = _camel_case(name)
-        if field not in rule.fields:
+        if field not in rule:
             raise _unknown(f"{path}.{name}".lstrip("."), "Cannot find field.")
         if one is not None:
-            found[field] = _read(one, rule.fields[field], f"{path}.{_snake_case(field)}".lstrip("."))
+            found[field] = _read(one, rule[field], f"{path}.{_snake_case(field)}".lstrip("."))
     return found
 
 
 def _read(value: Json, rule: Rule, path: str) -> Json:
-    if isinstance(rule, MessageRule):
+    if isinstance(rule, Mapping):
         return read_message(value, rule, path)
-    if isinstance(rule, ListRule):
+    if isinstance(rule, list):
         if not isinstance(value, list):
-            return [_read(value, rule.item, path)]
-        return [_read(item, rule.item, f"{path}[{index}]") for index, item in enumerate(value) if item is not None]
+            return [_read(value, rule[0], path)]
+        return [_read(item, rule[0], f"{path}[{index}]") for index, item in enumerate(value) if item is not None]
     if isinstance(value, list):
         raise _unknown(path, "Proto field is not repeating, cannot start list.")
     if isinstance(rule, EnumRule):

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from google_emulator.specimens.axml_writer import manifest_axml
-from google_emulator.specimens.build import RELEASE_BUILD, Build
-from google_emulator.specimens.proto_writer import field, manifest_proto
+from google_emulator.specimens.manifests import RELEASE_BUILD, Build, field, manifest_axml, manifest_proto
 from google_emulator.specimens.signature_writer import jar_signature
 from google_emulator.specimens.zip_writer import write_zip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from google_emulator.specimens.proto_writer import field
+from google_emulator.specimens.manifests import field
 
 _NONE = 0xFFFFFFFF
 _AA = 0x6161  # UTF-16 units

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto, proto_writer
-from google_emulator.specimens.android_names import RESOURCE_IDS
-from google_emulator.specimens.sparse_crc import crc32_of_zeros
+from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto, manifests
+from google_emulator.specimens.manifests import RESOURCE_IDS
+from google_emulator.specimens.zip_writer import crc32_of_zeros
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
 from uploader.errors import InputError, IntegrityError
 from uploader.files.android import manifest
@@ -214,15 +214,15 @@ def test_a_bundle_that_takes_its_version_code_from_a_resource_is_told(tmp_path: 
 
 def test_a_negative_version_code_is_read_as_android_reads_it(tmp_path: Path) -> None:
     """An int32 on the protobuf wire is sign-extended to ten bytes; Android takes its low 32 bits."""
-    item = proto_writer.field(7, proto_writer.number(6, 2**64 - 1))
-    root = proto_writer.field(3, b"manifest") + b"".join(
-        proto_writer.field(4, attribute)
+    item = manifests.field(7, manifests.number(6, 2**64 - 1))
+    root = manifests.field(3, b"manifest") + b"".join(
+        manifests.field(4, attribute)
         for attribute in (
-            proto_writer.field(2, b"package") + proto_writer.field(3, b"a.b"),
-            proto_writer.attribute("versionCode", "-1", RESOURCE_IDS["versionCode"], item),
+            manifests.field(2, b"package") + manifests.field(3, b"a.b"),
+            manifests.attribute("versionCode", "-1", RESOURCE_IDS["versionCode"], item),
         )
     )
-    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, proto_writer.field(1, root)))
+    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifests.field(1, root)))
     assert read(path).version_code == 0xFFFFFFFF
 
 
@@ -416,11 +416,11 @@ def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:
     """Twenty thousand nested elements are skipped by the length of the outermost."""
     nested = b""
     for _ in range(20_000):
-        nested = proto_writer.field(1, proto_writer.field(5, nested))
+        nested = manifests.field(1, manifests.field(5, nested))
     element = manifest_proto("com.example.app", 1, "1.0")
-    prefix = proto_writer.field(1, b"")[:1]
-    body = element[len(prefix) + len(proto_writer.varint(len(element) - 3)) :]
-    deep = proto_writer.field(1, body + proto_writer.field(5, nested))
+    prefix = manifests.field(1, b"")[:1]
+    body = element[len(prefix) + len(manifests.varint(len(element) - 3)) :]
+    deep = manifests.field(1, body + manifests.field(5, nested))
     assert read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, deep))).version_code == 1
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto
-from google_emulator.specimens.proto_writer import field, number
+from google_emulator.specimens.manifests import field, number
 from google_emulator.specimens.signature_writer import DEBUG, certificate, pkcs7
 from tests.support import android_tools
 from tests.support.job import Job

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import PrivateFormat
 
 from google_emulator import specimens
-from google_emulator.auth.keys import process_key
+from google_emulator.auth.authority import process_key
 from uploader import plan
 from uploader.credentials import credential_source, google_auth
 from uploader.credentials.oidc_token import GitHubToken

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from google_emulator.config import Config
 from google_emulator.services.play.console import Console
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
-from google_emulator.services.play.release_rules import checked_releases, read_track
 from google_emulator.services.play.store import PlayStore
+from google_emulator.services.play.tracks import checked_releases, read_track
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import PACKAGE, EmulatorClient
 

@@ -18,8 +18,7 @@ import pytest
 import requests
 
 from google_emulator import Emulator
-from google_emulator.certificates import HOSTS
-from google_emulator.client_environment import LINES
+from google_emulator.google_hosts import HOSTS, LINES
 
 FILES = {"ca.pem", "ca.p12", "key.json", "java.options", "env"}
 

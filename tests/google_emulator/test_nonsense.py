@@ -13,9 +13,9 @@ from urllib.parse import quote
 import pytest
 
 import google_emulator
+from google_emulator.backend import Backend
 from google_emulator.config import Config
-from google_emulator.google_services import Backend
-from google_emulator.request_log import LARGEST
+from google_emulator.traffic import MAX_LOGGED_BYTES
 from tests.support.emulator_client import APP, EmulatorClient
 
 SOURCES = Path(google_emulator.__file__).parent.rglob("*.py")
@@ -81,7 +81,7 @@ def test_a_damaged_artifact_is_refused(client: EmulatorClient, method: int, fiel
 def test_large_bodies_are_not_kept_for_ever(client: EmulatorClient) -> None:
     """Of the requests that came, only so much is remembered as a machine has room for."""
     body = b'{"title": "' + b"a" * (9 << 20) + b'"}'
-    for _ in range(LARGEST // len(body) + 2):
+    for _ in range(MAX_LOGGED_BYTES // len(body) + 2):
         assert client.request("POST", f"{APP}/edits", body).status in (200, 400)
-    assert sum(len(request.body or b"") for request in client.emulator.requests) <= LARGEST
+    assert sum(len(request.body or b"") for request in client.emulator.requests) <= MAX_LOGGED_BYTES
     assert client.emulator.requests

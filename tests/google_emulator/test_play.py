@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from google_emulator.http.errors import ApiError
-from google_emulator.services.play.artifact_identity import ArtifactIdentity, read_identity
+from google_emulator.http.response import ApiError
+from google_emulator.services.play.artifact_files import ArtifactIdentity, read_identity
 from google_emulator.specimens import make_apk, make_bundle
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply

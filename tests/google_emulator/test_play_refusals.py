@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from google_emulator.services.play.languages import LANGUAGES
+from google_emulator.services.play.locales import LANGUAGES
 from google_emulator.specimens import Build, make_apk, make_bundle
 from google_emulator.specimens.signature_writer import V2, V3, certificate, scheme_value, with_signing_block
 from tests.google_emulator.conftest import StartEmulator

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator.operation_names import STEPS
-from google_emulator.protocol import content_range, goog_upload
 from google_emulator.reference_tables import TABLES, rendered
 
 PAGE = Path(__file__).parents[2] / "docs" / "EMULATOR.md"
@@ -24,8 +22,3 @@ def test_a_page_without_a_place_is_an_error(name: str) -> None:
     """A mark that was lost is noticed."""
     with pytest.raises(ValueError, match=name):
         rendered(PAGE.read_text(encoding="utf-8").replace(f"<!-- {name} -->", ""))
-
-
-def test_every_protocol_step_has_its_meaning() -> None:
-    """The steps that the dialects give to requests are those that the page explains and a fault may name."""
-    assert set(STEPS) == {*content_range.STEPS, *goog_upload.STEPS}

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator.services.play.artifact_identity import ArtifactIdentity, read_identity
-from google_emulator.services.play.model import ArtifactKind
+from google_emulator.services.play.artifact_files import ArtifactIdentity, read_identity
+from google_emulator.services.play.store import ArtifactKind
 from google_emulator.specimens import make_apk, make_bundle, make_image
 from google_emulator.specimens.__main__ import main
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from google_emulator import specimens
-from google_emulator.auth.keys import process_key
+from google_emulator.auth.authority import process_key
 from scripts import make_migration_page
 from tests.migration.sources import GITLAB, SOURCES, WORKFLOW, Source, workflow
 from tests.support.job import ENTRYPOINT, Job

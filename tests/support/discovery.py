@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from google_emulator.request_log import LoggedRequest
+from google_emulator.traffic import LoggedRequest
 from tests.support.discovery_schema import Schema, SchemaChecker, scalar_problems
 
 DOCUMENTS = ("androidpublisher.v3", "playdeveloperreporting.v1beta1", "gmail.v1")

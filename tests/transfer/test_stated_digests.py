@@ -15,10 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from urllib.parse import parse_qs, urlsplit
 
+import google_crc32c
 import pytest
 
 from google_emulator import Emulator
-from google_emulator.protocol.crc32c import Crc32c
 from tests.support.job import Ended, Job
 from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.transfer_harness import Bench, data_of, job, on_disk
@@ -32,9 +32,9 @@ UNASKED = {"kind", "id", "name", "mimeType"}
 
 
 def base64_of(algorithm: str, data: bytes) -> str:
-    digest = Crc32c() if algorithm == "crc32c" else hashlib.new(algorithm, usedforsecurity=False)
-    digest.update(data)
-    return base64.b64encode(digest.digest()).decode()
+    if algorithm == "crc32c":
+        return base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()
+    return base64.b64encode(hashlib.new(algorithm, data, usedforsecurity=False).digest()).decode()
 
 
 def run(folder: Path, emulator: Emulator, data: bytes, inputs: Mapping[str, str]) -> Ended:

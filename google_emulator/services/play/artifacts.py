@@ -1,70 +1,83 @@
-"""edits.apks and edits.bundles: artifacts arrive, are read, and use up their version codes."""
+"""APKs and bundles, which use up version codes or are shared without; their expansion and deobfuscation files.
+
+Reference: developers.google.com/android-publisher/api-ref/rest/v3, edits.apks, edits.bundles, edits.expansionfiles,
+edits.deobfuscationfiles and internalappsharingartifacts.
+"""
 
 from __future__ import annotations
 
-from google_emulator.config import Config
-from google_emulator.http.errors import ApiError
+from collections.abc import Mapping
+from functools import partial
+
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
-from google_emulator.protocol.upload_method import Media, UploadMethod
-from google_emulator.services.play.artifact_identity import check_identity
-from google_emulator.services.play.artifact_signature import check_build
-from google_emulator.services.play.model import ArtifactKind, Edit, StoreArtifact
-from google_emulator.services.play.paths import EDIT
-from google_emulator.services.play.store import PlayStore
+from google_emulator.protocol.uploads import Media, Service, UploadMethod
+from google_emulator.services.payload_rules import Rule, int32, int64, read_message
+from google_emulator.services.play.artifact_files import check_build, check_identity
+from google_emulator.services.play.store import (
+    APK,
+    APPLICATIONS,
+    EDIT,
+    ArtifactKind,
+    Edit,
+    PlayStore,
+    StoreArtifact,
+    code_of,
+    type_of,
+)
 
-APK_TYPES = ("application/vnd.android.package-archive", "application/octet-stream")
-BUNDLE_TYPES = ("application/octet-stream",)
-APK_LIMIT, BUNDLE_LIMIT = 10 << 30, 50 << 30  # bytes
+TYPES: Mapping[ArtifactKind, tuple[str, ...]] = {
+    "apk": ("application/vnd.android.package-archive", "application/octet-stream"),
+    "bundle": ("application/octet-stream",),
+}
+LIMITS: Mapping[ArtifactKind, int] = {"apk": 10 << 30, "bundle": 50 << 30}  # bytes
+SHARING_LIMITS: Mapping[ArtifactKind, int] = {"apk": 1 << 30, "bundle": 10 << 30}
+FINGERPRINT = ":".join(["AB"] * 32)
+EXPANSION_TYPES = ("main", "patch")
+EXPANSION_LIMIT = 2 << 30
+SYMBOL_TYPES = ("proguard", "nativeCode")
+SYMBOLS_LIMIT = 2_097_152_000
+_SHARING = f"/upload{APPLICATIONS}/internalappsharing/{{package}}/artifacts"
+_EXPANSION = APK + "/expansionFiles/{type}"
+_EXPANSION_RULE: Mapping[str, Rule] = {"referencesVersion": int32, "fileSize": int64}
+_BYTES = ("application/octet-stream",)
 
 
-class ArtifactsApi:
-    """The APKs and bundles of an edit."""
+class ArtifactsApi(Service):
+    """The APKs and bundles of an edit, and internal sharing of some that are in none."""
 
-    def __init__(self, store: PlayStore, config: Config) -> None:
+    def __init__(self, store: PlayStore) -> None:
         self._store = store
-        self._config = config
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return [
-            Route("androidpublisher.edits.apks.list", "GET", EDIT + "/apks", self._list_apks),
-            Route("androidpublisher.edits.bundles.list", "GET", EDIT + "/bundles", self._list_bundles),
+        self.routes = [
+            Route(f"androidpublisher.edits.{kind}s.list", "GET", f"{EDIT}/{kind}s", partial(self._list, kind=kind))
+            for kind in LIMITS
+        ]
+        self.uploads = [
+            *(self._upload(kind) for kind in LIMITS),
+            *(self._sharing(kind) for kind in SHARING_LIMITS),
         ]
 
-    def uploads(self) -> list[UploadMethod]:
-        """The upload methods of this API."""
-        return [
-            UploadMethod(
-                "androidpublisher.edits.apks.upload",
-                f"/upload{EDIT}/apks",
-                self._add_apk,
-                self._check_edit,
-                accept=APK_TYPES,
-                limit=APK_LIMIT,
-                algorithms=("sha1",),
-            ),
-            UploadMethod(
-                "androidpublisher.edits.bundles.upload",
-                f"/upload{EDIT}/bundles",
-                self._add_bundle,
-                self._check_edit,
-                accept=BUNDLE_TYPES,
-                limit=BUNDLE_LIMIT,
-                algorithms=("sha1",),
-            ),
-        ]
+    def _upload(self, kind: ArtifactKind) -> UploadMethod:
+        return UploadMethod(
+            f"androidpublisher.edits.{kind}s.upload",
+            f"/upload{EDIT}/{kind}s",
+            partial(self._add, kind=kind),
+            lambda request, _: self._store.open_edit(request),
+            accept=TYPES[kind],
+            limit=LIMITS[kind],
+            algorithms=("sha1",),
+        )
 
-    def _check_edit(self, request: Request, metadata: dict[str, Json]) -> None:
-        del metadata
-        self._store.open_edit(request)
-
-    def _list_apks(self, request: Request) -> Response:
-        return self._list(request, "apk")
-
-    def _list_bundles(self, request: Request) -> Response:
-        return self._list(request, "bundle")
+    def _sharing(self, kind: ArtifactKind) -> UploadMethod:
+        return UploadMethod(
+            f"androidpublisher.internalappsharingartifacts.upload{kind}",
+            f"{_SHARING}/{kind}",
+            partial(_share, kind=kind),
+            lambda request, _: self._store.app(request.params["package"]),
+            accept=TYPES[kind],
+            limit=SHARING_LIMITS[kind],
+        )
 
     def _list(self, request: Request, kind: ArtifactKind) -> Response:
         artifacts = self._store.open_edit(request).content.artifacts.values()
@@ -72,31 +85,102 @@ class ArtifactsApi:
         listing: dict[str, Json] = {"kind": f"androidpublisher#{kind}sListResponse"}
         return json_response({**listing, f"{kind}s": found} if found else listing)
 
-    def _add_apk(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._add(request, media, "apk")
-
-    def _add_bundle(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._add(request, media, "bundle")
-
     def _add(self, request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
         edit = self._store.open_edit(request)
         found = check_identity(media.blob.path, kind, request.params["package"])
         check_build(media.blob.path, kind, found)
-        self._use_code(edit, found.code)
+        app = self._store.app(edit.package)
+        if found.code in app.used or found.code in edit.content.artifacts:
+            message = f"Version code {found.code} has already been used."
+            raise ApiError(403, message, "apkUpgradeVersionConflict", domain="androidpublisher")
+        if self._store.config.used_on_upload:
+            app.used.add(found.code)
         sha1, sha256 = media.blob.hex("sha1"), media.blob.hex("sha256")
         artifact = StoreArtifact(found.code, kind, sha1, sha256, media.blob.size, name=found.name)
         edit.content.artifacts[found.code] = artifact
         return _resource(artifact)
 
-    def _use_code(self, edit: Edit, code: int) -> None:
-        app = self._store.app(edit.package)
-        if code in app.used or code in edit.content.artifacts:
-            message = f"Version code {code} has already been used."
-            raise ApiError(403, message, "apkUpgradeVersionConflict", domain="androidpublisher")
-        if self._config.used_on_upload:
-            app.used.add(code)
-
 
 def _resource(one: StoreArtifact) -> dict[str, Json]:
     digests = {"sha1": one.sha1, "sha256": one.sha256}
     return {"versionCode": one.code, "binary": digests} if one.kind == "apk" else {"versionCode": one.code, **digests}
+
+
+def _share(request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
+    """An artifact gets a link at once, without an edit, and uses up no version code."""
+    identity = check_identity(media.blob.path, kind, request.params["package"])
+    sha256 = media.blob.hex("sha256")
+    return {
+        "certificateFingerprint": FINGERPRINT,
+        "downloadUrl": f"https://play.google.com/apps/test/{identity.package}/{sha256[:16]}",
+        "sha256": sha256,
+    }
+
+
+class SupplementaryFilesApi(Service):
+    """What belongs to an artifact in an edit: the expansion files of an APK, ProGuard mappings and native symbols."""
+
+    def __init__(self, store: PlayStore) -> None:
+        self._store = store
+        self.routes = [
+            Route("androidpublisher.edits.expansionfiles.get", "GET", _EXPANSION, self._get),
+            Route("androidpublisher.edits.expansionfiles.patch", "PATCH", _EXPANSION, self._set_reference),
+            Route("androidpublisher.edits.expansionfiles.update", "PUT", _EXPANSION, self._set_reference),
+        ]
+        self.uploads = [
+            UploadMethod(
+                "androidpublisher.edits.expansionfiles.upload",
+                "/upload" + _EXPANSION,
+                self._add_expansion,
+                lambda request, _: self._expansion(request),
+                accept=_BYTES,
+                limit=EXPANSION_LIMIT,
+            ),
+            UploadMethod(
+                "androidpublisher.edits.deobfuscationfiles.upload",
+                f"/upload{APK}/deobfuscationFiles/{{type}}",
+                self._add_symbols,
+                lambda request, _: self._symbols(request),
+                accept=_BYTES,
+                limit=SYMBOLS_LIMIT,
+            ),
+        ]
+
+    def _expansion(self, request: Request) -> tuple[Edit, tuple[int, str]]:
+        """The edit, with the version code and the type of the expansion file in the path. Raises `ApiError`."""
+        edit = self._store.open_edit(request)
+        code = code_of(request, edit)
+        if edit.content.artifacts[code].kind != "apk":
+            raise ApiError(400, "Expansion files are only for APKs, not for bundles.")
+        return edit, (code, type_of(request, EXPANSION_TYPES))
+
+    def _add_expansion(self, request: Request, media: Media) -> dict[str, Json]:
+        edit, key = self._expansion(request)
+        edit.content.expansion[key] = {"fileSize": str(media.blob.size)}
+        return {"expansionFile": edit.content.expansion[key]}
+
+    def _get(self, request: Request) -> Response:
+        edit, key = self._expansion(request)
+        found = edit.content.expansion.get(key)
+        if found is None:
+            raise ApiError(404, "No expansion file was found.", "expansionFileNotFound", domain="androidpublisher")
+        return json_response(found)
+
+    def _set_reference(self, request: Request) -> Response:
+        """An expansion file taken from another version, which must have one of its own."""
+        edit, key = self._expansion(request)
+        other = read_message(request.json(), _EXPANSION_RULE, "expansion_file").get("referencesVersion", 0)
+        if "fileSize" not in edit.content.expansion.get((other, key[1]), {}):
+            raise ApiError(400, f"Version code {other} has no {key[1]} expansion file to refer to.")
+        edit.content.expansion[key] = {"referencesVersion": other}
+        return json_response(edit.content.expansion[key])
+
+    def _symbols(self, request: Request) -> tuple[Edit, tuple[int, str]]:
+        """The edit, with the version code and the type of the deobfuscation file in the path. Raises `ApiError`."""
+        edit = self._store.open_edit(request)
+        return edit, (code_of(request, edit), type_of(request, SYMBOL_TYPES))
+
+    def _add_symbols(self, request: Request, media: Media) -> dict[str, Json]:
+        edit, key = self._symbols(request)
+        edit.content.symbols[key] = {"sha256": media.blob.hex("sha256"), "size": media.blob.size}
+        return {"deobfuscationFile": {"symbolType": key[1]}}

@@ -9,13 +9,11 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from google_emulator.http.errors import ApiError
-from google_emulator.http.response import Json
+from google_emulator.http.response import ApiError, Json
 from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of
-from google_emulator.services.play.model import App, StoreArtifact
-from google_emulator.services.play.release_rules import checked_releases, read_track
 from google_emulator.services.play.review_course import Review, read_course
-from google_emulator.services.play.store import PlayStore
+from google_emulator.services.play.store import App, PlayStore, StoreArtifact
+from google_emulator.services.play.tracks import checked_releases, read_track
 
 
 class Console:

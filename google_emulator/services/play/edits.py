@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import copy
 
-from google_emulator.config import Config
-from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
-from google_emulator.http.response import Response, json_response
+from google_emulator.http.response import ApiError, Response, failed_precondition, json_response
 from google_emulator.http.routes import Route
-from google_emulator.services.payload_rules import MessageRule, read_message, text
+from google_emulator.protocol.uploads import Service
+from google_emulator.services.payload_rules import read_message, text
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
-from google_emulator.services.play.model import App, Edit
-from google_emulator.services.play.paths import EDIT, EDITS
-from google_emulator.services.play.store import PlayStore
+from google_emulator.services.play.store import EDIT, EDITS, App, Edit, PlayStore
 
 MUST_BE_SET = (
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
@@ -25,21 +22,17 @@ MUST_BE_SET = (
 MUST_NOT_BE_SET = (
     "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
 )
-_APP_EDIT = MessageRule({"id": text, "expiryTimeSeconds": text})
+_APP_EDIT = {"id": text, "expiryTimeSeconds": text}
 BEHAVIORS = ("", "CHANGES_IN_REVIEW_BEHAVIOR_TYPE_UNSPECIFIED", "CANCEL_IN_REVIEW_AND_SUBMIT", "ERROR_IF_IN_REVIEW")
 
 
-class EditsApi:
+class EditsApi(Service):
     """The life of an edit."""
 
-    def __init__(self, store: PlayStore, config: Config, lifecycle: ReleaseLifecycle) -> None:
+    def __init__(self, store: PlayStore, lifecycle: ReleaseLifecycle) -> None:
         self._store = store
-        self._config = config
         self._lifecycle = lifecycle
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return [
+        self.routes = [
             Route("androidpublisher.edits.insert", "POST", EDITS, self._insert),
             Route("androidpublisher.edits.commit", "POST", EDIT + ":commit", self._commit),
             Route("androidpublisher.edits.validate", "POST", EDIT + ":validate", self._validate),
@@ -61,14 +54,14 @@ class EditsApi:
     def _check_drafts(self, edit: Edit) -> None:
         """What validation and commit have in common."""
         statuses = {release["status"] for releases in edit.content.tracks.values() for release in releases}
-        if self._config.draft_app and statuses - {"draft"}:
+        if self._store.config.draft_app and statuses - {"draft"}:
             raise ApiError(400, "Only releases with status draft may be created on draft app.")
 
     def _validate(self, request: Request) -> Response:
         """An app whose changes go into review by hand is refused, too: bitrise-steplib/steps-google-play-deploy#119."""
         edit = self._bodiless(request)
         self._check_drafts(edit)
-        if self._config.review == "manual":
+        if self._store.config.review == "manual":
             raise ApiError(400, MUST_BE_SET)
         return json_response(edit.resource())
 
@@ -85,11 +78,11 @@ class EditsApi:
         if behavior not in BEHAVIORS:
             raise ApiError(400, f"Invalid value at 'changes_in_review_behavior' (TYPE_ENUM), \"{behavior}\"")
         not_sent = request.flag("changesNotSentForReview")
-        if self._config.review == "manual" and not not_sent:
+        if self._store.config.review == "manual" and not not_sent:
             raise ApiError(400, MUST_BE_SET)
-        if self._config.review == "automatic" and not_sent:
+        if self._store.config.review == "automatic" and not_sent:
             raise ApiError(400, MUST_NOT_BE_SET)
-        in_review = self._config.in_review or self._lifecycle.in_review(app)
+        in_review = self._store.config.in_review or self._lifecycle.in_review(app)
         if in_review and behavior == "ERROR_IF_IN_REVIEW":
             raise failed_precondition("Changes are already in review.")
 

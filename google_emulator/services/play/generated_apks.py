@@ -13,14 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from google_emulator.config import Config
-from google_emulator.http.errors import ApiError
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
-from google_emulator.services.play.model import App, StoreArtifact
-from google_emulator.services.play.paths import APPLICATIONS, number_of
-from google_emulator.services.play.store import PlayStore
+from google_emulator.protocol.uploads import Service
+from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, StoreArtifact, number_of
 from google_emulator.specimens import Build, make_apk
 from google_emulator.specimens.signature_writer import (
     RELEASE,
@@ -36,7 +33,7 @@ _LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
 _RANGE = re.compile(r"bytes=(\d+)-")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Generation:
     """How the APKs of a bundle come about, once someone has looked for them."""
 
@@ -55,7 +52,7 @@ class Generation:
     digest: bool = field(default=True, metadata={"meaning": "the answer has an x-goog-hash"})
 
 
-@dataclass(slots=True)
+@dataclass
 class _Work:
     """The APK of one bundle: since when it is waited for, how often it was looked for, and its bytes once wanted."""
 
@@ -64,18 +61,17 @@ class _Work:
     apk: bytes = field(default=b"", repr=False)
 
 
-class GeneratedApksApi:
+class GeneratedApksApi(Service):
     """The universal APKs of all bundles that are live. `clock` tells seconds since the epoch."""
 
-    def __init__(self, store: PlayStore, config: Config, clock: Callable[[], float]) -> None:
+    def __init__(self, store: PlayStore, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        self._generations = {package: read_generation(values) for package, values in config.generated_apks.items()}
+        self._generations = {
+            package: read_generation(values) for package, values in store.config.generated_apks.items()
+        }
         self._works: dict[tuple[str, int], _Work] = {}
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return [
+        self.routes = [
             Route("androidpublisher.generatedapks.list", "GET", _LIST, self._list),
             Route(
                 "androidpublisher.generatedapks.download",

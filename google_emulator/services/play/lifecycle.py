@@ -1,6 +1,7 @@
 """What becomes of releases after a commit: review, approval, publication; and which of them Play still lists.
 
 A release that others displace stays listed, and with its users, until one of those is published.
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/applications.tracks.releases.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from google_emulator.config import Config
-from google_emulator.http.response import Json
-from google_emulator.services.play.model import App
+from google_emulator.http.request import Request
+from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.routes import Route
+from google_emulator.protocol.uploads import Service
 from google_emulator.services.play.review_course import (
     AT_ONCE,
     DRAFT,
@@ -21,6 +24,7 @@ from google_emulator.services.play.review_course import (
     Review,
     read_course,
 )
+from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, check_track
 
 LONGEST_LIST = 20  # ListReleaseSummariesResponse: "A maximum of 20 releases can be returned"
 EVERY_APP = "*"
@@ -120,3 +124,19 @@ def _summary(track: str, codes: tuple[str, ...], name: str, state: str) -> dict[
 
 def _newest(summary: Mapping[str, Json]) -> int:
     return max((one["versionCode"] for one in summary["activeArtifacts"]), default=0)
+
+
+class ReleaseSummariesApi(Service):
+    """What Play tells of the releases of a track without an edit, with the state of their review."""
+
+    def __init__(self, store: PlayStore, lifecycle: ReleaseLifecycle) -> None:
+        self._store = store
+        self._lifecycle = lifecycle
+        path = APPLICATIONS + "/{package}/tracks/{track}/releases"
+        self.routes = [Route("androidpublisher.applications.tracks.releases.list", "GET", path, self._list)]
+
+    def _list(self, request: Request) -> Response:
+        app, track = self._store.app(request.params["package"]), request.params["track"]
+        check_track(track, app.live, self._store.config)
+        releases = self._lifecycle.summaries(app, track)
+        return json_response({"releases": releases} if releases else {})

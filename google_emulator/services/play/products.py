@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from google_emulator.http.errors import ApiError, invalid_argument
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, invalid_argument, json_response
 from google_emulator.http.routes import Route
-from google_emulator.services.play.paths import APPLICATIONS
-from google_emulator.services.play.store import PlayStore
+from google_emulator.protocol.uploads import Service
+from google_emulator.services.play.store import APPLICATIONS, PlayStore
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProductKind:
     """A collection: its segment of the path, Google's name of it, the field that is the key, the list's field.
 
@@ -35,19 +34,16 @@ KINDS = (
 )
 
 
-class ProductsApi:
+class ProductsApi(Service):
     """One kind of products of all apps."""
 
     def __init__(self, store: PlayStore, kind: ProductKind) -> None:
         self._store = store
         self._kind = kind
         self._path = f"{APPLICATIONS}/{{package}}/{kind.segment}"
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
         method, one = self._kind.method, self._path + "/{product}"
         update = [Route(f"{method}.update", "PUT", one, self._change)] if self._kind.creates == "insert" else []
-        return [
+        self.routes = [
             Route(f"{method}.list", "GET", self._path, self._list),
             Route(f"{method}.{self._kind.creates}", "POST", self._path, self._create),
             Route(f"{method}.get", "GET", one, self._get),

@@ -15,7 +15,7 @@ APPROVED, REJECTED, PUBLISHED = "APPROVED_NOT_PUBLISHED", "NOT_APPROVED", "PUBLI
 STATES = (NOT_SENT, IN_REVIEW, APPROVED, REJECTED, PUBLISHED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stage:
     """A state, and after how many looks at it or how many seconds it passes; with neither it stays."""
 
@@ -34,7 +34,7 @@ AT_ONCE: Course = (Stage(PUBLISHED),)
 UNSENT: Course = (Stage(NOT_SENT),)
 
 
-@dataclass(slots=True)
+@dataclass
 class Review:
     """A release on its course. `looks` and `since` (seconds since the epoch) belong to the first stage that is left."""
 

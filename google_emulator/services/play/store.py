@@ -5,13 +5,106 @@ from __future__ import annotations
 import copy
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
+from typing import Literal, TypeAlias
 
 from google_emulator.config import Config
-from google_emulator.http.errors import ApiError, failed_precondition
 from google_emulator.http.request import Request
-from google_emulator.services.play.model import App, AppContent, Edit, configured_app
+from google_emulator.http.response import ApiError, Json, failed_precondition
+from google_emulator.services.play.locales import check_language
+from google_emulator.services.play.review_course import Review
+
+STANDARD_TRACKS = ("production", "beta", "alpha", "internal")
+ArtifactKind: TypeAlias = Literal["apk", "bundle"]
+
+
+@dataclass(frozen=True)
+class StoreArtifact:
+    """An APK or a bundle in the app's library. `size` is in bytes, the digests in hexadecimal, `name` its version's."""
+
+    code: int
+    kind: ArtifactKind
+    sha1: str
+    sha256: str
+    size: int
+    name: str = ""
+
+
+@dataclass
+class AppContent:
+    """Everything that an edit is a copy of. Images, expansion files and symbols are kept by their own keys.
+
+    `testers` are the groups of each track, `countries` where a track is to be had, if that was said.
+    """
+
+    tracks: dict[str, list[dict[str, Json]]] = field(default_factory=dict)
+    artifacts: dict[int, StoreArtifact] = field(default_factory=dict)
+    listings: dict[str, dict[str, Json]] = field(default_factory=dict)
+    images: dict[tuple[str, str], list[dict[str, Json]]] = field(default_factory=dict)
+    expansion: dict[tuple[int, str], dict[str, Json]] = field(default_factory=dict)
+    symbols: dict[tuple[int, str], dict[str, Json]] = field(default_factory=dict)
+    details: dict[str, Json] = field(default_factory=lambda: {"defaultLanguage": "en-US"})
+    testers: dict[str, list[str]] = field(default_factory=dict)
+    countries: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class App:
+    """One app: its live state, how often that was changed, and the version codes that can't be used again.
+
+    `reviews` are those of its releases by track, `products` what is sold in it, by kind and id.
+    """
+
+    package: str
+    live: AppContent
+    used: set[int]
+    revision: int = 0
+    reviews: dict[str, list[Review]] = field(default_factory=dict)
+    products: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
+
+
+@dataclass
+class Edit:
+    """One edit. `revision` is the app's when the edit was opened; `expires` is in seconds since the epoch."""
+
+    id: str
+    package: str
+    content: AppContent
+    revision: int
+    expires: float
+    state: Literal["open", "committed", "deleted"] = "open"
+    commit_query: dict[str, str] = field(default_factory=dict)
+
+    def resource(self) -> dict[str, Json]:
+        """The AppEdit resource."""
+        return {"id": self.id, "expiryTimeSeconds": str(int(self.expires))}
+
+
+def configured_app(package: str, live: Mapping[str, Json]) -> App:
+    """An app with the live state that the configuration gives it."""
+    artifacts = {}
+    for one in live.get("artifacts", []):
+        code = int(one["versionCode"])
+        sha1, sha256 = one.get("sha1", "0" * 40), one.get("sha256", "0" * 64)
+        artifacts[code] = StoreArtifact(
+            code, one.get("kind", "bundle"), sha1, sha256, 0, name=one.get("versionName", "")
+        )
+    tracks = copy.deepcopy(live.get("tracks", {}))
+    for releases in tracks.values():
+        for release in releases:
+            release["versionCodes"] = [str(code) for code in release.get("versionCodes", [])]
+            for code in map(int, release["versionCodes"]):
+                known = artifacts.setdefault(code, StoreArtifact(code, "bundle", "0" * 40, "0" * 64, 0))
+                if known.name:
+                    release.setdefault("name", known.name)
+    content = AppContent(tracks=tracks, artifacts=artifacts, listings=copy.deepcopy(live.get("listings", {})))
+    content.details |= live.get("details", {})
+    content.testers |= live.get("testers", {})
+    content.countries |= live.get("countries", {})
+    return App(package, content, {*map(int, live.get("used", [])), *artifacts})
+
 
 _EDIT_PATH = re.compile(r"/edits/([^/:]+)")
 _CLOSED = {
@@ -29,7 +122,7 @@ class PlayStore:
     def __init__(self, config: Config, clock: Callable[[], float]) -> None:
         self.apps: dict[str, App] = {}
         self.edits: dict[str, Edit] = {}
-        self._config = config
+        self.config = config
         self._clock = clock
         self.reset()
 
@@ -37,7 +130,7 @@ class PlayStore:
         """Forgets every edit and brings the apps back to what the configuration says."""
         self.edits.clear()
         self.apps.clear()
-        for package, live in self._config.apps.items():
+        for package, live in self.config.apps.items():
             self.apps[package] = configured_app(package, live)
 
     def today(self) -> date:
@@ -46,10 +139,10 @@ class PlayStore:
 
     def app(self, package: str) -> App:
         """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a forbidden one."""
-        if package in self._config.denied:
+        if package in self.config.denied:
             raise ApiError(403, "The caller does not have permission", "forbidden")
         if package not in self.apps:
-            if not self._config.any_app:
+            if not self.config.any_app:
                 raise ApiError(404, f"Package not found: {package}.", "applicationNotFound", domain="androidpublisher")
             self.apps[package] = App(package, AppContent(), set())
         return self.apps[package]
@@ -57,7 +150,7 @@ class PlayStore:
     def insert_edit(self, package: str) -> Edit:
         """A new edit: a copy of what is live."""
         app = self.app(package)
-        if self._config.one_edit_per_app:
+        if self.config.one_edit_per_app:
             for other in self.edits.values():
                 if other.package == package and other.state == "open":
                     other.state = "deleted"
@@ -66,7 +159,7 @@ class PlayStore:
             package=package,
             content=copy.deepcopy(app.live),
             revision=app.revision,
-            expires=self._clock() + self._config.edit_lifetime,
+            expires=self._clock() + self.config.edit_lifetime,
         )
         self.edits[edit.id] = edit
         return edit
@@ -103,3 +196,45 @@ class PlayStore:
         else:
             self.app(edit.package).revision += 1
         return True
+
+
+APPLICATIONS = "/androidpublisher/v3/applications"
+EDITS = APPLICATIONS + "/{package}/edits"
+EDIT = EDITS + "/{edit}"
+APK = EDIT + "/apks/{code}"
+LISTINGS = EDIT + "/listings"
+LISTING = LISTINGS + "/{language}"
+
+
+def code_of(request: Request, edit: Edit) -> int:
+    """The version code of the path. Raises `ApiError` 404 when it is not in the edit."""
+    text = request.params["code"]
+    code = number_of(text)
+    if code not in edit.content.artifacts:
+        raise ApiError(404, f"Version code {text} could not be found.", "apkNotFound", domain="androidpublisher")
+    return code
+
+
+def number_of(text: str) -> int:
+    """A version code of a path; -1, which no artifact has, for anything else."""
+    return int(text) if re.fullmatch("[0-9]{1,10}", text) else -1
+
+
+def check_track(name: str, content: AppContent, config: Config) -> None:
+    """Refuses (404) a track that does not exist."""
+    standard = name.rpartition(":")[2] in STANDARD_TRACKS  # `wear:production` has a form factor before it
+    if name not in content.tracks and not standard and not config.any_track:
+        raise ApiError(404, f"Track not found: {name}.")
+
+
+def type_of(request: Request, types: tuple[str, ...]) -> str:
+    """The type of the file in the path. Raises `ApiError` 400 when it is none of `types`."""
+    if request.params["type"] not in types:
+        raise ApiError(400, f"Invalid value {request.params['type']!r}; one of {', '.join(types)} is expected.")
+    return request.params["type"]
+
+
+def language_of(request: Request) -> str:
+    """The language of the path. Raises `ApiError` 400 when it is none of Google Play's."""
+    check_language(request.params["language"])
+    return request.params["language"]

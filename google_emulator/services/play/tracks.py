@@ -1,48 +1,171 @@
-"""edits.tracks: list, get, create, update, patch; an update replaces the releases of a track."""
+"""edits.tracks, edits.testers and edits.countryavailability: the releases of a track, who gets them, and where.
+
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/edits.tracks.
+"""
 
 from __future__ import annotations
 
-from google_emulator.config import Config
-from google_emulator.http.errors import ApiError, invalid_argument
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import date
+
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, invalid_argument, json_response
 from google_emulator.http.routes import Route
-from google_emulator.services.payload_rules import EnumRule, MessageRule, read_message, text
-from google_emulator.services.play.model import STANDARD_TRACKS, Edit
-from google_emulator.services.play.paths import EDIT, check_track
-from google_emulator.services.play.release_rules import check_halts, checked_releases, read_track
-from google_emulator.services.play.store import PlayStore
+from google_emulator.protocol.uploads import Service
+from google_emulator.services.payload_rules import (
+    EnumRule,
+    Rule,
+    boolean,
+    double,
+    int32,
+    int64,
+    read_message,
+    text,
+)
+from google_emulator.services.play.locales import COUNTRIES, check_countries, check_language
+from google_emulator.services.play.store import EDIT, STANDARD_TRACKS, AppContent, Edit, PlayStore, check_track
+
+NOTES_LIMIT = 500  # characters
+STATUSES = ("statusUnspecified", "draft", "inProgress", "halted", "completed")
+_RELEASE: Mapping[str, Rule] = {
+    "name": text,
+    "versionCodes": [int64],
+    "status": EnumRule("google.play.publishingapi.v3.Release.Status", STATUSES),
+    "userFraction": double,
+    "releaseNotes": [{"language": text, "text": text}],
+    "inAppUpdatePriority": int32,
+    "countryTargeting": {"countries": [text], "includeRestOfWorld": boolean},
+}
+_TRACK_RULE: Mapping[str, Rule] = {"track": text, "releases": [_RELEASE]}
+
+
+def read_track(value: Json) -> dict[str, Json]:
+    """A Track from a request. Raises `ApiError` 400 unless it is one; Google's refusals call it `track_config`."""
+    return read_message(value, _TRACK_RULE, "track_config")
+
+
+def checked_releases(
+    content: AppContent, track: str, wanted: list[dict[str, Json]], today: date
+) -> list[dict[str, Json]]:
+    """Releases as Play keeps them, once they obey every rule. Raises `ApiError` 400 for the first that they break."""
+    for one in wanted:
+        if one.get("status", STATUSES[0]) == STATUSES[0]:
+            raise invalid_argument("A release must have a status.", "track_config.releases.status")
+        _check_codes(content, one)
+        _check_fraction(one)
+        _check_notes(one)
+        if not 0 <= one.get("inAppUpdatePriority", 0) <= 5:
+            raise ApiError(400, "The in-app update priority must be between 0 and 5.")
+        _check_targeting(track, one)
+    _check_unique((one["status"] for one in wanted), "A track can have at most one release with status {}.")
+    codes = (code for one in wanted for code in one.get("versionCodes", []))
+    _check_unique(codes, "Version code {} is in more than one release of the track.")
+    return [_kept(content, one, today) for one in wanted]
+
+
+def _check_unique(values: Iterable[str | int], message: str) -> None:
+    for value, count in Counter(values).items():
+        if count > 1:
+            raise ApiError(400, message.format(value))
+
+
+def _kept(content: AppContent, release: dict[str, Json], today: date) -> dict[str, Json]:
+    """A release without what is empty, and with a name.
+
+    TrackRelease.name: "If not set, the name is generated from the APK's version_name. If the release contains multiple
+    APKs, the name is generated from the date." In which form, the documents do not say.
+    """
+    kept = {name: value for name, value in release.items() if value or name == "userFraction"}
+    codes = kept.get("versionCodes", [])
+    if codes and "name" not in kept:
+        names = [content.artifacts[code].name for code in codes]
+        name = names[0] if len(codes) == 1 else today.isoformat()
+        kept |= {"name": name} if any(names) else {}
+    return kept | ({"versionCodes": [str(code) for code in codes]} if codes else {})
+
+
+def _check_codes(content: AppContent, release: dict[str, Json]) -> None:
+    codes = release.get("versionCodes", [])
+    if not codes and release["status"] != "draft":
+        raise ApiError(400, "A release that is rolled out must have version codes.")
+    for code in codes:
+        if code not in content.artifacts:
+            raise ApiError(400, f"Version code {code} could not be found.", "versionCodeNotFound")
+
+
+def _check_fraction(release: dict[str, Json]) -> None:
+    fraction, status = release.get("userFraction"), release["status"]
+    if fraction is None:
+        if status == "inProgress":
+            raise ApiError(400, "A release with status inProgress must have a user fraction.")
+        return
+    if status not in ("inProgress", "halted"):
+        raise ApiError(400, f"A release with status {status} must not have a user fraction.")
+    if not 0 < fraction < 1:
+        raise ApiError(400, "The user fraction must be greater than 0 and less than 1.")
+
+
+def _check_notes(release: dict[str, Json]) -> None:
+    notes = release.get("releaseNotes", [])
+    for note in notes:
+        language = note.get("language", "")
+        check_language(language)
+        length = len(note.get("text", ""))
+        if length > NOTES_LIMIT:
+            raise ApiError(400, f"Release notes for {language} have {length} characters, the limit is {NOTES_LIMIT}.")
+    _check_unique((note["language"] for note in notes), "Release notes have the language {} twice.")
+
+
+def _check_halts(track: str, before: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
+    """Refuses (400) to halt what everybody has on the internal track, where nothing is rolled out by steps."""
+    everybody = [one.get("versionCodes") for one in before if one["status"] == "completed"]
+    halted = [one.get("versionCodes") for one in releases if one["status"] == "halted"]
+    if track.rpartition(":")[2] == "internal" and any(codes in everybody for codes in halted):
+        raise ApiError(400, "Cannot halt release, no matching in progress release found.")
+
+
+def _check_targeting(track: str, release: dict[str, Json]) -> None:
+    """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the production track"."""
+    targeting = release.get("countryTargeting")
+    if targeting is None:
+        return
+    check_countries(targeting.get("countries", []))
+    if track.rpartition(":")[2] != "production" or release["status"] not in ("inProgress", "halted"):
+        raise ApiError(400, "Country targeting is only allowed for inProgress releases in the production track.")
+
 
 _TRACKS = EDIT + "/tracks"
 _TRACK = _TRACKS + "/{track}"
+_TESTERS = EDIT + "/testers/{track}"
+_COUNTRIES = EDIT + "/countryAvailability/{track}"
 _FORM_FACTORS = ("FORM_FACTOR_UNSPECIFIED", "DEFAULT", "WEAR", "AUTOMOTIVE")
 _TYPES = ("TRACK_TYPE_UNSPECIFIED", "CLOSED_TESTING")
 _PREFIXES = {"DEFAULT": "", "WEAR": "wear:", "AUTOMOTIVE": "automotive:"}
 _ENUMS = "google.play.publishingapi.v3."
-_TRACK_CONFIG = MessageRule(
-    {
-        "track": text,
-        "type": EnumRule(_ENUMS + "TrackType", _TYPES),
-        "formFactor": EnumRule(_ENUMS + "FormFactor", _FORM_FACTORS),
-    }
-)
+_TESTERS_RULE: Mapping[str, Rule] = {"googleGroups": [text]}
+_TRACK_CONFIG: Mapping[str, Rule] = {
+    "track": text,
+    "type": EnumRule(_ENUMS + "TrackType", _TYPES),
+    "formFactor": EnumRule(_ENUMS + "FormFactor", _FORM_FACTORS),
+}
 
 
-class TracksApi:
-    """The tracks of an edit."""
+class TracksApi(Service):
+    """The tracks of an edit, with their testers and countries."""
 
-    def __init__(self, store: PlayStore, config: Config) -> None:
+    def __init__(self, store: PlayStore) -> None:
         self._store = store
-        self._config = config
-
-    def routes(self) -> list[Route]:
-        """The calls that this API serves."""
-        return [
+        self.routes = [
             Route("androidpublisher.edits.tracks.list", "GET", _TRACKS, self._list),
             Route("androidpublisher.edits.tracks.create", "POST", _TRACKS, self._create),
             Route("androidpublisher.edits.tracks.get", "GET", _TRACK, self._get),
-            Route("androidpublisher.edits.tracks.update", "PUT", _TRACK, self._update),
-            Route("androidpublisher.edits.tracks.patch", "PATCH", _TRACK, self._patch),
+            Route("androidpublisher.edits.tracks.update", "PUT", _TRACK, self._replace),
+            Route("androidpublisher.edits.tracks.patch", "PATCH", _TRACK, self._replace),
+            Route("androidpublisher.edits.testers.get", "GET", _TESTERS, self._get_testers),
+            Route("androidpublisher.edits.testers.update", "PUT", _TESTERS, self._set_testers),
+            Route("androidpublisher.edits.testers.patch", "PATCH", _TESTERS, self._set_testers),
+            Route("androidpublisher.edits.countryavailability.get", "GET", _COUNTRIES, self._get_countries),
         ]
 
     def _list(self, request: Request) -> Response:
@@ -54,7 +177,7 @@ class TracksApi:
     def _find(self, request: Request) -> tuple[Edit, str]:
         """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that does not exist."""
         edit, name = self._store.open_edit(request), request.params["track"]
-        check_track(name, edit.content, self._config)
+        check_track(name, edit.content, self._store.config)
         return edit, name
 
     def _get(self, request: Request) -> Response:
@@ -76,22 +199,39 @@ class TracksApi:
         edit.content.tracks[name] = []
         return json_response(_resource(name, None))
 
-    def _replace(self, request: Request, *, keep_absent: bool) -> Response:
+    def _replace(self, request: Request) -> Response:
+        """Replaces the releases of a track; PATCH keeps what it does not name."""
+        keep_absent = request.method == "PATCH"
         edit, name = self._find(request)
         wanted = read_track(request.json())
         if wanted.get("track", name if keep_absent else "") != name:
             raise ApiError(400, "Track names in request path and request body must match.")
         if "releases" in wanted or not keep_absent:
             releases = checked_releases(edit.content, name, wanted.get("releases", []), self._store.today())
-            check_halts(name, edit.content.tracks.get(name, []), releases)
+            _check_halts(name, edit.content.tracks.get(name, []), releases)
             edit.content.tracks[name] = releases
         return json_response(_resource(name, edit.content.tracks.get(name)))
 
-    def _update(self, request: Request) -> Response:
-        return self._replace(request, keep_absent=False)
+    def _get_testers(self, request: Request) -> Response:
+        edit, name = self._find(request)
+        groups = edit.content.testers.get(name)
+        return json_response({"googleGroups": groups} if groups else {})
 
-    def _patch(self, request: Request) -> Response:
-        return self._replace(request, keep_absent=True)
+    def _set_testers(self, request: Request) -> Response:
+        edit, name = self._find(request)
+        wanted = read_message(request.json(), _TESTERS_RULE, "testers")
+        if request.method == "PUT" or "googleGroups" in wanted:
+            edit.content.testers[name] = wanted.get("googleGroups", [])
+        return self._get_testers(request)
+
+    def _get_countries(self, request: Request) -> Response:
+        """A track without countries of its own has those of production, which has all unless it was configured."""
+        edit, name = self._find(request)
+        own = edit.content.countries.get(name)
+        found = own or edit.content.countries.get("production")
+        shown: dict[str, Json] = {} if own or name == "production" else {"syncWithProduction": True}
+        shown["countries"] = [{"countryCode": code} for code in sorted(found or COUNTRIES)]
+        return json_response(shown if found else {**shown, "restOfWorld": True})
 
 
 def _resource(name: str, releases: list[dict[str, Json]] | None) -> dict[str, Json]:

@@ -1,8 +1,9 @@
-"""The clock by which Play ages: real time, moved on request, so that a demo or a test can run through days at once."""
+"""The clock by which Play ages, and points in time as Google's JSON writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timezone
 
 
 class SimulatedClock:
@@ -20,3 +21,9 @@ class SimulatedClock:
         """Moves the clock, backward with a negative number; the answer is the new time."""
         self._ahead += seconds
         return self()
+
+
+def timestamp(seconds: float) -> str:
+    """Seconds since the epoch as RFC 3339 in UTC, with milliseconds."""
+    moment = datetime.fromtimestamp(seconds, timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"

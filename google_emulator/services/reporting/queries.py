@@ -2,46 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import TypeAlias
 
-from google_emulator.http.errors import ApiError, invalid_argument
-from google_emulator.http.response import Json
+from google_emulator.http.response import ApiError, Json, invalid_argument
 from google_emulator.services.payload_rules import (
     EnumRule,
-    ListRule,
-    MessageRule,
+    Rule,
     duration,
     int32,
     read_message,
     text,
 )
-from google_emulator.services.reporting.aip_filter import Predicate, parse_filter
-from google_emulator.services.reporting.civil_time import PERIODS, AggregationPeriod
-from google_emulator.services.reporting.metric_sets import COHORTS, DIMENSIONS, OS_BETA_DIMENSIONS, MetricSet
+from google_emulator.services.reporting.vitals import (
+    COHORTS,
+    DIMENSIONS,
+    OS_BETA_DIMENSIONS,
+    PERIODS,
+    AggregationPeriod,
+    MetricSet,
+)
+
+Predicate: TypeAlias = Callable[[Mapping[str, str]], bool]
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<sign>!=|<=|>=|[()=<>:,-])|(?P<word>[^\s()=<>:,!"']+))"""
+)
+DEEPEST = 32  # parentheses
+
+
+def parse_filter(text: str) -> Predicate:
+    """What the filter says of a slice's dimensions. Raises `ApiError` 400 for what it can't read."""
+    return _Parser(text).parse()
+
+
+class _Parser:
+    """A parser by recursive descent over the tokens of one filter."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._depth = 0
+        self._tokens = self._split(text.strip())
+
+    def _split(self, rest: str) -> list[str]:
+        tokens, position = [], 0
+        while position < len(rest):
+            found = _TOKEN.match(rest, position)
+            if found is None:
+                raise self._error(f"unexpected {rest[position:][:10]!r}")
+            tokens.append(found[0].strip())
+            position = found.end()
+        return tokens
+
+    def parse(self) -> Predicate:
+        if not self._tokens:
+            return lambda _: True
+        whole = self._sequence()
+        if self._tokens:
+            raise self._error(f"unexpected {self._tokens[0]!r}")
+        return whole
+
+    def _next(self) -> str:
+        return self._tokens[0] if self._tokens else ""
+
+    def _take(self) -> str:
+        if not self._tokens:
+            raise self._error("unexpected end")
+        return self._tokens.pop(0)
+
+    def _sequence(self) -> Predicate:
+        factors = [self._factor()]
+        while self._tokens and self._next() != ")":
+            if self._next() == "AND":
+                self._take()
+            factors.append(self._factor())
+        return lambda slice_: all(factor(slice_) for factor in factors)
+
+    def _factor(self) -> Predicate:
+        terms = [self._term()]
+        while self._next() == "OR":
+            self._take()
+            terms.append(self._term())
+        return lambda slice_: any(term(slice_) for term in terms)
+
+    def _term(self) -> Predicate:
+        if self._next() in ("NOT", "-"):
+            self._take()
+            negated = self._simple()
+            return lambda slice_: not negated(slice_)
+        return self._simple()
+
+    def _simple(self) -> Predicate:
+        if self._next() != "(":
+            return self._comparison()
+        self._take()
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._error("too many parentheses")
+        inside = self._sequence()
+        if self._take() != ")":
+            raise self._error("')' is missing")
+        self._depth -= 1
+        return inside
+
+    def _comparison(self) -> Predicate:
+        name, sign, value = self._take(), self._take(), self._take().strip("\"'")
+        if name not in DIMENSIONS:
+            raise self._error(f"{name!r} is no dimension")
+        if sign not in ("=", "!="):
+            raise self._error(f"{sign!r} is not supported, only equality is")
+        if DIMENSIONS[name] == "int64Value" and not value.isdecimal():
+            raise self._error(f"{value!r} is no int64")
+        return lambda slice_: (slice_[name] == value) is (sign == "=")
+
+    def _error(self, why: str) -> ApiError:
+        return invalid_argument(f"Invalid filter {self._text!r}: {why}.", "filter")
+
 
 DEFAULT_PAGE, LARGEST_PAGE = 1000, 10_000  # rows
 _TYPES = "google.play.developer.reporting.v1beta1."
 _NUMBERS = ("year", "month", "day", "hours", "minutes", "seconds", "nanos")
-_ZONE = MessageRule({"id": text, "version": text})
-_DATE_TIME = MessageRule({**dict.fromkeys(_NUMBERS, int32), "timeZone": _ZONE, "utcOffset": duration})
+_ZONE: Mapping[str, Rule] = {"id": text, "version": text}
+_DATE_TIME: Mapping[str, Rule] = {**dict.fromkeys(_NUMBERS, int32), "timeZone": _ZONE, "utcOffset": duration}
 _PERIOD = EnumRule(_TYPES + "AggregationPeriod", ("AGGREGATION_PERIOD_UNSPECIFIED", "HOURLY", "DAILY", "FULL_RANGE"))
-_TIMELINE = MessageRule({"aggregationPeriod": _PERIOD, "startTime": _DATE_TIME, "endTime": _DATE_TIME})
-_REQUEST = MessageRule(
-    {
-        "timelineSpec": _TIMELINE,
-        "dimensions": ListRule(text),
-        "metrics": ListRule(text),
-        "filter": text,
-        "pageSize": int32,
-        "pageToken": text,
-        "userCohort": EnumRule(_TYPES + "UserCohort", ("USER_COHORT_UNSPECIFIED", *COHORTS)),
-    }
-)
+_TIMELINE: Mapping[str, Rule] = {"aggregationPeriod": _PERIOD, "startTime": _DATE_TIME, "endTime": _DATE_TIME}
+_REQUEST: Mapping[str, Rule] = {
+    "timelineSpec": _TIMELINE,
+    "dimensions": [text],
+    "metrics": [text],
+    "filter": text,
+    "pageSize": int32,
+    "pageToken": text,
+    "userCohort": EnumRule(_TYPES + "UserCohort", ("USER_COHORT_UNSPECIFIED", *COHORTS)),
+}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetricsQuery:
     """What is asked: points from `start` to before `end`, for which slices, how many rows at once from where on."""
 

@@ -1,23 +1,101 @@
-"""Who may do what: the service account's key, the access tokens given out, and the check of each request's token."""
+"""Who may do what: the service account's key, signed tokens (JWT), access tokens, and their check."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
-from google_emulator.auth.keys import SigningKey, process_key
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
 from google_emulator.config import Config
-from google_emulator.http.errors import insufficient_scopes, unauthenticated
 from google_emulator.http.request import Request
+from google_emulator.http.response import Json, insufficient_scopes, unauthenticated
 
 SERVICE_ACCOUNT = "uploader@emulator.iam.gserviceaccount.com"
 PROJECT = "emulator"
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
+KEY_SIZE = 2048  # bits, as in the keys that Google makes
 
 
-@dataclass(slots=True)
+class InvalidJwt(ValueError):
+    """A token is malformed, or its signature is not the key's; the text is what a server would say."""
+
+
+class SigningKey:
+    """The service account's RSA key pair, and JSON Web Tokens (RFC 7515, RFC 7519) signed with it by RS256.
+
+    `id` is 40 hexadecimal digits derived from the public key, so that equal keys have equal ids.
+    """
+
+    def __init__(self) -> None:
+        self._private = rsa.generate_private_key(public_exponent=65537, key_size=KEY_SIZE)
+        public = self._private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        self.id = hashlib.sha256(public).hexdigest()[:40]
+
+    def private_pem(self) -> str:
+        """The private key as PEM in PKCS#8 (RFC 5208), the form found in service-account keys."""
+        return self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+    def sign_jwt(self, claims: Mapping[str, Json]) -> str:
+        """A signed token with these claims."""
+        header = {"alg": "RS256", "typ": "JWT", "kid": self.id}
+        text = ".".join(_encode(json.dumps(part).encode()) for part in (header, dict(claims)))
+        return f"{text}.{_encode(self._private.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+    def verify_jwt(self, token: str) -> dict[str, Json]:
+        """The claims of a token, once its signature has been verified. Raises `InvalidJwt`."""
+        parts = token.split(".")
+        if len(parts) != 3:
+            raise InvalidJwt("Invalid JWT: a token has three parts.")
+        header, claims = _object(parts[0]), _object(parts[1])
+        if header.get("alg") != "RS256":
+            raise InvalidJwt("Invalid JWT: the algorithm must be RS256.")
+        if header.get("kid", self.id) != self.id:
+            raise InvalidJwt("Invalid JWT Signature: no such key.")
+        signature, signed = _decode(parts[2]), f"{parts[0]}.{parts[1]}".encode()
+        try:
+            self._private.public_key().verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+        except InvalidSignature:
+            raise InvalidJwt("Invalid JWT Signature.") from None
+        return claims
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        raise InvalidJwt("Invalid JWT: a part is not base64url.") from None
+
+
+def _object(text: str) -> dict[str, Json]:
+    try:
+        value = json.loads(_decode(text))
+    except ValueError as error:
+        raise error if isinstance(error, InvalidJwt) else InvalidJwt("Invalid JWT: a part is not JSON.") from None
+    if not isinstance(value, dict):
+        raise InvalidJwt("Invalid JWT: a part is not a JSON object.")
+    return value
+
+
+@cache
+def process_key() -> SigningKey:
+    """The key pair of this process, shared by all its emulators; making one takes some 30 ms, so it is made once."""
+    return SigningKey()
+
+
+@dataclass
 class AccessToken:
     """An access token that was given out.
 
@@ -42,7 +120,7 @@ class Authority:
         self.now = clock
         self._config = config
 
-    @cached_property
+    @property
     def key(self) -> SigningKey:
         """The service account's key pair."""
         return process_key()

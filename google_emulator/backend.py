@@ -6,30 +6,31 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from google_emulator.auth.authorization import Authority
-from google_emulator.auth.identity_tokens import IdentityTokens
-from google_emulator.auth.impersonation import Impersonation
+from google_emulator.auth.authority import Authority
+from google_emulator.auth.keyless import IdentityTokens, Impersonation, SecurityTokenService
 from google_emulator.auth.oauth import TokenEndpoint
-from google_emulator.auth.sts import SecurityTokenService
+from google_emulator.clock import SimulatedClock
 from google_emulator.config import Config
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import BlobStore
-from google_emulator.protocol.upload_method import UploadMethod
-from google_emulator.protocol.upload_store import UploadStore
+from google_emulator.protocol.uploads import Service, UploadMethod, UploadStore
 from google_emulator.services.any_method import GenericUpload
 from google_emulator.services.cloud_storage import CloudStorage
 from google_emulator.services.drive import Drive
 from google_emulator.services.games import PlayGames
 from google_emulator.services.gmail import Gmail
-from google_emulator.services.mailbox import Mailbox
 from google_emulator.services.over_the_air import OverTheAir
+from google_emulator.services.play.artifacts import ArtifactsApi, SupplementaryFilesApi
 from google_emulator.services.play.console import Console
-from google_emulator.services.play.lifecycle import ReleaseLifecycle
-from google_emulator.services.play.publisher import AndroidPublisher
+from google_emulator.services.play.edits import EditsApi
+from google_emulator.services.play.generated_apks import GeneratedApksApi
+from google_emulator.services.play.lifecycle import ReleaseLifecycle, ReleaseSummariesApi
+from google_emulator.services.play.listings import ImagesApi, ListingsApi
+from google_emulator.services.play.products import KINDS, ProductsApi
 from google_emulator.services.play.store import PlayStore
-from google_emulator.services.reporting.reporting_api import ReportingApi
-from google_emulator.services.reporting.vitals_store import VitalsStore
-from google_emulator.simulated_clock import SimulatedClock
+from google_emulator.services.play.tracks import TracksApi
+from google_emulator.services.reporting.api import ReportingApi
+from google_emulator.services.reporting.vitals import VitalsStore
 
 
 class Backend:
@@ -43,8 +44,8 @@ class Backend:
     def __init__(self, config: Config, root: Path, clock: Callable[[], float]) -> None:
         self.config = config
         self.lock = threading.RLock()
-        self.blobs = BlobStore(root)
-        self.uploads = UploadStore(self.blobs, self.lock, clock, config.session_lifetime)
+        blobs = BlobStore(root)
+        self.uploads = UploadStore(blobs, self.lock, clock, config.session_lifetime)
         self.authority = Authority(config, clock)
         self.identity_tokens = IdentityTokens(self.authority, config)
         self.clock = SimulatedClock(clock)
@@ -52,41 +53,37 @@ class Backend:
         self.lifecycle = ReleaseLifecycle(config, self.clock)
         self.console = Console(self.play, self.lifecycle, self.lock)
         self.vitals = VitalsStore(config.vitals, self.clock)
-        self.mailbox = Mailbox()
+        self.gmail = Gmail(blobs)
         self.games = PlayGames()
         self.over_the_air = OverTheAir(config)
         self.storage = CloudStorage(clock)
         self.drive = Drive(clock)
-        self.routes: list[Route] = []
-        self.upload_methods: list[UploadMethod] = []
-        self._serve()
+        services: list[Service] = [
+            TokenEndpoint(self.authority, config),
+            EditsApi(self.play, self.lifecycle),
+            ReleaseSummariesApi(self.play, self.lifecycle),
+            GeneratedApksApi(self.play, self.clock),
+            ArtifactsApi(self.play),
+            SupplementaryFilesApi(self.play),
+            TracksApi(self.play),
+            ListingsApi(self.play),
+            ImagesApi(self.play),
+            *(ProductsApi(self.play, kind) for kind in KINDS),
+            ReportingApi(self.vitals, config),
+            self.gmail,
+            self.identity_tokens,
+            SecurityTokenService(self.authority),
+            Impersonation(self.authority),
+            self.games,
+            self.over_the_air,
+            self.storage,
+            self.drive,
+            GenericUpload(),  # it takes every path, so it comes last
+        ]
+        self.routes: list[Route] = [route for service in services for route in service.routes]
+        self.upload_methods: list[UploadMethod] = [method for service in services for method in service.uploads]
 
     @property
     def method_ids(self) -> list[str]:
         """Google's ids of all methods, of calls and uploads."""
         return [*(route.id for route in self.routes), *(method.id for method in self.upload_methods)]
-
-    def _serve(self) -> None:
-        publisher = AndroidPublisher(self.play, self.config, self.lifecycle)
-        gmail = Gmail(self.mailbox, self.blobs)
-        self.routes += [
-            *TokenEndpoint(self.authority, self.config).routes(),
-            *publisher.routes(),
-            *ReportingApi(self.vitals, self.config).routes(),
-            *gmail.routes(),
-            *self.identity_tokens.routes(),
-            *SecurityTokenService(self.authority).routes(),
-            *Impersonation(self.authority).routes(),
-            *self.over_the_air.routes(),
-            *self.storage.routes(),
-            *self.drive.routes(),
-        ]
-        self.upload_methods += [
-            *publisher.uploads(),
-            *gmail.uploads(),
-            *self.games.uploads(),
-            *self.over_the_air.uploads(),
-            *self.storage.uploads(),
-            *self.drive.uploads(),
-            *GenericUpload().uploads(),  # it takes every path, so it comes last
-        ]

@@ -1,0 +1,454 @@
+"""Every way in which the emulator can misbehave on request: name, meaning, options and what it does.
+
+A fault acts before the request is carried out (and may wait inside its body for a number of bytes), or on the response.
+One that finds nothing to break in a request does not fire and waits for the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+from google_emulator.http.request import Request
+from google_emulator.http.response import ApiError, Interrupted, Json, Response, unauthenticated
+from google_emulator.protocol.uploads import Session
+
+RECEIVED = "X-Goog-Upload-Size-Received"
+DIGESTS = frozenset({"md5Hash", "sha1", "sha256", "sha1Checksum", "sha256Checksum", "md5Checksum", "crc32c"})
+SIZES = frozenset({"size", "fileSize", "sizeEstimate", "sizeBytes"})
+PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>A word from the proxy</h1></body></html>"
+ERROR_OPTIONS: dict[str, Json] = {
+    "status": 503,
+    "message": "The service is currently unavailable.",
+    "reason": "",
+    "retry_after": None,
+    "headers": {},
+    "body": None,
+    "content_type": "text/html; charset=UTF-8",
+}
+
+
+@dataclass(frozen=True)
+class FaultTargets:
+    """What faults act on.
+
+    `sessions` are the upload sessions by id; `sleep` waits so many seconds, at most until the emulator stops;
+    `expire_token` takes an Authorization header, `invalidate_edit` a path and how, and both tell whether there was one.
+    """
+
+    sessions: dict[str, Session]
+    sleep: Callable[[float], object]
+    expire_token: Callable[[str], bool]
+    invalidate_edit: Callable[[str, str], bool]
+
+
+@dataclass
+class FaultContext:
+    """A fault that is due for a request; it counts as fired once `fire` was called.
+
+    `fire` writes the receipt, with what is to be known besides. `response` is the true response, for faults that act
+    on it; they change it, or put another in its place.
+    """
+
+    request: Request
+    options: Mapping[str, Json]
+    targets: FaultTargets
+    fire: Callable[..., None]
+    response: Response
+
+    @property
+    def session(self) -> Session | None:
+        """The upload session that the request names, if there is one."""
+        return self.targets.sessions.get(self.request.upload_id)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the response is a success that has a body."""
+        return self.response.status in (200, 201) and bool(self.response.body)
+
+    def error(self) -> Response:
+        """Google's error body, or the text that was asked for; the fault has `ERROR_OPTIONS`."""
+        options = self.options
+        response = ApiError(options["status"], options["message"], options["reason"]).response()
+        if options["body"] is not None:
+            headers = [("Content-Type", options["content_type"])]
+            response = Response(options["status"], str(options["body"]).encode(), headers)
+        response.headers += [(name, str(value)) for name, value in options["headers"].items()]
+        if options["retry_after"] is not None:
+            response.headers.append(("Retry-After", str(options["retry_after"])))
+        return response
+
+    def schedule(self, action: Callable[[], None]) -> None:
+        """Acts at the fault's `after`: before the body (0), after so many bytes, at its end at the latest (`"end"`)."""
+        after, stored = self.options["after"], self.options.get("stored")
+        if stored is not None:
+            self.request.body.keep = int(stored)
+        if after == 0:
+            action()
+        else:
+            self.request.body.call_after(None if after == "end" else int(after), action)
+
+
+Act: TypeAlias = Callable[[FaultContext], None]
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """One kind of fault; `options` are its names with their defaults.
+
+    `act` is called before the request is carried out or after it, as `when` says; it may raise `Interrupted`.
+    """
+
+    name: str
+    meaning: str
+    options: Mapping[str, Json]
+    when: Literal["before", "after"]
+    act: Act
+
+
+KINDS: dict[str, FaultKind] = {}
+
+
+def _before(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
+    """Makes a function a kind of fault that acts before the request is carried out."""
+    return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "before", act)).act
+
+
+def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
+    """Makes a function a kind of fault that acts on the response."""
+    return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "after", act)).act
+
+
+@_before(
+    "status",
+    "answers with an error without carrying the request out, once `after` bytes of the body have come (0: at once; "
+    '`"end"`: all of them), while the rest is perhaps still being sent; `stored`: bytes of this body that are kept '
+    "(whole granules of what came, unless given); `body`: another body than Google's error JSON",
+    **{"after": 0, "stored": None, **ERROR_OPTIONS},
+)
+def _status(context: FaultContext) -> None:
+    def act() -> None:
+        context.fire()
+        raise Interrupted(context.error())
+
+    context.schedule(act)
+
+
+@_after("status-after-effect", "carries the request out, then answers with an error as if it had not", **ERROR_OPTIONS)
+def _status_after_effect(context: FaultContext) -> None:
+    context.fire()
+    context.response = context.error()
+
+
+@_before(
+    "reset",
+    "resets the connection (RST) once `after` bytes of the body have come; `stored` as above",
+    after=0,
+    stored=None,
+)
+def _reset(context: FaultContext) -> None:
+    def act() -> None:
+        context.fire()
+        raise Interrupted(reset=True)
+
+    context.schedule(act)
+
+
+@_after(
+    "answer-lost",
+    "carries the request out, then closes the connection (`reset`: resets it) instead of answering",
+    reset=False,
+)
+def _answer_lost(context: FaultContext) -> None:
+    context.fire(status_lost=context.response.status)
+    raise Interrupted(reset=context.options["reset"])
+
+
+@_before("short-store", "takes the whole body but stores only its first `stored` bytes, and says so", stored=262_144)
+def _short_store(context: FaultContext) -> None:
+    body = context.request.body
+    body.keep = int(context.options["stored"])
+
+    def act() -> None:
+        if body.dropped:
+            context.fire(dropped_bytes=body.dropped)
+
+    body.call_after(None, act)
+
+
+@_before("stall", "stops reading for `seconds` once `after` bytes have come", after=0, seconds=1.0)
+def _stall(context: FaultContext) -> None:
+    def act() -> None:
+        context.fire()
+        context.targets.sleep(context.options["seconds"])
+
+    context.schedule(act)
+
+
+@_before("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
+def _session_lost(context: FaultContext) -> None:
+    def act() -> None:
+        if context.targets.sessions.pop(context.request.upload_id, None) is not None:
+            context.fire()
+            raise Interrupted(ApiError(context.options["status"], "Requested entity was not found.").response())
+
+    context.schedule(act)
+
+
+@_before("token-expired", "expires the access token and answers 401", after=0)
+def _token_expired(context: FaultContext) -> None:
+    def act() -> None:
+        if context.targets.expire_token(context.request.header("Authorization")):
+            context.fire()
+            raise Interrupted(unauthenticated().response())
+
+    context.schedule(act)
+
+
+@_before(
+    "lose-edit",
+    "someone else invalidates the edit named in the path: `how` is deleted, expired or changed (another commit)",
+    how="deleted",
+)
+def _lose_edit(context: FaultContext) -> None:
+    if context.targets.invalidate_edit(context.request.path, context.options["how"]):
+        context.fire()
+
+
+@_after("slow-answer", "carries the request out, waits `seconds`, answers", seconds=1.0)
+def _slow_answer(context: FaultContext) -> None:
+    context.fire()
+    context.targets.sleep(context.options["seconds"])
+
+
+@_after("slow-drip", "sends the answer byte by byte, `seconds` after each", seconds=0.01)
+def _slow_drip(context: FaultContext) -> None:
+    context.fire()
+    context.response.drip = context.options["seconds"]
+
+
+@_after(
+    "cut-answer",
+    "sends the first `after` bytes of an answer's body, waits `pause` seconds and closes the connection",
+    after=0,
+    pause=0.0,
+)
+def _cut_answer(context: FaultContext) -> None:
+    if len(context.response.body) > context.options["after"]:
+        context.fire()
+        context.response.cut, context.response.pause = int(context.options["after"]), float(context.options["pause"])
+
+
+@_after("damage-body", "changes the byte at offset `at` of an answer's body", at=0)
+def _damage_body(context: FaultContext) -> None:
+    at, body = int(context.options["at"]), context.response.body
+    if len(body) > at:
+        context.fire()
+        context.response.body = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
+def _tell_range(context: FaultContext, value: str) -> None:
+    """Sets (or, empty, drops) the Range of a 308; any other response stays as it is."""
+    if context.response.status != 308:
+        return
+    context.fire(range_told=value, range_true=context.response.header("Range"))
+    context.response.remove_header("Range")
+    if value:
+        context.response.set_header("Range", value)
+
+
+@_after("no-range", "leaves the Range header out of a 308")
+def _no_range(context: FaultContext) -> None:
+    if context.response.header("Range"):
+        _tell_range(context, "")
+
+
+@_after("range-plain", "writes the Range header of a 308 as `0-42`, without `bytes=`")
+def _range_plain(context: FaultContext) -> None:
+    if plain := context.response.header("Range").removeprefix("bytes="):
+        _tell_range(context, plain)
+
+
+@_after(
+    "range-backward",
+    "really loses what was stored from offset `to` on, and says so in a 308 (dialect B: in the size received)",
+    to=0,
+)
+def _range_backward(context: FaultContext) -> None:
+    session, to, received = context.session, int(context.options["to"]), context.response.header(RECEIVED)
+    if session is None or session.finished or to >= session.blob.size:
+        return
+    if context.response.status != 308 and not received:
+        return
+    session.lose(to)
+    if received:
+        context.fire(size_told=to)
+        context.response.set_header(RECEIVED, str(to))
+    else:
+        _tell_range(context, f"bytes=0-{to - 1}" if to else "")
+
+
+@_after(
+    "range-beyond",
+    "claims in a 308 (dialect B: in the size received) `by` bytes more than were ever sent",
+    by=262_144,
+)
+def _range_beyond(context: FaultContext) -> None:
+    session = context.session
+    if session is None:
+        return
+    claimed = session.blob.size + int(context.options["by"])
+    if context.response.header(RECEIVED):
+        context.fire(size_told=claimed, size_true=session.blob.size)
+        context.response.set_header(RECEIVED, str(claimed))
+    else:
+        _tell_range(context, f"bytes=0-{claimed - 1}")
+
+
+@_after("range-from", "lets the Range of a 308 begin at `start` instead of 0", start=1)
+def _range_from(context: FaultContext) -> None:
+    if end := context.response.header("Range").rpartition("-")[2]:
+        _tell_range(context, f"bytes={context.options['start']}-{end}")
+
+
+@_after("redirect-308", "adds a `location` (empty: the same session on another path) to a 308", location="")
+def _redirect_308(context: FaultContext) -> None:
+    if context.response.status == 308:
+        request = context.request
+        same_session = f"{request.server_url}/elsewhere{request.path}?upload_id={request.upload_id}"
+        location = context.options["location"] or same_session
+        context.fire(location_told=location)
+        context.response.set_header("Location", location)
+
+
+@_before(
+    "redirect",
+    "answers with a redirect to `location` (its path is kept when it has none) without carrying the request out",
+    status=307,
+    location="https://upload.example.net",
+)
+def _redirect(context: FaultContext) -> None:
+    location = urlsplit(context.options["location"])
+    if not location.path:
+        location = location._replace(path=context.request.path)
+    context.fire()
+    raise Interrupted(Response(context.options["status"], b"", [("Location", urlunsplit(location))]))
+
+
+@_after(
+    "foreign-session",
+    "puts the session URI of a start on another scheme, host and port",
+    origin="https://upload.example.net",
+)
+def _foreign_session(context: FaultContext) -> None:
+    response = context.response
+    name = "Location" if response.header("Location") else "X-Goog-Upload-URL"
+    if response.header(name):
+        context.fire()
+        path = response.header(name).removeprefix(context.request.server_url)
+        response.set_header(name, context.options["origin"] + path)
+
+
+def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Json:
+    """The same value with another in place of each that has one of these keys (`named`: that it has itself)."""
+    if isinstance(value, dict):
+        return {name: _falsified(one, keys, named=name in keys) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_falsified(one, keys) for one in value]
+    if not named:
+        return value
+    if isinstance(value, int):
+        return value + 1
+    if value.isdigit() and len(value) < 20:
+        return str(int(value) + 1)
+    return ("b" if value[:1] == "a" else "a") + value[1:]
+
+
+def _falsify(context: FaultContext, keys: frozenset[str]) -> None:
+    if not context.succeeded:
+        return
+    true = json.loads(context.response.body)
+    false = _falsified(true, keys)
+    if false != true:
+        context.fire()
+        context.response.body = json.dumps(false).encode()
+
+
+@_after(
+    "wrong-digest",
+    "changes every digest in a successful answer (md5Hash, crc32c, sha1, sha256, Drive's checksums)",
+)
+def _wrong_digest(context: FaultContext) -> None:
+    _falsify(context, DIGESTS)
+
+
+@_after("wrong-size", "changes the size in a successful answer (size, fileSize)")
+def _wrong_size(context: FaultContext) -> None:
+    _falsify(context, SIZES)
+
+
+@_after("empty-body", "leaves the body of a successful answer empty")
+def _empty_body(context: FaultContext) -> None:
+    if context.succeeded:
+        context.fire()
+        context.response.body = b""
+
+
+@_after("html", "replaces the body of an answer by a proxy's page, with `status`", status=200)
+def _html(context: FaultContext) -> None:
+    context.fire()
+    context.response = Response(context.options["status"], PAGE, [("Content-Type", "text/html; charset=UTF-8")])
+
+
+@_after("invalid-json", "breaks a JSON answer off in the middle")
+def _invalid_json(context: FaultContext) -> None:
+    if len(context.response.body) >= 2:
+        context.fire()
+        context.response.body = context.response.body[: len(context.response.body) // 2]
+
+
+@_after("replace-body", "replaces the body of an answer by this text", body="[]")
+def _replace_body(context: FaultContext) -> None:
+    context.fire()
+    context.response.body = str(context.options["body"]).encode()
+
+
+@_after("huge-answer", "appends `bytes` of filler to an answer", bytes=1 << 30)
+def _huge_answer(context: FaultContext) -> None:
+    context.fire()
+    context.response.filler = int(context.options["bytes"])
+
+
+@_after("huge-header", "adds a header of `bytes` to an answer", bytes=1 << 20)
+def _huge_header(context: FaultContext) -> None:
+    context.fire()
+    context.response.set_header("X-Filler", "x" * int(context.options["bytes"]))
+
+
+@_after("drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status")
+def _drop_header(context: FaultContext) -> None:
+    if context.response.header(context.options["name"]):
+        context.fire()
+        context.response.remove_header(context.options["name"])
+
+
+@_after("set-header", "sets a header of the answer", name="X-Goog-Upload-Status", value="final")
+def _set_header(context: FaultContext) -> None:
+    context.fire()
+    context.response.set_header(context.options["name"], str(context.options["value"]))
+
+
+@_before(
+    "final-error",
+    "dialect B: answers `status` with X-Goog-Upload-Status: final, though the session goes on and the next request "
+    "is answered 200",
+    status=400,
+)
+def _final_error(context: FaultContext) -> None:
+    context.fire()
+    response = ApiError(context.options["status"], "The upload has been rejected.").response()
+    response.set_header("X-Goog-Upload-Status", "final")
+    raise Interrupted(response)

@@ -1,0 +1,308 @@
+"""Uploads as the server sees them: the methods that take media, open sessions, and a record of what was completed.
+
+Both dialects work on the same sessions. A newer request to a session lets an older one finish what has already arrived,
+then supersedes it, so a client that gave up a connection is not held up by it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+from google_emulator.http.request import Request
+from google_emulator.http.response import ApiError, Json, Response, json_response
+from google_emulator.http.routes import PLAY_SCOPE, Route
+from google_emulator.http.wire import Body
+from google_emulator.protocol.blobs import Blob, BlobStore, store_body
+
+UNKNOWN_TYPE = "application/octet-stream"
+SETTLING_TIME = 0.25  # seconds that an older request is given to store what is in the network
+_DISAGREEMENT = (
+    "Content-Type specified in the upload ({upload}) does not match Content-Type specified in metadata ({metadata}). "
+    "If it was a simple upload (uploadType=media), the Content-Type was specified as a bare header. If it was a "
+    "multipart upload (uploadType=multipart), then the Content-Type was specified in the second part of the multipart. "
+    "If it was a resumable upload (uploadType=resumable), then the Content-Type was specified with the "
+    "X-Upload-Content-Type header with the start of the resumable session."
+)
+
+
+@dataclass(frozen=True)
+class Media:
+    """What an upload has brought: its bytes, their declared type, and the metadata sent with them."""
+
+    blob: Blob
+    content_type: str
+    metadata: dict[str, Json]
+
+
+Check: TypeAlias = Callable[[Request, "dict[str, Json]"], object]
+Finish: TypeAlias = Callable[[Request, Media], "dict[str, Json]"]
+
+
+@dataclass(frozen=True)
+class UploadMethod:
+    """A method that takes media.
+
+    `check` is given the request and its metadata before bytes are taken and raises `ApiError`; what it returns is
+    ignored. `finish` turns complete media into the resource. `accept` are media types (with `*`), `limit` is in bytes,
+    `algorithms` the digests that its resource shows. `created` is the status of success; `empty` says that success has
+    no body. `upload_type` is false where only the X-Goog-Upload headers are understood. `type_field` is the field of
+    the metadata that has to agree with the media type of the upload, where there is one.
+    """
+
+    id: str
+    template: str
+    finish: Finish
+    check: Check = lambda _request, _metadata: None
+    methods: tuple[str, ...] = ("POST",)
+    accept: tuple[str, ...] = ("*/*",)
+    limit: int | None = None
+    scopes: tuple[str, ...] = (PLAY_SCOPE,)
+    algorithms: tuple[str, ...] = ()
+    created: int = 201
+    empty: bool = False
+    upload_type: bool = True
+    type_field: str = ""
+
+    def check_agreement(self, content_type: str, metadata: dict[str, Json]) -> None:
+        """Refuses (400) a media type of the upload, if it has one, that is another than that of the metadata."""
+        meant = metadata.get(self.type_field) if content_type else None
+        if meant and meant != content_type:
+            raise ApiError(400, _DISAGREEMENT.format(upload=content_type, metadata=meant), "invalid")
+
+    def check_media(self, content_type: str, size: int | None) -> None:
+        """Refuses a media type that the method does not take (400) and a size in bytes above its limit (413)."""
+        kind = (content_type or UNKNOWN_TYPE).partition(";")[0].strip().lower()
+        if not any(fnmatchcase(kind, pattern) for pattern in self.accept):
+            accepted = ", ".join(self.accept)
+            raise ApiError(400, f"Media type '{kind}' is not supported. Valid media types: [{accepted}]", "badContent")
+        if self.limit is not None and size is not None and size > self.limit:
+            raise ApiError(413, f"Media size {size} exceeds the limit of {self.limit} bytes.", "uploadTooLarge")
+
+
+class Service:
+    """Something that is served under paths of its own: calls, and methods that take media."""
+
+    routes: Sequence[Route] = ()
+    uploads: Sequence[UploadMethod] = ()
+
+
+@dataclass
+class Session:
+    """One upload in progress.
+
+    Sizes are in bytes; `total` is None while unknown; `received` counts every byte that came, `repeated` those stored
+    already; `uneven_chunks` are those that were no multiple of the granularity and not the last. `expires` is in
+    seconds since the epoch. `params` and `query` are those of the start. `result` is the response that every request
+    gets once the session is over. `lock` guards all of it.
+    """
+
+    id: str
+    method: UploadMethod
+    params: dict[str, str]
+    http_method: str
+    path: str
+    query: dict[str, str]
+    metadata: dict[str, Json]
+    content_type: str
+    total: int | None
+    blob: Blob
+    expires: float
+    dialect: Literal["resumable", "goog"]
+    state: Literal["open", "done", "failed", "cancelled"] = "open"
+    result: Response | None = None
+    received: int = 0
+    repeated: int = 0
+    requests: int = 0
+    uneven_chunks: int = 0
+    lock: threading.Condition = field(default_factory=threading.Condition)
+    _turn: int = 0
+    _storing: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more can be stored."""
+        return self.state != "open"
+
+    def supersede(self) -> None:
+        """Begins a new request: an older one gets a moment to store what is in the network, and no more after it."""
+        with self.lock:
+            self.lock.wait_for(lambda: not self._storing, timeout=SETTLING_TIME)
+            self._turn += 1
+            self._storing = False
+
+    def store(self, body: Body, *, skip: int = 0, max_stored: int | None = None) -> None:
+        """Stores a body behind what is there, after passing over `skip` bytes that are there already.
+
+        Behind its first `max_stored` bytes the rest of the body is lost. Raises `Disconnected` when the client goes
+        away, `ApiError` when a newer request has superseded this one.
+        """
+        with self.lock:
+            turn, start = self._turn, self.blob.size
+            self.requests += 1
+            self._storing = True
+        counted = 0
+
+        def count() -> None:
+            nonlocal counted
+            self.received += body.received - counted
+            counted = body.received
+
+        def write(data: memoryview) -> None:
+            with self.lock:
+                count()  # at once: a request may stand still for ever
+                if self._turn != turn or self.finished:
+                    raise ApiError(503, "A newer request has taken the upload over.")
+                self.blob.write(data)
+
+        try:
+            store_body(body, write, skip=skip, stored=start, max_stored=max_stored)
+        finally:
+            with self.lock:
+                count()
+                self.repeated += min(skip, body.received)
+                if self._turn == turn:
+                    self._storing = False
+                self.lock.notify_all()
+
+    def lose(self, size: int) -> None:
+        """Forgets the stored bytes from offset `size` on."""
+        with self.lock:
+            self.blob.truncate(size)
+
+    def cancel(self, result: Response | None = None) -> None:
+        """Ends an open session and drops its bytes; `result` is what later requests are answered, if anything."""
+        with self.lock:
+            if self.state == "open":
+                self.state, self.result = "cancelled", result
+                self.blob.remove()
+
+
+@dataclass(frozen=True)
+class CompletedUpload:
+    """One upload that was completed: how it came, what it is, and where its bytes are. `received` is in bytes."""
+
+    method: str
+    http_method: str
+    path: str
+    protocol: str
+    media_type: str
+    metadata: dict[str, Json]
+    blob: Blob
+    resource: dict[str, Json]
+    account: str
+    received: int
+    requests: int
+
+
+class UploadStore:
+    """All sessions and completed uploads. `lock` is held while a method makes its resource."""
+
+    def __init__(
+        self, blobs: BlobStore, lock: threading.RLock, clock: Callable[[], float], session_lifetime: float
+    ) -> None:
+        self.blobs = blobs
+        self.sessions: dict[str, Session] = {}
+        self.completed: list[CompletedUpload] = []
+        self._lock = lock
+        self._clock = clock
+        self._session_lifetime = session_lifetime
+
+    def open_session(
+        self,
+        request: Request,
+        method: UploadMethod,
+        *,
+        dialect: Literal["resumable", "goog"],
+        content_type: str,
+        total: int | None,
+    ) -> Session:
+        """A new session for the request's method, its metadata taken from the payload.
+
+        `content_type` may be empty: nobody has said; `total` is in bytes.
+        """
+        metadata = request.json()
+        method.check_agreement(content_type, metadata)
+        method.check_media(content_type, total)
+        method.check(request, metadata)
+        session = Session(
+            id=secrets.token_urlsafe(48),
+            method=method,
+            params=request.params,
+            http_method=request.method,
+            path=request.path,
+            query=dict(request.query),
+            metadata=metadata,
+            content_type=content_type or UNKNOWN_TYPE,
+            total=total,
+            blob=self.blobs.new(method.algorithms),
+            expires=self._clock() + self._session_lifetime,
+            dialect=dialect,
+        )
+        self.sessions[session.id] = session
+        return session
+
+    def continue_session(self, request: Request) -> Session:
+        """The session that the request's URI names, ready for a new request.
+
+        Raises `ApiError` 404 when it is unknown, expired or another path's.
+        """
+        session = self.sessions.get(request.upload_id)
+        if session is None or session.path != request.path or session.expires <= self._clock():
+            raise ApiError(404, "Requested entity was not found.")
+        session.supersede()
+        return session
+
+    def finish_session(self, session: Session, request: Request) -> Response:
+        """Makes the resource of what is stored, once; afterwards every response is the same one."""
+        with session.lock:
+            if session.result is None:
+                started = replace(request, params=session.params, query=session.query)
+                try:
+                    session.result = self._finish(session, started)
+                    session.state = "done"
+                except ApiError as error:
+                    session.result, session.state = error.response(), "failed"
+            return replace(session.result, headers=list(session.result.headers))
+
+    def _finish(self, session: Session, request: Request) -> Response:
+        method = session.method
+        method.check_media(session.content_type, session.blob.size)
+        media = Media(session.blob, session.content_type, session.metadata)
+        resource = self.complete(
+            replace(request, method=session.http_method),
+            method,
+            media,
+            protocol=session.dialect,
+            received=session.received,
+            requests=session.requests,
+        )
+        status = method.created if session.dialect == "resumable" and session.http_method == "POST" else 200
+        return Response(status) if method.empty else json_response(resource, status)
+
+    def complete(
+        self, request: Request, method: UploadMethod, media: Media, *, protocol: str, received: int, requests: int = 1
+    ) -> dict[str, Json]:
+        """Carries out the method's effect with complete media and records it; returns the resource."""
+        with self._lock:
+            resource = method.finish(request, media)
+            self.completed.append(
+                CompletedUpload(
+                    method=method.id,
+                    http_method=request.method,
+                    path=request.path,
+                    protocol=protocol,
+                    media_type=media.content_type,
+                    metadata=media.metadata,
+                    blob=media.blob,
+                    resource=resource,
+                    account=request.account,
+                    received=received,
+                    requests=requests,
+                )
+            )
+        return resource

@@ -1,0 +1,230 @@
+"""Manifests of specimens: XML in protocol buffers for a bundle (aapt2's Resources.proto), binary XML for an APK.
+
+The latter is from the description in the platform's ResourceTypes.h.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Mapping, Sequence
+
+from google_emulator.specimens.signature_writer import RELEASE
+
+PRESENT_TARGET = 36  # the API level that Google Play asks of new apps and updates
+
+
+@dataclasses.dataclass(frozen=True)
+class Build:
+    """A release build, unless more is said. `features` say whether they are required, `libraries` are files by path.
+
+    `signer` is the common name of the certificate.
+    """
+
+    debuggable: bool = False
+    test_only: bool = False
+    target_sdk: int = PRESENT_TARGET
+    permissions: tuple[str, ...] = ()
+    features: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    libraries: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+    signer: str = RELEASE
+
+
+RELEASE_BUILD = Build()
+
+
+ANDROID = "http://schemas.android.com/apk/res/android"
+RESOURCE_IDS: Mapping[str, int] = {
+    "name": 0x01010003,
+    "hasCode": 0x0101000C,
+    "debuggable": 0x0101000F,
+    "minSdkVersion": 0x0101020C,
+    "versionCode": 0x0101021B,
+    "versionName": 0x0101021C,
+    "targetSdkVersion": 0x01010270,
+    "testOnly": 0x01010272,
+    "required": 0x0101028E,
+    "versionCodeMajor": 0x01010576,
+}
+LOW_32 = 0xFFFFFFFF  # a long version code is versionCodeMajor * 2**32 + versionCode
+
+# The name of an element, and its attributes of the android namespace.
+ManifestElement = tuple[str, Mapping[str, int | str | bool]]
+
+
+def version_attributes(version_code: int, version_name: str) -> dict[str, int | str | bool]:
+    """The root's attributes; versionCodeMajor only where the code needs it."""
+    low, high = version_code & LOW_32, version_code >> 32
+    major: dict[str, int | str | bool] = {"versionCodeMajor": high} if high else {}
+    return {"versionCode": low, "versionName": version_name, **major}
+
+
+def manifest_children(build: Build) -> list[ManifestElement]:
+    """What stands below the root."""
+    flags = {"debuggable": build.debuggable, "testOnly": build.test_only}
+    features: list[ManifestElement] = [
+        ("uses-feature", {"name": name, "required": required}) for name, required in build.features.items()
+    ]
+    return [
+        ("uses-sdk", {"minSdkVersion": min(24, build.target_sdk), "targetSdkVersion": build.target_sdk}),
+        *(("uses-permission", {"name": name}) for name in build.permissions),
+        *features,
+        ("application", {"hasCode": False, **{name: True for name, on in flags.items() if on}}),
+    ]
+
+
+def manifest_proto(
+    package: str,
+    version_code: int,
+    version_name: str,
+    build: Build = RELEASE_BUILD,
+) -> bytes:
+    """A manifest as aapt2 writes it into a bundle."""
+    namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
+    own = field(4, field(2, b"package") + field(3, package.encode()))
+    children = manifest_children(build)
+    content = namespace + _proto_element("manifest", version_attributes(version_code, version_name)) + own
+    return field(1, content + b"".join(field(5, field(1, _proto_element(*child))) for child in children))
+
+
+def _proto_element(name: str, attributes: Mapping[str, int | str | bool]) -> bytes:
+    written = (attribute(key, _text(value), RESOURCE_IDS[key], _item(value)) for key, value in attributes.items())
+    return field(3, name.encode()) + b"".join(field(4, each) for each in written)
+
+
+def _text(value: int | str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _item(value: int | str | bool) -> bytes | None:
+    if isinstance(value, str):
+        return None
+    return field(7, number(8 if isinstance(value, bool) else 6, int(value)))
+
+
+def field(key: int, content: bytes) -> bytes:
+    """A field that holds bytes: a string or a message."""
+    return varint(key << 3 | 2) + varint(len(content)) + content
+
+
+def number(key: int, value: int) -> bytes:
+    """A field that holds a whole number, not negative."""
+    return varint(key << 3) + varint(value)
+
+
+def varint(value: int) -> bytes:
+    """A whole number in base 128, least significant group first."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def attribute(name: str, value: str, resource_id: int, item: bytes | None) -> bytes:
+    """An XmlAttribute of the android namespace; `item` is its compiled form, if it has one."""
+    compiled = b"" if item is None else field(6, item)
+    text = field(2, name.encode()) + field(3, value.encode())
+    return field(1, ANDROID.encode()) + text + number(5, resource_id) + compiled
+
+
+_NONE = 0xFFFFFFFF  # no string, no comment
+_STRING_POOL, _XML, _RESOURCE_IDS = 0x0001, 0x0003, 0x0180
+_NAMESPACE_START, _NAMESPACE_END, _ELEMENT_START, _ELEMENT_END = 0x0100, 0x0101, 0x0102, 0x0103
+_STRING, _INTEGER, _BOOLEAN = 0x03, 0x10, 0x12
+_UTF8_FLAG = 1 << 8
+
+
+def manifest_axml(
+    package: str,
+    version_code: int,
+    version_name: str,
+    build: Build = RELEASE_BUILD,
+    *,
+    utf16: bool = False,
+) -> bytes:
+    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do."""
+    root = version_attributes(version_code, version_name)
+    children = manifest_children(build)
+    elements = [("manifest", root), *children]
+    ids = {name: RESOURCE_IDS[name] for _, attributes in elements for name in attributes}
+    values = [value for _, attributes in elements for value in attributes.values() if isinstance(value, str)]
+    # The names of attributes come first, in the order of their ids; what is written the same is the same string.
+    strings = list(dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values]))
+    at = {text: index for index, text in enumerate(strings)}
+    own = (_NONE, at["package"], at[package], _STRING, at[package])
+    scope = struct.pack("<2I", at["android"], at[ANDROID])
+    body = b"".join(_whole(at, name, _attributes(at, attributes)) for name, attributes in children)
+    return _chunk(
+        _XML,
+        b"",
+        _string_pool(strings, utf16)
+        + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids.values()))
+        + _event(_NAMESPACE_START, scope)
+        + _whole(at, "manifest", [*_attributes(at, root), own], body)
+        + _event(_NAMESPACE_END, scope),
+    )
+
+
+_AttributeFields = tuple[int, int, int, int, int]  # namespace, name, raw string, type, data
+
+
+def _attributes(at: Mapping[str, int], attributes: Mapping[str, int | str | bool]) -> list[_AttributeFields]:
+    return [(at[ANDROID], at[name], *_value(at, value)) for name, value in attributes.items()]
+
+
+def _value(at: Mapping[str, int], value: int | str | bool) -> tuple[int, int, int]:
+    if isinstance(value, bool):
+        return _NONE, _BOOLEAN, LOW_32 if value else 0
+    return (at[value], _STRING, at[value]) if isinstance(value, str) else (_NONE, _INTEGER, value)
+
+
+def _whole(at: Mapping[str, int], name: str, attributes: Sequence[_AttributeFields], body: bytes = b"") -> bytes:
+    """An element from its start to its end."""
+    start = _event(_ELEMENT_START, _element(at[name], attributes))
+    return start + body + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
+
+
+def _element(name: int, attributes: Sequence[_AttributeFields]) -> bytes:
+    element = struct.pack("<2I6H", _NONE, name, 20, 20, len(attributes), 0, 0, 0)
+    for namespace, attribute, raw, kind, data in attributes:
+        element += struct.pack("<3IHBBI", namespace, attribute, raw, 8, 0, kind, data)
+    return element
+
+
+def _chunk(kind: int, header: bytes, body: bytes) -> bytes:
+    return struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body)) + header + body
+
+
+def _event(kind: int, body: bytes) -> bytes:
+    return _chunk(kind, struct.pack("<2I", 1, _NONE), body)  # line 1, no comment
+
+
+def _string_pool(strings: Sequence[str], utf16: bool) -> bytes:
+    encoded = [_utf16(text) if utf16 else _utf8(text) for text in strings]
+    offsets = [sum(map(len, encoded[:index])) for index in range(len(encoded))]
+    body = b"".join(encoded)
+    body += bytes(-len(body) % 4)
+    start = 28 + 4 * len(strings)
+    header = struct.pack("<5I", len(strings), 0, 0 if utf16 else _UTF8_FLAG, start, 0)
+    return _chunk(_STRING_POOL, header, struct.pack(f"<{len(offsets)}I", *offsets) + body)
+
+
+def _utf16(text: str) -> bytes:
+    data = text.encode("utf-16-le")
+    units = len(data) // 2
+    length = struct.pack("<H", units) if units < 0x8000 else struct.pack("<2H", units >> 16 | 0x8000, units & 0xFFFF)
+    return length + data + b"\0\0"
+
+
+def _utf8(text: str) -> bytes:
+    units = text.encode("utf-16-be", "surrogatepass")
+    # Characters beyond the BMP are written as their two surrogates, three bytes each, as the platform does.
+    halves = "".join(chr(unit) for (unit,) in struct.iter_unpack(">H", units))
+    data = halves.encode("utf-8", "surrogatepass")
+    return b"".join(_length8(count) for count in (len(halves), len(data))) + data + b"\0"
+
+
+def _length8(length: int) -> bytes:
+    return bytes([length]) if length < 0x80 else bytes([length >> 8 | 0x80, length & 0xFF])
