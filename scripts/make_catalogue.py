@@ -148,7 +148,7 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "name_field": name_field,
         "type_field": next((name for name in TYPE_FIELDS if name in fields), ""),
         "id_field": identifier(schemas, response),
-        "empty_answer": not schemas.get(response or "", {}).get("properties"),
+        "empty_response": not schemas.get(response or "", {}).get("properties"),
         "parameters": {name: parameter(facts) for name, facts in sorted(method["parameters"].items())},
     }
 

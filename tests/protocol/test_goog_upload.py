@@ -180,7 +180,7 @@ def test_an_answer_is_exactly_this_event(
 
 def test_a_service_without_bodies_is_complete_without_one() -> None:
     """The OTA service documents success without a body."""
-    media = Media("POST", URL, (), "application/zip", 2_000_000, empty_answer=True)
+    media = Media("POST", URL, (), "application/zip", 2_000_000, empty_response=True)
     for move in (LAST, QueryOffset()):
         assert isinstance(goog_upload.event(move, said(200, "final"), media), Completed)
 

@@ -82,10 +82,10 @@ def test_a_request_with_an_effect_is_repeated_only_when_it_surely_had_none(
     response: Response | TransportError, again: bool
 ) -> None:
     """Not received whole, or turned away before it was carried out; a mail would go twice otherwise."""
-    assert may_repeat(response, repeatable=False) is again
+    assert may_repeat(response, idempotent=False) is again
 
 
 @pytest.mark.parametrize("response", [response for response, _ in ANSWERS])
 def test_a_request_that_replaces_may_always_be_repeated(response: Response | TransportError) -> None:
     """Doing it twice leaves one effect."""
-    assert may_repeat(response, repeatable=True)
+    assert may_repeat(response, idempotent=True)

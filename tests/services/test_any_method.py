@@ -219,7 +219,7 @@ def test_storage_objects_are_named_by_their_paths(
     sent = uploads(prepared(tmp_path, *files, target="storage.objects.insert", **given))
     assert [dict(upload.endpoint.query)["name"] for upload in sent] == objects
     assert all(upload.metadata is None for upload in sent)
-    assert all(upload.endpoint.repeatable for upload in sent)
+    assert all(upload.endpoint.idempotent for upload in sent)
 
 
 def test_object_of_a_file_outside_the_workspace_has_its_base_name(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_files_that_would_replace_one_another_are_refused(tmp_path: Path, given:
 
 
 @pytest.mark.parametrize(
-    ("target", "params", "repeatable"),
+    ("target", "params", "idempotent"),
     [
         ("drive.files.create", {}, False),
         ("drive.files.update", {"fileId": "f"}, True),
@@ -259,13 +259,13 @@ def test_files_that_would_replace_one_another_are_refused(tmp_path: Path, given:
         ("chromewebstore.items.update", {"itemId": "i"}, True),
     ],
 )
-def test_only_replacing_requests_are_repeatable(
-    tmp_path: Path, target: str, params: dict[str, str], repeatable: bool
+def test_only_replacing_requests_are_idempotent(
+    tmp_path: Path, target: str, params: dict[str, str], idempotent: bool
 ) -> None:
     """Updates, and inserts of a named object, leave one effect when they are sent twice."""
     inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
     upload = only_upload(any_method.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
-    assert upload.endpoint.repeatable is repeatable
+    assert upload.endpoint.idempotent is idempotent
 
 
 @pytest.mark.parametrize(

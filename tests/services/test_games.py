@@ -34,7 +34,7 @@ def test_image_goes_to_the_documented_place(tmp_path: Path) -> None:
     assert (upload.endpoint.root, upload.endpoint.upload_path) == ("https://www.googleapis.com", path)
     assert upload.media_type == "image/png"
     assert upload.endpoint.session_lifetime == timedelta(days=1)
-    assert upload.endpoint.repeatable
+    assert upload.endpoint.idempotent
     assert upload.metadata is None
     assert made.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
     assert "deprecated" in made.warnings[0]

@@ -88,7 +88,7 @@ def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, pat
     assert made.scopes == upload.endpoint.scopes == (f"https://www.googleapis.com/auth/{scope}",)
     assert upload.endpoint.max_size == limit
     assert upload.media_type == "message/rfc822"
-    assert not upload.endpoint.repeatable
+    assert not upload.endpoint.idempotent
     assert upload.metadata == ({"id": "d/1"} if action == "draft-send" else None)
 
 
@@ -349,7 +349,7 @@ def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
     call = steps[0]
     assert isinstance(call, Call)
     assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
-    assert not call.repeatable
+    assert not call.idempotent
     assert published(steps) == {"message-id": "m1", "thread-id": "t1"}
     assert Publish({}, ids=("m1",)) in steps
 

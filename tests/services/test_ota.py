@@ -46,7 +46,7 @@ def test_package_goes_as_documented(tmp_path: Path, comment: bytes) -> None:
         upload.endpoint.root + upload.endpoint.upload_path == "https://androidovertheair.googleapis.com/upload/package"
     )
     assert upload.endpoint.dialect == "goog-upload"
-    assert upload.endpoint.empty_answer
+    assert upload.endpoint.empty_response
     assert upload.endpoint.session_lifetime == timedelta(days=3)
     assert upload.media_type == "application/zip"
     assert upload.metadata == {"deployment": "d1", "package_title": "System 1.2"}

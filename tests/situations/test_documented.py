@@ -61,7 +61,7 @@ def test_multipart_of_dialect_b_is_named_in_a_header() -> None:
         metadata = {"deployment": "id", "package_title": "title"}
         bench = Bench(server.url, protocol="multipart")
         result = bench.send(
-            job(DATA, "goog-upload", metadata=metadata, media_type="application/zip", empty_answer=True)
+            job(DATA, "goog-upload", metadata=metadata, media_type="application/zip", empty_response=True)
         )
     request = server.requests[0]
     assert (result.error, request.headers["x-goog-upload-protocol"]) == ("", "multipart")

@@ -110,7 +110,7 @@ def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[st
     step = STEPS[dialect]
     with Emulator([{"on": step["final"], **trouble}, fault(step["query"], "session-lost")]) as emulator:
         bench = Bench(emulator, chunk=chunk)
-        result = bench.send(job(DATA, dialect, once=True))
+        result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.fired(), bench.stored()) == ([trouble["do"], "session-lost"], [DATA])
         assert bench.count(step["start"]) == 1
@@ -126,7 +126,7 @@ def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(dialect: Dialec
         [fault(step["final"], "answer-lost"), fault(step["query"], "status", status=status, times=99)]
     ) as emulator:
         bench = Bench(emulator)
-        result = bench.send(job(DATA, dialect, once=True))
+        result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.stored(), bench.count(step["start"])) == ([DATA], 1)
 
@@ -140,7 +140,7 @@ def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status
     turned_away = fault(step["final"], "status", status=status, after="end")
     with Emulator([turned_away, fault(step["query"], "session-lost")]) as emulator:
         bench = Bench(emulator)
-        result = bench.send(job(DATA, dialect, once=True))
+        result = bench.send(job(DATA, dialect, at_most_once=True))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["status", "session-lost"])
 
 
@@ -152,7 +152,7 @@ def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> Non
     lost = fault(step["put"], "session-lost", nth=2)
     with Emulator([fault(step["final"], "reset", after="end", stored=GRANULE), lost]) as emulator:
         bench = Bench(emulator)
-        result = bench.send(job(DATA, dialect, once=True))
+        result = bench.send(job(DATA, dialect, at_most_once=True))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset", "session-lost"])
 
 
@@ -274,7 +274,7 @@ def test_a_success_without_the_promised_id_is_asked_again(dialect: Dialect, body
 def test_where_bodies_may_be_empty_an_empty_one_is_success(dialect: Dialect) -> None:
     """The OTA service answers 200 without a body."""
     with scripted(started(dialect), finished(dialect, b"")) as server:
-        result = Bench(server.url).send(job(DATA, dialect, empty_answer=True))
+        result = Bench(server.url).send(job(DATA, dialect, empty_response=True))
     assert (result.error, len(server.requests)) == ("", 2)
 
 

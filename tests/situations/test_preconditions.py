@@ -27,7 +27,7 @@ def job(data: bytes = DATA, **state: str) -> Upload:
     """The upload of one object, which must not exist yet unless `state` says otherwise."""
     query = tuple({"name": "app.bin", **(state or {"ifGenerationMatch": "0"})}.items())
     place: dict[str, Any] = {"path": "/storage/v1/b/b/o", "upload_path": "/upload/storage/v1/b/b/o", "lookup": OBJECT}
-    return upload_of(in_memory(data), metadata={"name": "app.bin"}, query=query, repeatable=True, **place)
+    return upload_of(in_memory(data), metadata={"name": "app.bin"}, query=query, idempotent=True, **place)
 
 
 def held(bench: Bench) -> dict[str, Any]:

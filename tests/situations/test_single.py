@@ -47,7 +47,7 @@ def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, A
     """Where the same request twice leaves one effect, it is tried again after a wait."""
     with Emulator([{"on": protocol, **trouble}]) as emulator:
         bench = Bench(emulator, protocol=protocol)
-        result = bench.send(job(DATA, repeatable=True))
+        result = bench.send(job(DATA, idempotent=True))
         assert (result.error, bench.naps, result.attempts, bench.fired()) == ("", [1.0], 2, [trouble["do"]])
         assert bench.stored()[-1] == DATA
 
@@ -83,14 +83,14 @@ def test_auto_sends_a_method_with_an_effect_resumable() -> None:
         assert (result.error, len(bench.stored()), bench.fired()) == ("", 1, ["answer-lost"])
 
 
-@pytest.mark.parametrize("repeatable", [False, True])
+@pytest.mark.parametrize("idempotent", [False, True])
 @pytest.mark.parametrize("size", [None, 0, SMALL, SMALL + 1])
 @pytest.mark.parametrize("metadata", [False, True])
-def test_auto_saves_the_round_trip_only_where_it_is_safe(repeatable: bool, size: int | None, metadata: bool) -> None:
+def test_auto_saves_the_round_trip_only_where_it_is_safe(idempotent: bool, size: int | None, metadata: bool) -> None:
     """One request up to 1 MiB where a repeat replaces; resumable everywhere else; a stream always."""
-    endpoint = job(b"", repeatable=repeatable).endpoint
+    endpoint = job(b"", idempotent=idempotent).endpoint
     expected = "resumable"
-    if repeatable and size is not None and size <= SMALL:
+    if idempotent and size is not None and size <= SMALL:
         expected = "multipart" if metadata else "simple"
     assert protocol_for(endpoint, size, "auto", has_metadata=metadata) == expected
 

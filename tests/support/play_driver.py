@@ -161,7 +161,7 @@ class Engine:
         try:
             return self._answer(step)
         except OutcomeUnknown:
-            assert not step.repeatable, f"the engine repeats {step.what} by itself"
+            assert not step.idempotent, f"the engine repeats {step.what} by itself"
             raise
 
     def _answer(self, step: Call | Upload) -> Any:

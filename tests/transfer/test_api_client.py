@@ -14,7 +14,7 @@ from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
 from uploader.transfer.api_call import call
 
-SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", repeatable=False)
+SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempotent=False)
 
 
 class AnsweringTransport:

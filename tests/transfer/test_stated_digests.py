@@ -162,7 +162,7 @@ def bytes_read() -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process reads")
 @pytest.mark.parametrize(
-    ("states", "stated", "readings"),
+    ("response_digest", "stated", "readings"),
     [
         ("crc32c", ["crc32c", "md5Hash"], 1),
         ("crc32c", ["md5Hash"], 2),
@@ -172,7 +172,7 @@ def bytes_read() -> int:
         ("", [], 1),
     ],
 )
-def test_the_file_is_read_once(states: str, stated: list[str], readings: int, tmp_path: Path) -> None:
+def test_the_file_is_read_once(response_digest: str, stated: list[str], readings: int, tmp_path: Path) -> None:
     """Unless the service states only what nobody expected of it."""
     data = data_of(16 * 1024 * 1024)
     algorithms = {"md5Hash": "md5", "sha256Checksum": "sha256"}
@@ -181,7 +181,7 @@ def test_the_file_is_read_once(states: str, stated: list[str], readings: int, tm
     file = on_disk(tmp_path, data)
     with scripted(started("content-range"), finished("content-range", body)) as server:
         before = bytes_read()
-        result = Bench(server.url, protocol="resumable").send(job(file, states=states))
+        result = Bench(server.url, protocol="resumable").send(job(file, response_digest=response_digest))
         read = bytes_read() - before
     assert result.error == ""
     assert readings * len(data) <= read < (readings + 0.2) * len(data)
@@ -218,7 +218,7 @@ def test_without_machine_code_md5_is_computed_in_place_of_crc32c(monkeypatch: py
         data = data_of(SMALL)
         body = json.dumps({"id": "1", "crc32c": "AAAAAA==", "md5Hash": base64_of("md5", data)}).encode()
         with scripted(says(200, body)) as server:
-            result = Bench(server.url, protocol="multipart").send(job(data, states="crc32c", metadata={}))
+            result = Bench(server.url, protocol="multipart").send(job(data, response_digest="crc32c", metadata={}))
         assert result.error == ""
     finally:
         hashing._google_crc32c.cache_clear()

@@ -16,9 +16,9 @@ JSON_TYPE = "application/json; charset=UTF-8"
 class Media:
     """One media upload: `url` is the upload URI without `uploadType`, `size` is in bytes (None for a stream).
 
-    `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_answer` is true
-    when the service documents success without a body. `promised_id` are the dotted paths of which one must hold the
-    identifier in the resource of a success; none where the service promises none.
+    `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_response` is
+    true when the service documents success without a body. `promised_id` are the dotted paths of which one must hold
+    the identifier in the resource of a success; none where the service promises none.
     """
 
     method: str
@@ -27,14 +27,14 @@ class Media:
     media_type: str
     size: int | None
     metadata: bytes | None = None
-    empty_answer: bool = False
+    empty_response: bool = False
     promised_id: tuple[str, ...] = ()
 
     def is_resource(self, response: Response) -> bool:
         """Whether the body of a success is what the method returns, with the identifier that it promises."""
         resource = response.json()
         if resource is None:
-            return self.empty_answer
+            return self.empty_response
         return not self.promised_id or bool(identifier(resource, self.promised_id))
 
     def start(self, url: str, *headers: tuple[str, str]) -> Request:

@@ -33,13 +33,13 @@ def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = Fal
     return Request(media.method, media.with_query(("uploadType", "multipart")), (kind,), body)
 
 
-def may_repeat(response: Response | TransportError, *, repeatable: bool) -> bool:
+def may_repeat(response: Response | TransportError, *, idempotent: bool) -> bool:
     """Whether a request that failed for now may be sent again.
 
     Yes when a repeat replaces what the first one made. Otherwise only when the server surely did not act on it: it
     never got the whole request, or it turned it away before acting (401, 403, 408 and 429 say so; a 5xx does not).
     """
-    if repeatable or not response.sent_whole:
+    if idempotent or not response.sent_whole:
         return True
     return (
         isinstance(response, Response) and verdict(response) in (Verdict.RETRY, Verdict.RENEW) and response.status < 500

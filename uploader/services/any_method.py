@@ -138,7 +138,7 @@ def _object_named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
 def _endpoint(request: _MethodRequest) -> Endpoint:
     method, values = request.method, request.values
     filled = {name: values[name][0] for name in uri_template.names(method.upload_path)}
-    states, queried = stated_digest.asked_for(method.path, values)
+    response_digest, queried = stated_digest.asked_for(method.path, values)
     return Endpoint(
         id=method.target,
         root=method.root,
@@ -151,13 +151,13 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         max_size=method.max_size,
         multipart=method.multipart,
         resumable=method.resumable,
-        repeatable=(replaces := _replaces(request)),
-        once=not replaces,
+        idempotent=(replaces := _replaces(request)),
+        at_most_once=not replaces,
         lookup=_lookup(request),
-        empty_answer=method.empty_answer,
+        empty_response=method.empty_response,
         id_fields=method.id_fields,
         id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the answer
-        states=states,
+        response_digest=response_digest,
     )
 
 
@@ -196,7 +196,7 @@ def _lookup(request: _MethodRequest) -> str:
 
 def _check_collisions(method: Method, uploads: tuple[Upload, ...], problems: Problems) -> None:
     """Files of one run that would replace one another."""
-    if not (uploads[0].endpoint.repeatable or method.id == _STORAGE):
+    if not (uploads[0].endpoint.idempotent or method.id == _STORAGE):
         return  # each request makes a new thing
     seen: dict[Endpoint, str] = {}
     for upload in uploads:

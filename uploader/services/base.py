@@ -31,13 +31,13 @@ class Endpoint:
 
     `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
     is the resource path with every parameter filled in and escaped; `upload_path` is the media path. `max_size` is in
-    bytes. `repeatable` is true when sending the same request twice leaves one effect (a replace), false when it leaves
-    two (an add, a mail). `empty_answer` is true when the service documents success without a body. `once` is true where
-    a second effect is worse than none (a mail, a file in Drive): then even a lost session is not begun again once
-    everything may have arrived. `lookup` is the path (with its query) that shows what a repeatable request made, where
-    a precondition then refuses its repeat (412). `id_fields` are the dotted paths under which an answer may hold the
-    identifier, the best first; where it is `id_promised`, an answer without one is no success. `states` is the digest
-    that answers state.
+    bytes. `idempotent` is true when sending the same request twice leaves one effect (a replace), false when it leaves
+    two (an add, a mail). `empty_response` is true when the service documents success without a body. `at_most_once` is
+    true where a second effect is worse than none (a mail, a file in Drive): then even a lost session is not begun again
+    once everything may have arrived. `lookup` is the path (with its query) that shows what an idempotent request made,
+    where a precondition then refuses its repeat (412). `id_fields` are the dotted paths under which a response may hold
+    the identifier, the best first; where it is `id_promised`, a response without one is no success. `response_digest`
+    is the digest that responses state.
     """
 
     id: str
@@ -53,14 +53,14 @@ class Endpoint:
     simple: bool = True
     multipart: bool = True
     resumable: bool = True
-    repeatable: bool = False
-    empty_answer: bool = False
-    once: bool = False
+    idempotent: bool = False
+    empty_response: bool = False
+    at_most_once: bool = False
     lookup: str = ""
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False
-    states: str = ""
+    response_digest: str = ""
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""
@@ -71,8 +71,8 @@ class Endpoint:
 class Call:
     """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
 
-    `repeatable` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
-    repeatable and whose answer is lost (or is a 5xx) ends as `OutcomeUnknown`, thrown into the flow. `retry_on` says
+    `idempotent` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
+    idempotent and whose answer is lost (or is a 5xx) ends as `OutcomeUnknown`, thrown into the flow. `retry_on` says
     why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
     `closing` is for a call without a body that is to be sent, once, even after a signal: it cleans up.
     """
@@ -82,7 +82,7 @@ class Call:
     path: str
     query: tuple[tuple[str, str], ...] = ()
     json: Json | None = None
-    repeatable: bool = True
+    idempotent: bool = True
     what: str = ""
     retry_on: Callable[[ApiError], str] | None = None
     closing: bool = False

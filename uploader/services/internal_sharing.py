@@ -51,7 +51,7 @@ def _endpoint(kind: str, package: str) -> Endpoint:
         media_types=(media_types.OCTETS,) if kind == "bundle" else (media_types.OCTETS, _APK),
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
         max_size=MAX_BYTES[f"shared {kind}"],
-        once=True,
+        at_most_once=True,
         id_fields=("downloadUrl",),
         id_promised=True,
     )

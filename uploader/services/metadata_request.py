@@ -21,10 +21,10 @@ def send(endpoint: Endpoint, metadata: Mapping[str, Any], what: str) -> Steps[di
     method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
     try:
         response: dict[str, Any] = yield Call(
-            method, root, path, query, json=dict(metadata), repeatable=endpoint.repeatable, what=what
+            method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what
         )
     except Interrupted as stopped:
-        if stopped.unanswered and not endpoint.repeatable:
+        if stopped.unanswered and not endpoint.idempotent:
             stopped.hint = f"It is not known whether {what} took effect. {_CHECK}"
         raise
     named = endpoint.identify(response)
@@ -39,7 +39,7 @@ def send_once(endpoint: Endpoint, metadata: Mapping[str, Any], what: str) -> Ste
 
     Raises OutcomeUnknown where an earlier run left such a note, once.
     """
-    if endpoint.repeatable:
+    if endpoint.idempotent:
         return (yield from send(endpoint, metadata, what))
     key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
     kept: str | None = yield Recall(key)

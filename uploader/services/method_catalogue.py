@@ -31,7 +31,7 @@ class Method:
     `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
     something that is there already. `name_field` and `type_field` are the metadata fields for a file's name and media
     type, empty where there is none; `id_fields` are the dotted paths under which the answer may hold the identifier,
-    the best first. `empty_answer` says that success has no body, `id_promised` that it names what was made, by a name
+    the best first. `empty_response` says that success has no body, `id_promised` that it names what was made, by a name
     that the request did not have.
     """
 
@@ -52,7 +52,7 @@ class Method:
     type_field: str
     id_fields: tuple[str, ...]
     id_promised: bool
-    empty_answer: bool
+    empty_response: bool
     parameters: Mapping[str, Parameter]
 
 

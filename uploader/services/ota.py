@@ -37,8 +37,8 @@ ENDPOINT = Endpoint(
     scopes=("https://www.googleapis.com/auth/android_partner_over_the_air",),
     dialect="goog-upload",
     simple=False,
-    empty_answer=True,
-    once=True,
+    empty_response=True,
+    at_most_once=True,
     session_lifetime=timedelta(days=3),
 )
 

@@ -61,7 +61,7 @@ def _endpoint(inputs: Inputs) -> Endpoint:
         media_types=("image/*",),
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
         max_size=15 << 20,
-        repeatable=True,  # a resource has one image of each type
+        idempotent=True,  # a resource has one image of each type
         session_lifetime=timedelta(days=1),
         id_fields=("resourceId",),
         id_promised=True,

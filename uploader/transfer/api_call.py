@@ -26,10 +26,10 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     request = _request(step, client)
     response = client.request_with_retries(
         # The answer to a call with an effect is worth waiting for: a commit takes over a minute at times.
-        lambda: client.exchange(request, final=not step.repeatable, path=step.path),
+        lambda: client.exchange(request, final=not step.idempotent, path=step.path),
         client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what),
         what,
-        repeatable=step.repeatable,
+        idempotent=step.idempotent,
         lost=lambda response: _lost(response, what),
         retry_on=step.retry_on,
     )

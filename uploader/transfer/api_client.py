@@ -158,13 +158,13 @@ class ApiClient:
         retrier: Retrier,
         what: str,
         *,
-        repeatable: bool,
+        idempotent: bool,
         lost: Callable[[Response | TransportError], UploaderError],
         retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
         """The success that one request ends with, attempted again where that does no harm.
 
-        `lost` makes the error for an answer after which a request that is not `repeatable` may have had its effect;
+        `lost` makes the error for an answer after which a request that is not `idempotent` may have had its effect;
         `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in the service's own words,
         `CredentialsError` after a second 401, `TemporaryError` when the retries are spent.
         """
@@ -179,7 +179,7 @@ class ApiClient:
                 if not cause:
                     raise error
                 retrier.wait(as_reason(error), cause=cause)
-            elif not may_repeat(response, repeatable=repeatable):
+            elif not may_repeat(response, idempotent=idempotent):
                 raise lost(response)
             elif isinstance(response, Response) and decided is Verdict.RENEW:
                 self.renew(retrier, response, what)

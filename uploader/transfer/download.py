@@ -47,7 +47,7 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
                 retrier.progressed()
             return response
 
-        response = client.request_with_retries(attempt, retrier, step.what, repeatable=True, lost=_lost)
+        response = client.request_with_retries(attempt, retrier, step.what, idempotent=True, lost=_lost)
         sha256 = reception.checked_sha256(response.headers)
         path = file.keep(step.check(file.reader()))
     return Downloaded(path, sha256, reception.offset)

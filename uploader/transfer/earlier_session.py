@@ -53,7 +53,7 @@ def checked(transfer: FileTransfer, record: SessionRecord, session: Session, eve
         why = "another run began it"
     else:
         return event
-    if isinstance(event, Completed) and not transfer.job.endpoint.repeatable:
+    if isinstance(event, Completed) and not transfer.job.endpoint.idempotent:
         raise in_doubt(transfer.name, f"an upload of it that {record.origin} began is complete, but {why}")
     return SessionLost(why)
 

@@ -135,6 +135,6 @@ def _media(job: Upload, client: ApiClient) -> Media:
         media_type=job.media_type,
         size=job.artifact.size,
         metadata=None if metadata is None else json.dumps(metadata, separators=(",", ":")).encode(),
-        empty_answer=endpoint.empty_answer,
+        empty_response=endpoint.empty_response,
         promised_id=endpoint.id_fields if endpoint.id_promised else (),
     )

@@ -49,15 +49,15 @@ def new(algorithm: str) -> RunningDigest:
     return _Crc32c() if algorithm == "crc32c" else hashlib.new(algorithm, usedforsecurity=False)
 
 
-def while_sending(states: str, *, readable_again: bool) -> tuple[str, ...]:
-    """The digests to compute of bytes on their way to a service that is known to state the digest `states`, if any.
+def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, ...]:
+    """The digests to compute of bytes on their way to a service whose response states `response_digest`, if known.
 
     Whatever else is stated is computed afterwards, unless the bytes can't be read again.
     """
-    if states == "crc32c" and not _google_crc32c()[1]:
-        states = "md5"  # which Cloud Storage states as well
+    if response_digest == "crc32c" and not _google_crc32c()[1]:
+        response_digest = "md5"  # which Cloud Storage states as well
     unknown = () if readable_again else ("sha1", "md5")
-    return tuple(dict.fromkeys(("sha256", states) if states else ("sha256", *unknown)))
+    return tuple(dict.fromkeys(("sha256", response_digest) if response_digest else ("sha256", *unknown)))
 
 
 @cache

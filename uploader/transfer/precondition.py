@@ -32,7 +32,7 @@ def look_up(transfer: FileTransfer, refused: ApiError) -> Response:
             lambda: client.exchange(request, path=endpoint.lookup),
             transfer.retrier,
             "the lookup of the object",
-            repeatable=True,
+            idempotent=True,
             lost=lambda _: refused,
         )
     except (ApiError, TemporaryError) as error:

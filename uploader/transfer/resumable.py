@@ -141,7 +141,7 @@ class Resumable:
     def _may_be_finished(self) -> bool:
         """Whether the session may be complete though no answer said so: the last one did not turn the request away."""
         last = self._unconfirmed
-        return last is not None and (last.response is None or not may_repeat(last.response, repeatable=False))
+        return last is not None and (last.response is None or not may_repeat(last.response, idempotent=False))
 
     def _doubt(self, cause: str, why: str = "") -> OutcomeUnknown | None:
         """The error where the session may be complete, nobody can ask it any more, and a repeat would add a second one.
@@ -149,7 +149,7 @@ class Resumable:
         `why` is the last that is known of it, else what became of its last request.
         """
         last = self._unconfirmed
-        if last is None or not self._job.endpoint.once or not self._may_be_finished():
+        if last is None or not self._job.endpoint.at_most_once or not self._may_be_finished():
             return None
         if self._inherited and self._transfer.counts.attempts == 0:
             how = f"{self._inherited.origin} may have sent all of it, and now {why or last.why}"
@@ -248,7 +248,7 @@ class Resumable:
         if self._inherited and counts.attempts == 0:
             counts.resumed_from = counts.size
             self._transfer.info("The server already has the whole file; nothing is sent.")
-        if self._job.endpoint.repeatable and not self._job.endpoint.lookup:
+        if self._job.endpoint.idempotent and not self._job.endpoint.lookup:
             self._journal.drop(self._job)
 
     def _without_uri(self, response: Response, session: Session) -> Response:

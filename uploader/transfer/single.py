@@ -21,7 +21,7 @@ def upload(transfer: FileTransfer, size: int, *, multipart: bool) -> Response:
         lambda: _send(transfer, size, multipart=multipart),
         transfer.retrier,
         name,
-        repeatable=transfer.job.endpoint.repeatable,
+        idempotent=transfer.job.endpoint.idempotent,
         lost=lambda response: _lost(name, response),
     )
     if not transfer.media.is_resource(response):
@@ -41,7 +41,7 @@ def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | T
     try:
         response = transfer.send(request, Span(0, size), final=True)
     except Interrupted as stopped:
-        if stopped.unanswered and not transfer.job.endpoint.repeatable:
+        if stopped.unanswered and not transfer.job.endpoint.idempotent:
             transfer.warning(
                 "The file was sent, but the run ended before the answer came. "
                 "Check whether the service has it before you run again."

@@ -27,14 +27,14 @@ def upload(
     job: Upload, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter
 ) -> FileResult:
     """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
-    progress, states = reporter.progress(job.artifact.name, job.artifact.size), job.endpoint.states
+    progress, response_digest = reporter.progress(job.artifact.name, job.artifact.size), job.endpoint.response_digest
     try:
         if job.artifact.size is None:
-            algorithms = while_sending(states, readable_again=False)
+            algorithms = while_sending(response_digest, readable_again=False)
             limit = settings.stall_timeout
             source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, limit, algorithms)
         else:
-            source = FileSource(job.artifact, while_sending(states, readable_again=True))
+            source = FileSource(job.artifact, while_sending(response_digest, readable_again=True))
     except UploaderError as error:
         progress.done(False)
         return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
@@ -69,7 +69,7 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
         return wanted
     one_request = "multipart" if has_metadata else "simple"
     offered = endpoint.multipart if has_metadata else endpoint.simple
-    small = size <= SMALL and endpoint.repeatable and offered
+    small = size <= SMALL and endpoint.idempotent and offered
     return one_request if small or not endpoint.resumable else "resumable"
 
 

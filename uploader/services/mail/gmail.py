@@ -1,6 +1,6 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
-A mail that goes out cannot be called back, so nothing here is repeatable: the upload is resumable, and a run that goes
+A mail that goes out cannot be called back, so nothing here is idempotent: the upload is resumable, and a run that goes
 on where an earlier one died composes the same bytes again, by which the engine finds the unfinished session.
 """
 
@@ -169,7 +169,7 @@ def _endpoint(inputs: Inputs, action: _MailAction) -> Endpoint:
         scopes=(_scope(action),),
         http_method=action.http_method,
         max_size=action.limit,
-        once=True,
+        at_most_once=True,
         id_promised=True,
     )
 

@@ -64,9 +64,9 @@ class Edit:
         return self._call("POST", ":validate", what=f"the validation of edit {self.id}")
 
     def commit(self, query: tuple[tuple[str, str], ...]) -> Call:
-        """Not repeatable: whether a commit whose answer is lost has happened is looked up, not tried out."""
+        """Not idempotent: whether a commit whose answer is lost has happened is looked up, not tried out."""
         call = self._call("POST", ":commit", what=f"the commit of edit {self.id}")
-        return replace(call, query=query, repeatable=False)
+        return replace(call, query=query, idempotent=False)
 
     def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Call:
         """All of one kind: artifacts with their digests, tracks with their releases, store texts by language."""
@@ -121,7 +121,7 @@ class Edit:
         """Where a file that belongs to a version goes; a second upload replaces the first."""
         collection, type_, max_size = _COMPANIONS[kind]
         path = f"/apks/{code}/{collection}/{type_}"
-        return replace(self._endpoint(collection.lower(), path, (OCTETS,), max_size), repeatable=True)
+        return replace(self._endpoint(collection.lower(), path, (OCTETS,), max_size), idempotent=True)
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
