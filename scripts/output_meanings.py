@@ -37,5 +37,4 @@ OUTPUTS: Mapping[str, str] = {
     "resumed": "`true` when an upload of an earlier run was continued, else `false`.",
     "failure": "A stable error code, such as `track-not-found`. Empty after a success.",
     "results-file": "The path of `uploader-results.json` in the workspace, an array with one object for each upload.",
-    "provenance-file": "The path of `uploader-provenance.json` in the workspace. Set only when it was written.",
 }

@@ -26,7 +26,6 @@ LAYERS = (
     "services",
     "credentials",
     "files",
-    "migration",
     "inputs",
     "retrier",
     "protocol",

@@ -71,8 +71,7 @@ def test_every_attacker_is_held_off_by_some_test() -> None:
 NAMED = {
     "127.0.0.1": "the embedded emulator",
     "iam.googleapis.com": "the audience of a token",
-    "github.com": "the type of the provenance",
-    "in-toto.io": "the type of the provenance",
+    "github.com": "a link for people",
     "play.google.com": "links for people",
     "support.google.com": "a link for people",
     "developer.android.com": "links for people",

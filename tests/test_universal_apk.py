@@ -324,7 +324,7 @@ def test_the_apk_never_replaces_what_is_uploaded(job: Job) -> None:
     assert job.emulator.state()["requests"] == {}
 
 
-@pytest.mark.parametrize("name", ["uploader-results.json", "uploader.env", "dist/uploader-provenance.json"])
+@pytest.mark.parametrize("name", ["uploader-results.json", "uploader.env", "dist/uploader-results.json"])
 def test_the_apk_takes_no_name_of_a_file_that_the_run_writes(job: Job, name: str) -> None:
     """The run's own file would replace it at the end, while the output still called it the APK."""
     ended = job.run({**PLAY, "universal-apk": name})

@@ -42,10 +42,6 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 
     No exception leaves it; RUNNER_DEBUG=1 shows where a fault of ours is.
     """
-    if argv[:1] == ["migrate"]:
-        from uploader.migration.command import migrate  # a command of its own, which no upload pays for
-
-        return migrate(argv[1:])
     given, problems = inputs.read(environ, argv)
     return _show(given.show) if given.show else _carry_out(given, problems, cancellation or Cancellation())
 

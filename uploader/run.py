@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -38,7 +37,6 @@ class Run:
         self._engine: Engine | None = None
         self._outcome: Outcome | None = None
         self._error: UploaderError | None = None
-        self._started = time.time()
 
     def carry_out(self, problems: Sequence[Problem]) -> None:
         """Plans the run and carries it out, in a thread of its own. Raises the errors of `uploader.errors`."""
@@ -78,8 +76,6 @@ class Run:
         """
         results = self._results()
         outputs = self._outputs(results)
-        if self._inputs.provenance:
-            outputs |= self._provenance(results, outputs)
         if self._engine or self._inputs.platform.kind != "console":
             self._reporter.write_results(self._inputs.platform.workspace / RESULTS, results)
             self._reporter.write_outputs(outputs)
@@ -123,23 +119,6 @@ class Run:
         """Where they find a file: inside GitHub's container only the relative path is true for them too."""
         workspace = self._inputs.platform.workspace
         return name if workspace == CONTAINER_WORKSPACE else str(workspace / name)
-
-    def _provenance(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> dict[str, str]:
-        """Writes the statement of provenance, and returns the output that names it where there is one."""
-        from uploader.outputs import provenance  # only a run that was asked for a statement writes one
-
-        plan, reporter, workspace = self._plan, self._reporter, self._inputs.platform.workspace
-        files: Mapping[str, str] = {}
-        if plan and self._ending() == "ok":
-            package, times = plan.prepared.package, (self._started, time.time())
-            facts = provenance.ReleaseFacts(self._inputs, package, results, outputs, *times)
-            files = provenance.files_of(facts, reporter.redactor)
-        if not files:
-            reporter.info(
-                "No provenance statement: only a run that ended well and left files at the service makes one."
-            )
-        replaced = reporter.written("The provenance statement", lambda: provenance.replace_files(workspace, files))
-        return {"provenance-file": self._path_for_later_steps(provenance.STATEMENT)} if files and replaced else {}
 
     def _headline(self) -> str:
         headline = self._outcome.headline if self._outcome else "Nothing was done."

@@ -18,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import PrivateFormat
 
@@ -38,9 +37,6 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
 from uploader.inputs.ci_platform import JobRun
 from uploader.inputs.parse_rollout import Limit
-from uploader.migration import command
-from uploader.migration.step import ACTION
-from uploader.redaction import Redactor
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
 from uploader.services.play import tracks
@@ -315,21 +311,6 @@ def addresses_of_sessions(data: bytes) -> None:
     assert not hosts.trusted(whole, ENDPOINT.root) or hosts.origin(whole).host.endswith("googleapis.com")
 
 
-MIGRATED = {b"w": "a.yml", b"f": "Fastfile", b"g": "build.gradle", b"s": "release.sh"}
-
-
-def foreign_files(data: bytes) -> None:
-    """Another tool's workflow, lane, build file or script: YAML with inputs of ours and comments, or what is wrong."""
-    name, text = MIGRATED.get(data[:1], "a.yml"), data[1:].decode("utf-8", "replace")
-    with suppress(InputError):
-        printed = command.migrated(text, name, lambda _: False)
-        found = yaml.load(printed, Loader=yaml.BaseLoader)  # noqa: S506 - BaseLoader builds nothing but str, list and dict
-        steps = found if isinstance(found, list) else found.values()
-        assert all(step.get("uses", "") == ACTION or step["script"] == ["uploader"] for step in steps)
-        assert Redactor().clean(printed, len(printed)) == printed
-        assert "PRIVATE KEY" not in printed
-
-
 TARGETS = (
     workspace_files,
     credentials_given,
@@ -342,5 +323,4 @@ TARGETS = (
     track_answers,
     media_kinds,
     addresses_of_sessions,
-    foreign_files,
 )

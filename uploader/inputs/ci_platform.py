@@ -5,23 +5,12 @@
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
-_JOB_FACTS = {  # GitHub's variable and GitLab's; a retry is an attempt of the same run there, here another job
-    "server": ("GITHUB_SERVER_URL", "CI_SERVER_URL"),
-    "repository": ("GITHUB_REPOSITORY", "CI_PROJECT_PATH"),
-    "workflow": ("GITHUB_WORKFLOW_REF", "CI_CONFIG_PATH"),
-    "job": ("GITHUB_JOB", "CI_JOB_NAME"),
-    "id": ("GITHUB_RUN_ID", "CI_PIPELINE_ID"),
-    "attempt": ("GITHUB_RUN_ATTEMPT", ""),
-    "jobId": ("", "CI_JOB_ID"),
-    "ref": ("GITHUB_REF", "CI_COMMIT_REF_NAME"),
-    "commit": ("GITHUB_SHA", "CI_COMMIT_SHA"),
-}
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after each boot; containers share it
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
@@ -45,8 +34,8 @@ UNKNOWN_RUN = JobRun("")
 class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
-    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `job_facts` what
-    a statement of provenance says of the job; `color` is false where somebody asked for a log without colours.
+    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `color` is
+    false where somebody asked for a log without colours.
     """
 
     kind: Kind = "console"
@@ -65,7 +54,6 @@ class Platform:
     oidc_request_token: str = ""
     id_token: str = ""
     google_application_credentials: str = ""
-    job_facts: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Platform(kind={self.kind!r})"  # the rest holds tokens
@@ -96,15 +84,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         oidc_request_token=get("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
         id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
-        job_facts=_job_facts(kind, get),
     )
-
-
-def _job_facts(kind: Kind, get: Callable[[str], str]) -> dict[str, str]:
-    """What the CI system says of the job, for a statement of provenance; a shell says nothing."""
-    column = {"github": 0, "gitlab": 1}.get(kind)
-    named = {} if column is None else {fact: get(names[column]) for fact, names in _JOB_FACTS.items()}
-    return {fact: value for fact, value in named.items() if value}
 
 
 def _kind(get: Callable[[str], str]) -> Kind:

@@ -15,7 +15,6 @@ WORDS = ("--help", "--version", "--env-file", "--completion")
 EXAMPLE = "uploader --target play --files app-release.aab --tracks internal"
 USAGE = f"""\
 usage: uploader [--INPUT VALUE ...] [--env-file PATH]
-       uploader migrate FILE
        uploader --help | --version | --completion bash|zsh
 
 Uploads release artifacts to Google, and resumes interrupted uploads.

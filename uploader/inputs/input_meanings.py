@@ -51,8 +51,6 @@ MEANINGS: Mapping[str, str] = {
     "allow-symlinks": "Follow symbolic links out of the folder that an input for texts, notes, images, symbols or "
     "mails names. Links within that folder are always followed; links to a credential, or into `.git`, `.ssh` or "
     "`.env*`, never are.",
-    "provenance": "Write `uploader-provenance.json`, an in-toto statement of what was sent and which ids it was "
-    "given. `actions/attest` can sign it.",
     "media-type": "Any method: the media type of the files, such as `text/html`. If it is not given, a type in "
     "`metadata` is used; if both are given, they must be the same.",
     "package-name": "The app's package name; required where no artifact is sent.",

@@ -116,7 +116,6 @@ class Inputs:
     shard: tuple[int, int] | None = _optional(FILES, None, parse.shard)
     allow_outside_workspace: bool = _default(FILES, "false", parse.boolean)
     allow_symlinks: bool = _default(FILES, "false", parse.boolean)
-    provenance: bool = _default(FILES, "false", parse.boolean)
     media_type: str = _text(METHOD_FILES, parse.media_type)
 
     package_name: str = _text(PLAY_APP, parse.package_name)

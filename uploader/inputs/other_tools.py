@@ -1,6 +1,6 @@
 """The inputs of the tools that people come from, and what each is here: the only table of it.
 
-The answer to a foreign input in a workflow, `uploader migrate` and the tables of docs/MIGRATION.md are read from it. A
+The answer to a foreign input in a workflow and the tables of docs/MIGRATION.md are read from it. A
 name that differs from ours in hyphens, underscores and capitals alone (packageName) is answered without its row here.
 """
 

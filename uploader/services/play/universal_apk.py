@@ -38,7 +38,7 @@ from uploader.services.uri_template import expand
 from uploader.text import format_size
 
 PLACE = "{version-code}"
-_OWN_FILE = re.compile(r"uploader-(results|provenance|predicate)\.json|uploader-checksums\.txt|uploader\.env")
+_OWN_FILE = re.compile(r"uploader-results\.json|uploader\.env")
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
 
