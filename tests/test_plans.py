@@ -29,9 +29,17 @@ from tests.support.release_plans import (
     golden,
     plan_of,
 )
-from uploader.services.play.change_report import lines
-from uploader.services.play.changes import Changes, ImageChange, OtherTrack, Review, TextChange, TrackChange
-from uploader.services.play.plan_output import LIMIT, plan_output
+from uploader.services.play.plan import (
+    LIMIT,
+    Changes,
+    ImageChange,
+    OtherTrack,
+    Review,
+    TextChange,
+    TrackChange,
+    lines,
+    plan_output,
+)
 
 RECIPES = (Path(__file__).parents[1] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
 PUT = "play.tracks.update"

@@ -39,11 +39,11 @@ from uploader.inputs.ci_platform import JobRun
 from uploader.inputs.parse_rollout import Limit
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
-from uploader.services.play import tracks
+from uploader.services.play import edit_api, tracks
+from uploader.services.play.edits import recalled
 from uploader.services.play.gate import Gate, judge
-from uploader.services.play.job import ReleaseJob
+from uploader.services.play.job import ReleaseJob, ReleaseOptions
 from uploader.services.play.lifecycle import live_versions
-from uploader.services.play.release_edit import recalled
 from uploader.services.play.reporting_api import measure
 from uploader.services.play.rollout_decision import FirstLook
 from uploader.state.journal import Journal, SessionRecord
@@ -276,10 +276,10 @@ def track_answers(data: bytes) -> None:
     """Google Play's answer about a track: each decision about it is made, or refused in words."""
     response = Response(200, Headers(), data).json()
     with suppress(UploaderError):
-        live = tracks.releases(response)
-        options = tracks.ReleaseOptions()
+        live = edit_api.releases(response)
+        options = ReleaseOptions()
         tracks.describe_all(live)
-        release = tracks.new(tracks.ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
+        release = tracks.new(ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
         for decide in (
             lambda: tracks.merged("beta", live, release, replace_rollout=False),
             lambda: tracks.changed(options, tracks.to_change("beta", live)),

@@ -323,7 +323,7 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "services/map_inputs.py": ("fields",),
     "services/media_types.py": ("media_kinds",),
     "services/play/lifecycle.py": ("vitals_answers",),
-    "services/play/release_edit.py": ("edit_records",),
+    "services/play/edits.py": ("edit_records",),
     "services/play/reporting_api.py": ("vitals_answers",),
     "services/play/rollout_decision.py": ("edit_records",),
     "services/play/tracks.py": ("track_answers",),

@@ -18,8 +18,7 @@ from uploader.errors import ApiError, InputError, OutcomeUnknown, ServiceError, 
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
 from uploader.services.base import Upload
-from uploader.services.play.job import Companion
-from uploader.services.play.tracks import ReleaseOptions
+from uploader.services.play.job import Companion, ReleaseOptions
 
 
 def inputs_of_a_release(workspace: Path, **given: str) -> None:

@@ -22,8 +22,7 @@ from uploader.errors import (
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Backoff, Call, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import Companion, ReleaseJob
-from uploader.services.play.tracks import ReleaseOptions
+from uploader.services.play.job import Companion, ReleaseJob, ReleaseOptions
 
 LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."

@@ -10,16 +10,17 @@ from tests.support.fake_play import PACKAGE, artifact, release
 from tests.support.play_driver import release_job
 from uploader.services.base import Remember
 from uploader.services.play.edit_api import Edit
-from uploader.services.play.edit_machine import (
+from uploader.services.play.edits import (
     FORBIDDEN,
     TRANSITIONS,
     CommitKnowledge,
     EditState,
     Event,
     Ownership,
+    ReleaseEdit,
     Stage,
+    recalled,
 )
-from uploader.services.play.release_edit import ReleaseEdit, recalled
 
 FIRST = (EditState(), EditState(Ownership.SHARED, Stage.CHANGED))
 CONTENT = (Stage.CHANGED, Stage.COMMITTING, Stage.REFUSED)

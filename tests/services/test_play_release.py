@@ -23,8 +23,7 @@ from uploader.errors import (
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.base import Call, Note, Show, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import Companion
-from uploader.services.play.tracks import ReleaseOptions
+from uploader.services.play.job import Companion, ReleaseOptions
 
 
 def test_a_release_reads_as_insert_upload_tracks_commit() -> None:

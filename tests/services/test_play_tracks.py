@@ -11,7 +11,7 @@ from tests.support.play_driver import Engine, release_job
 from uploader.errors import ProtocolError, ReleaseRefused, ServiceError
 from uploader.files.android.store_listing import StoreFiles
 from uploader.services.play import edit_api, tracks
-from uploader.services.play.tracks import ReleaseOptions
+from uploader.services.play.job import ReleaseOptions
 
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
 STAGED = release(6, status="inProgress", userFraction=0.1)
@@ -116,7 +116,7 @@ def test_everything_that_was_wished_is_in_the_release() -> None:
 def test_an_answer_that_describes_no_track_is_a_protocol_error(response: object) -> None:
     """A track that can't be read must not be overwritten."""
     with pytest.raises(ProtocolError):
-        tracks.releases(response)
+        edit_api.releases(response)
 
 
 # --- in the flow ----------------------------------------------------------------------------------------------------
@@ -446,10 +446,10 @@ def test_several_tracks_of_one_edit_are_committed_together() -> None:
 def test_an_odd_release_is_an_error_of_the_protocol(release: dict[str, object]) -> None:
     """Nothing is decided by a version code, a fraction or a name that Google's documents do not know."""
     with pytest.raises(ProtocolError):
-        tracks.releases({"releases": [release]})
+        edit_api.releases({"releases": [release]})
 
 
 def test_numbers_and_nulls_are_taken_as_they_come() -> None:
     """A version code may come as a number, and a field that is null is one that is absent."""
     odd = {"versionCodes": [7, "8"], "userFraction": None, "name": None, "status": "completed"}
-    assert tracks.codes(tracks.releases({"releases": [odd]})[0]) == ("7", "8")
+    assert tracks.codes(edit_api.releases({"releases": [odd]})[0]) == ("7", "8")

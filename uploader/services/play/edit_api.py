@@ -5,9 +5,10 @@ The discovery document androidpublisher.v3 is the reference for every path, para
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from uploader.errors import ProtocolError
 from uploader.files.android.play_limits import MAX_BYTES
@@ -18,11 +19,16 @@ from uploader.services.uri_template import expand
 ROOT = "https://androidpublisher.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 OCTETS = "application/octet-stream"
+CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its own and has no address by package name
 APK = "application/vnd.android.package-archive"
 
 ExpansionKind = Literal["main", "patch"]
 CompanionKind = Literal["mapping", "symbols", "main", "patch"]
 
+Release: TypeAlias = Mapping[str, Any]
+Releases: TypeAlias = tuple[Release, ...]
+
+_VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 _EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
 # What belongs to a version: its collection, the type in it, and the most bytes.
 _COMPANIONS: Mapping[CompanionKind, tuple[str, str, int]] = {
@@ -170,3 +176,25 @@ def entries(response: object, name: str) -> list[Mapping[str, Any]]:
 
 def _segment(value: str) -> str:
     return expand("{value}", {"value": value})
+
+
+def releases(response: object) -> Releases:
+    """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer.
+
+    What is decided by (version codes, fraction, status, name) is checked here, once: it comes from outside.
+    """
+    found = tuple(entries(response, "releases"))
+    if not all(map(_is_sane, found)):
+        raise ProtocolError("Google Play returned a release in an undocumented format.")
+    return found
+
+
+def _is_sane(release: Release) -> bool:
+    version_codes, fraction = release.get("versionCodes") or [], release.get("userFraction")
+    words = (release.get("status"), release.get("name"))
+    return (
+        isinstance(version_codes, list)
+        and all(isinstance(code, str | int) and _VERSION_CODE.fullmatch(str(code)) for code in version_codes)
+        and (fraction is None or (isinstance(fraction, int | float) and 0 <= fraction <= 1))
+        and all(word is None or isinstance(word, str) for word in words)
+    )

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeAlias
 
-from uploader.files.android.preflight import facts, fingerprint
+from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
 from uploader.services.play.lifecycle import ReviewGoal
-from uploader.services.play.tracks import Notes, ReleaseOptions, in_words
-from uploader.text import format_size, plural
+from uploader.services.play.universal_apk import UniversalApkGoal
 
-if TYPE_CHECKING:
-    from uploader.files.android.store_listing import StoreFiles
-    from uploader.services.play.universal_apk import UniversalApkGoal
-
+Notes: TypeAlias = tuple[tuple[str, str], ...]
 Review = Literal["auto", "true", "false"]
 WHAT: Mapping[str, str] = {
     "mapping": "mapping",
@@ -25,6 +21,18 @@ WHAT: Mapping[str, str] = {
     "patch": "patch expansion file",
 }
 """What goes with an artifact, in words."""
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
+
+    status: str = ""
+    fraction: float | None = None
+    name: str = ""
+    notes: Notes = ()
+    priority: int | None = None
+    countries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,39 +130,3 @@ class ReleaseJob:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")
         return f"{rehearsed if self.dry_run else real}:{self.package}"
-
-    def steps(self) -> Iterator[str]:
-        """The job as people read it before it begins: one line for each step, in their order."""
-        shared = self.existing_edit and not self.dry_run
-        yield f"work in edit {self.existing_edit}" if shared else f"open an edit for {self.package}"
-        for artifact in self.artifacts:
-            if artifact.manifest:
-                version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
-                what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
-                yield f"upload {what}, unless Google Play has it already"
-                yield f"in {artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
-                yield from (f"in {artifact.name}: {fact}" for fact in facts(artifact.manifest))
-                yield from (one.step() for one in self.companions if one.version_code == artifact.manifest.version_code)
-        if self.listing:
-            images, languages = sum(map(len, self.listing.images.values())), len(self.listing.texts)
-            yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
-        for track in self.tracks:
-            yield self._release(track)
-        end = "commit the edit" if self.commit else "leave the edit open"
-        yield "validate the edit and delete it: nothing is published" if self.dry_run else end
-        if self.universal_apk and not self.dry_run:
-            yield f"fetch the universal APK once it is generated: {self.universal_apk.destination.name}"
-        if self.review and not self.dry_run:
-            yield f"wait until the release is {self.review.state}"
-
-    def _release(self, track: str) -> str:
-        options = self.options
-        made = in_words({"status": options.status or "completed", "userFraction": options.fraction})
-        codes = "+".join(dict.fromkeys((*self.codes, *self.retained)))
-        last = " with the versions of the last release" if self.retain_last else ""
-        if self.promote_from:
-            what = "+".join(self.promoted) or "the release"
-            return f"promote {what} of {self.promote_from}{last} to track {track} ({made})"
-        if codes:
-            return f"release {codes}{last} to track {track} ({made})"
-        return f"update the current release on track {track}{f' ({made})' if options.status else ''}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from uploader.errors import ApiError, ReleaseRefused
 from uploader.services.base import Steps
 from uploader.services.play.edit_api import CompanionKind, entries
-from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.edits import ReleaseEdit
 
 
 def last_expansion(edit: ReleaseEdit, kind: CompanionKind) -> Steps[int]:

@@ -24,10 +24,9 @@ from uploader.inputs import Inputs
 from uploader.inputs.parse_play import LAST_RELEASE
 from uploader.services.base import Download, Downloaded, Flow, Note, Outcome, Prepared, Section, Steps, Write
 from uploader.services.play import edit_api, tracks
-from uploader.services.play.edit_api import Edit, entries
+from uploader.services.play.edit_api import Edit, Release, entries
+from uploader.services.play.edits import read_and_deleted, unfinished
 from uploader.services.play.known_errors import explained
-from uploader.services.play.throwaway_edit import read_and_deleted, unfinished
-from uploader.services.play.tracks import Release
 from uploader.text import plural
 
 _MOST_LANGUAGES = 250  # three times as many as Google Play knows
@@ -189,7 +188,7 @@ def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str,
 def _notes(job: PullJob, edit: Edit) -> Steps[list[PulledText]]:
     """The notes of the newest release, under its highest version code."""
     try:
-        releases = tracks.releases((yield edit.track(job.track or "production")))
+        releases = edit_api.releases((yield edit.track(job.track or "production")))
     except ApiError as refused:
         if job.track or refused.status != 404:
             raise

@@ -17,10 +17,10 @@ from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Steps, Upload
 from uploader.services.media_types import choose
-from uploader.services.play.changes import ImageChange, TextChange
 from uploader.services.play.edit_api import entries
+from uploader.services.play.edits import ReleaseEdit
 from uploader.services.play.known_errors import conflict
-from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
 
 IMAGES_AT_ONCE = 4  # they all change one edit, and Play refuses changes that meet (409)

@@ -3,27 +3,96 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from uploader.files.android import preflight
+from uploader.files.android import preflight, release_notes, store_listing
 from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
+from uploader.files.android.preflight import facts, fingerprint
 from uploader.files.artifacts import Artifact, inspect
+from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parse_play import LAST_RELEASE
-from uploader.services.base import Flow, Prepared
+from uploader.services.base import Prepared
 from uploader.services.play import edit_api
-from uploader.services.play.companion_files import GivenFiles
-from uploader.services.play.job import ReleaseJob
-from uploader.services.play.job_files import JobFiles, read_job_files
+from uploader.services.play.job import Companion, Notes, ReleaseJob, ReleaseOptions
 from uploader.services.play.lifecycle import goal_of
-from uploader.services.play.tracks import STAGED, ReleaseOptions
+from uploader.services.play.release import flow
+from uploader.services.play.supplementary import GivenFiles, companions
+from uploader.services.play.tracks import STAGED, in_words
+from uploader.services.play.universal_apk import UniversalApkGoal
+from uploader.text import format_size, plural
 
-if TYPE_CHECKING:
-    from uploader.services.play.universal_apk import UniversalApkGoal
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class JobFiles:
+    """Everything beside the artifacts. `notes` and `names` are by track, under None those of every other track."""
+
+    companions: tuple[Companion, ...] = ()
+    notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    names: Mapping[str | None, str] = field(default_factory=dict)
+    listing: store_listing.StoreFiles | None = None
+
+
+def read_job_files(inputs: Inputs, files: GivenFiles, problems: Problems) -> JobFiles:
+    """Reads them all; what is wrong or odd about any of them is added to the problems."""
+    return _Reader(inputs, files, problems).read()
+
+
+class _Reader:
+    """Reads one file or folder after the other, and goes on after a mistake."""
+
+    def __init__(self, inputs: Inputs, files: GivenFiles, problems: Problems) -> None:
+        self._inputs = inputs
+        self._files = files
+        self._workspace = Workspace.of(inputs)
+        own = [artifact.manifest.version_code for artifact in files.readable if artifact.manifest]
+        named = inputs.promote_version_codes or inputs.version_codes_to_retain
+        self._codes = own or [int(code) for code in named if code != LAST_RELEASE]
+        self._problems = problems
+
+    def read(self) -> JobFiles:
+        found = companions(self._inputs, self._files, self._problems)
+        return JobFiles(found, self._notes(), self._names(), self._listing())
+
+    def _warned(self, read: Callable[[], tuple[T, tuple[str, ...]]]) -> T | None:
+        value, warnings = self._problems.collect(read) or (None, ())
+        self._problems.warnings += warnings
+        return value
+
+    def _notes(self) -> Mapping[str | None, Notes]:
+        name, text, tracks = self._inputs.whats_new_directory, self._inputs.whats_new, self._inputs.tracks
+        if name and text:
+            self._problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
+        if text and text != LAST_RELEASE:
+            return {None: tuple((self._warned(lambda: self._inline(text)) or {}).items())}
+        if name in ("", LAST_RELEASE):
+            return {}
+        read = self._warned(lambda: release_notes.notes(name, self._workspace, self._codes, tracks))
+        return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
+
+    @staticmethod
+    def _inline(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        from uploader.files.android.inline_notes import inline_notes  # most releases have theirs in files, or none
+
+        return inline_notes(text)
+
+    def _names(self) -> Mapping[str | None, str]:
+        name = self._inputs.whats_new_directory
+        if name in ("", LAST_RELEASE) or self._inputs.release_name:
+            return {}
+        return self._warned(lambda: release_notes.names(name, self._workspace, self._inputs.tracks)) or {}
+
+    def _listing(self) -> store_listing.StoreFiles | None:
+        name = self._inputs.images_directory
+        if not name:
+            return None
+        return self._warned(lambda: store_listing.listing(name, self._workspace))
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -44,9 +113,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     job = _job(inputs, package, artifacts, job_files)
     job = replace(job, review=review, universal_apk=universal_apk)
     return Prepared(
-        lines=tuple(job.steps()),
+        lines=tuple(_steps(job)),
         scopes=(edit_api.SCOPE,),
-        flow=lambda: _flow(job),
+        flow=lambda: flow(job),
         warnings=(*_warnings(inputs), *_release_warnings(inputs, artifacts), *problems.warnings),
         package=package,
     )
@@ -58,12 +127,6 @@ def _universal_apk(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Pr
     from uploader.services.play import universal_apk  # few releases fetch anything
 
     return universal_apk.goal_of(inputs, artifacts, problems)
-
-
-def _flow(job: ReleaseJob) -> Flow:
-    from uploader.services.play.release import flow  # a refusal does not wait for the steps of a release
-
-    return flow(job)
 
 
 def _package(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems) -> str:
@@ -222,3 +285,41 @@ def _release_warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterat
         yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
     if (artifacts or inputs.promote_from) and inputs.status == "halted":
         yield "`status: halted`: Google Play halts only a release that is on the track already."
+
+
+def _steps(job: ReleaseJob) -> Iterator[str]:
+    """The job as people read it before it begins: one line for each step, in their order."""
+    shared = job.existing_edit and not job.dry_run
+    yield f"work in edit {job.existing_edit}" if shared else f"open an edit for {job.package}"
+    for artifact in job.artifacts:
+        if artifact.manifest:
+            version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
+            what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
+            yield f"upload {what}, unless Google Play has it already"
+            yield f"in {artifact.name}: signed with certificate {fingerprint(artifact.certificate_sha256)}"
+            yield from (f"in {artifact.name}: {fact}" for fact in facts(artifact.manifest))
+            yield from (one.step() for one in job.companions if one.version_code == artifact.manifest.version_code)
+    if job.listing:
+        images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
+        yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
+    for track in job.tracks:
+        yield _step_on_track(job, track)
+    end = "commit the edit" if job.commit else "leave the edit open"
+    yield "validate the edit and delete it: nothing is published" if job.dry_run else end
+    if job.universal_apk and not job.dry_run:
+        yield f"fetch the universal APK once it is generated: {job.universal_apk.destination.name}"
+    if job.review and not job.dry_run:
+        yield f"wait until the release is {job.review.state}"
+
+
+def _step_on_track(job: ReleaseJob, track: str) -> str:
+    options = job.options
+    made = in_words({"status": options.status or "completed", "userFraction": options.fraction})
+    codes = "+".join(dict.fromkeys((*job.codes, *job.retained)))
+    last = " with the versions of the last release" if job.retain_last else ""
+    if job.promote_from:
+        what = "+".join(job.promoted) or "the release"
+        return f"promote {what} of {job.promote_from}{last} to track {track} ({made})"
+    if codes:
+        return f"release {codes}{last} to track {track} ({made})"
+    return f"update the current release on track {track}{f' ({made})' if options.status else ''}"

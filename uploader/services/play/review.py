@@ -7,7 +7,7 @@ from itertools import count
 
 from uploader.errors import ReleaseTrouble, TemporaryError, UploaderError
 from uploader.services.base import Flow, Note, Outcome, Pause, Publish, Section, Steps
-from uploader.services.play.finish import CONSOLE
+from uploader.services.play.edit_api import CONSOLE
 from uploader.services.play.lifecycle import REJECTED, WORDS, ReviewGoal, listed, state_of, words
 from uploader.text import capitalised
 

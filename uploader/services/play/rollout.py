@@ -16,21 +16,15 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
 from uploader.services.play import edit_api, gate_report, lifecycle, reporting_api, status, tracks
-from uploader.services.play.change_report import lines, sections
-from uploader.services.play.changes import Changes, Review, TrackChange
-from uploader.services.play.commit import commit
-from uploader.services.play.edit import discard
-from uploader.services.play.edit_machine import CommitKnowledge, Event
-from uploader.services.play.finish import BY_HAND, CONSOLE
+from uploader.services.play.edit_api import CONSOLE, Release, Releases
+from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, commit, discard
 from uploader.services.play.gate import Gate, Judgement, judge
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
-from uploader.services.play.plan_output import plan_output
-from uploader.services.play.release import in_an_edit
-from uploader.services.play.release_edit import ReleaseEdit
+from uploader.services.play.plan import Changes, Review, TrackChange, lines, plan_output, sections
+from uploader.services.play.release import BY_HAND, in_an_edit
 from uploader.services.play.rollout_decision import Decision, FirstLook, Kind, Look, RolloutJob, decide, in_progress
-from uploader.services.play.track_update import current_releases
-from uploader.services.play.tracks import Release, Releases
+from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from uploader.services.play import tracks
-from uploader.services.play.finish import CONSOLE
+from uploader.services.play.edit_api import CONSOLE, Release, Releases
 from uploader.services.play.gate import Gate, Judgement
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.lifecycle import PUBLISHED, REJECTED, words
-from uploader.services.play.tracks import Release, Releases
 
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 NO_STEP = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits

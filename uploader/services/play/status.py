@@ -18,15 +18,12 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Section, Steps
 from uploader.services.play import edit_api, tracks, universal_apk
-from uploader.services.play.changes import countries
-from uploader.services.play.edit import blame_the_input
-from uploader.services.play.edit_api import entries
+from uploader.services.play.edit_api import Release, Releases, entries
+from uploader.services.play.edits import blame_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.lifecycle import Listed, ReviewGoal, goal_of, listed, state_of, words
 from uploader.services.play.review import awaited
-from uploader.services.play.throwaway_edit import read_and_deleted, unfinished
-from uploader.services.play.track_update import STANDARD
-from uploader.services.play.tracks import Release, Releases
+from uploader.services.play.tracks import STANDARD, countries
 from uploader.services.play.universal_apk import UniversalApkGoal
 
 _WARNING = (
@@ -213,7 +210,7 @@ def _shared(edit: edit_api.Edit) -> Steps[EditContent]:
 
 def _read(edit: edit_api.Edit) -> Steps[EditContent]:
     on_tracks = entries((yield edit.listed("tracks")), "tracks")
-    found = {str(entry.get("track", "")): tracks.releases(entry) for entry in on_tracks}
+    found = {str(entry.get("track", "")): edit_api.releases(entry) for entry in on_tracks}
     codes = [tracks.highest(release) for releases in found.values() for release in releases]
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)

@@ -8,60 +8,26 @@ and one that reaches everybody ends the staged one as well. A release in progres
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from uploader.errors import ProtocolError, ReleaseRefused
+from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
+from uploader.files.android.languages import is_language_name
 from uploader.files.android.localized_folder import normalised
-from uploader.services.play.edit_api import entries
-
-Release: TypeAlias = Mapping[str, Any]
-Releases: TypeAlias = tuple[Release, ...]
-Notes: TypeAlias = tuple[tuple[str, str], ...]
+from uploader.services.base import Note, Steps
+from uploader.services.play.edit_api import Release, Releases, entries, releases
+from uploader.services.play.edits import ReleaseEdit, listed_artifacts
+from uploader.services.play.job import Notes, ReleaseJob, ReleaseOptions
+from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
 
 STAGED = frozenset({"inProgress", "halted"})
-_VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 REST_OF_WORLD = "rest-of-world"
 _IN_WORDS: Mapping[str, str] = {"inProgress": "in progress"}  # the other statuses are words already
 # What an absent field of a release means: nothing, or this.
 _DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
 # The fields that a promotion takes along, unless they are given anew.
 _TAKEN_ALONG = ("name", "releaseNotes", "inAppUpdatePriority")
-
-
-@dataclass(frozen=True)
-class ReleaseOptions:
-    """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
-
-    status: str = ""
-    fraction: float | None = None
-    name: str = ""
-    notes: Notes = ()
-    priority: int | None = None
-    countries: tuple[str, ...] = ()
-
-
-def releases(response: object) -> Releases:
-    """The releases in Play's answer about a track. Raises ProtocolError when it is no such answer.
-
-    What is decided by (version codes, fraction, status, name) is checked here, once: it comes from outside.
-    """
-    found = tuple(entries(response, "releases"))
-    if not all(map(_is_sane, found)):
-        raise ProtocolError("Google Play returned a release in an undocumented format.")
-    return found
-
-
-def _is_sane(release: Release) -> bool:
-    version_codes, fraction = release.get("versionCodes") or [], release.get("userFraction")
-    words = (release.get("status"), release.get("name"))
-    return (
-        isinstance(version_codes, list)
-        and all(isinstance(code, str | int) and _VERSION_CODE.fullmatch(str(code)) for code in version_codes)
-        and (fraction is None or (isinstance(fraction, int | float) and 0 <= fraction <= 1))
-        and all(word is None or isinstance(word, str) for word in words)
-    )
 
 
 def codes(release: Release) -> tuple[str, ...]:
@@ -260,3 +226,251 @@ def _plain(field: str, value: Any) -> Any:
     if field == "releaseNotes" and isinstance(value, list):
         return {(language, normalised(text)) for language, text in notes_of({field: value})}
     return _DEFAULTS.get(field) if value is None else value
+
+
+def default_language(edit: ReleaseEdit) -> Steps[str]:
+    """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused where it has none."""
+    if not edit.language:
+        details = yield edit.api.details()
+        found = details.get("defaultLanguage") if isinstance(details, Mapping) else None
+        if not (isinstance(found, str) and is_language_name(found)):
+            raise ReleaseRefused(
+                "`whats-new`: Google Play gives no default language for the app.",
+                cause="Its store listing is not set up yet.",
+                hint="Write the language before the text: `en-US: |`, with the text indented below it.",
+                code="no-default-language",
+            )
+        edit.language = found
+    return edit.language
+
+
+STANDARD = ("production", "beta", "alpha", "internal")
+SHORTEST_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
+
+
+@dataclass(frozen=True)
+class TrackUpdate:
+    """A release on its track: what the track holds now, held before the edit was touched, and is to hold."""
+
+    track: str
+    now: Releases
+    before: Releases
+    release: Release
+    after: Releases
+
+
+def foresee(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
+    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
+    updates = []
+    for track in edit.job.tracks:
+        update = yield from plan_update(edit, track)
+        _check_countries(edit.job, update)
+        _check_completed(update)
+        for oddity in _oddities(edit.job, update):
+            yield Note(f"Track {track}: {oddity}", "warning")
+        updates.append(update)
+    if updates:
+        yield from _check_retained(edit)
+    return tuple(updates)
+
+
+def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+    """Makes the track hold the release. What it holds already is not written again."""
+    update = yield from plan_update(edit, track)
+    if not settled(update.now, update.after):
+        edit.before[track] = update.before
+        yield from edit.changing(f"track:{track}")
+        yield edit.api.update_track(track, update.after)
+        edit.seen[track] = update.after
+        yield Note(f"Track {track} in edit {edit.id}: {describe_all(update.after)}.")
+    return update
+
+
+def read_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases]]:
+    """All tracks that Play lists in the edit, in one request; empty where the list is not to be had."""
+    found = (yield from all_tracks(edit)) or {}
+    edit.seen.update(found)
+    return found
+
+
+def all_up_to_date(edit: ReleaseEdit) -> Steps[bool]:
+    """Whether every track holds already what this run would put there."""
+    for track in edit.job.tracks:
+        update = yield from plan_update(edit, track)
+        if not settled(update.now, update.after):
+            return False
+    return True
+
+
+def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+    """The release that comes to the track, and all that it will hold then.
+
+    What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
+    """
+    found = yield from current_releases(edit, track)
+    before = edit.before.get(track, found)
+    release = yield from _wanted(edit, track, before)
+    after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
+    return TrackUpdate(track, found, before, release, after)
+
+
+def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
+    """The releases on a track; one that was never used may be answered with 404, and is empty.
+
+    An edit is asked once: before a shared one is written to, what was seen of it is forgotten, as others work in it.
+    """
+    if track in edit.seen:
+        return edit.seen[track]
+    try:
+        found, missing = releases((yield edit.api.track(track))), False
+    except ApiError as refused:
+        if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
+            raise
+        found, missing = (), refused.reason != "trackEmpty"
+    if not found and track not in edit.checked:
+        edit.checked.add(track)
+        yield from _unused(edit, track, missing=missing)
+    edit.seen[track] = found
+    return found
+
+
+def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
+    """All tracks of the edit with their releases; None where the list is not to be had, which ends no run."""
+    try:
+        response = yield edit.api.listed("tracks")
+        return {str(entry.get("track", "")): releases(entry) for entry in entries(response, "tracks")}
+    except ApiError as refused:
+        if find(refused) is EDIT_GONE:
+            raise
+    except (ProtocolError, TemporaryError):
+        pass
+    return None
+
+
+def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
+    """A track that Play does not list is none if Play says so, or if its name is almost another's.
+
+    A standard track may be answered with 404 until it is used; whether a form factor has it is told when it is written.
+    """
+    form_factor, _, base = track.rpartition(":")
+    if base in STANDARD:
+        return
+    known = dict.fromkeys((*STANDARD, *((yield from all_tracks(edit)) or ())))
+    if track in known:
+        return
+    meant = _meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
+    if meant or missing:
+        instead = f"Write `{meant}`" if meant else "Correct the name"
+        raise ReleaseRefused(
+            f"The app has no track {track}.",
+            cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
+            hint=f"{instead}, or create the closed track {track} in the Play Console.",
+            code="track-not-found",
+        )
+
+
+def _meant(track: str, known: Iterable[str]) -> str:
+    """The name that was probably meant, misspelt or cut short. Another number is another track, not a misspelling."""
+    from difflib import get_close_matches  # only for a track that Play does not know
+
+    number, written = re.sub(r"[^0-9]", "", track), track.lower()
+    names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}
+    cut = [name for name in names if name.startswith(written) and len(written.rpartition(":")[2]) >= SHORTEST_CUT]
+    return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")
+
+
+def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
+    """Which release a change is about, only the track tells; that it is production was seen offline."""
+    if job.options.countries and update.release.get("status") != "inProgress":
+        raise ReleaseRefused(
+            f"`countries`: the release {describe(update.release)} on track {update.track} is not a staged rollout.",
+            cause="Google Play accepts countries only for a rollout in progress on production.",
+            hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            code="countries-not-allowed",
+        )
+
+
+def _check_completed(update: TrackUpdate) -> None:
+    """A rollout that is limited to countries can't be completed as it is, nor is it widened to all unasked."""
+    release = update.release
+    rollouts = [one for one in update.before if one.get("status") in STAGED and countries(one)]
+    if release.get("status") == "completed" and codes(release) in map(codes, rollouts):
+        raise ReleaseRefused(
+            f"The rollout of {'+'.join(codes(release))} on track {update.track} is limited to countries: "
+            f"{', '.join(countries(release))}.",
+            cause="Google Play accepts countries only while a rollout is in progress.",
+            hint="Complete this rollout in the Play Console.",
+            code="countries-not-allowed",
+        )
+
+
+def _check_retained(edit: ReleaseEdit) -> Steps[None]:
+    """Raises for a version code to retain that no track of the run has, nor Play's lists of bundles and APKs."""
+    on_tracks = {code for found in edit.seen.values() for release in found for code in codes(release)}
+    rest = [code for code in edit.job.retained if code not in on_tracks.union(edit.job.codes)]
+    known = (yield from listed_artifacts(edit)) if rest else {}
+    unknown = [code for code in rest if int(code) not in known]
+    if unknown:
+        raise ReleaseRefused(
+            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
+            cause="Neither the track nor the app's bundles and APKs have it.",
+            hint="Correct the version codes, or leave them out.",
+            code="retained-version-unknown",
+        )
+
+
+def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
+    job = edit.job
+    name = job.options.name or job.names.get(track, job.names.get(None, ""))
+    options = replace(job.options, name=name, notes=(yield from _notes(edit, track, live)))
+    retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
+    if job.promote_from:
+        offered = yield from current_releases(edit, job.promote_from)
+        source = (
+            chosen(job.promote_from, offered, job.promoted) if job.promoted else to_promote(job.promote_from, offered)
+        )
+        name = options.name or ("" if source.get("name") else job.default_name)
+        return promoted(replace(options, name=name), source, retained)
+    if job.codes or job.retained:
+        codes = tuple(dict.fromkeys((*job.codes, *retained)))
+        return new(replace(options, name=options.name or job.default_name), codes)
+    return changed(options, to_change(track, live))
+
+
+def _notes(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Notes]:
+    job = edit.job
+    if job.copy_notes:
+        return notes_of(newest(live)) if live else ()
+    notes = []
+    for language, text in job.notes.get(track, job.notes.get(None, ())):
+        notes.append((language or (yield from default_language(edit)), text))
+    return tuple(notes)
+
+
+def _oddities(job: ReleaseJob, update: TrackUpdate) -> Iterator[str]:
+    if job.retain_last and not last_completed(update.before):
+        yield "there is no completed release whose versions could be retained."
+    if job.copy_notes and not update.release.get("releaseNotes"):
+        yield "there are no release notes to copy from the last release."
+    released = [highest(other) for other in update.before if other.get("status") != "draft"]
+    ours = highest(update.release)
+    if ours < max(released, default=-1):
+        yield (
+            f"version {max(released)} has been released on it, and {ours} is lower: users who have it get no update."
+        )
+
+
+def countries(release: Release) -> tuple[str, ...]:
+    """The countries that a release is for, as the input `countries` has them; none where it is not limited."""
+    targeting = release.get("countryTargeting")
+    if not isinstance(targeting, Mapping):
+        return ()
+    named = targeting.get("countries")
+    rest = [REST_OF_WORLD] if targeting.get("includeRestOfWorld") else []
+    return (*map(str, named if isinstance(named, list) else ()), *rest)
+
+
+def priority(release: Release) -> int:
+    """The in-app update priority; zero is what an absent one means."""
+    found = release.get("inAppUpdatePriority")
+    return found if isinstance(found, int) else 0
