@@ -1,1 +1,1 @@
-"""How fast the program is, measured against its peers on the machine at hand: `make bench`."""
+"""How fast the program is beside curl and other clients, as figures that a user can feel: `make bench`."""

@@ -1,107 +1,239 @@
-"""Runs the benchmark: `python -m benchmarks` measures everything and writes the page, the plot and the raw data.
+"""Measures this program beside curl and other clients, and writes docs/development/MEASUREMENTS.md: `make bench`.
 
-`--quick` measures little, once, to see that everything works, and writes to build/ alone; `--from FILE` writes the page
-from earlier data; `--profile` prints where the time of one run goes instead.
+Every client is a child process that sends over TLS to a sink on the same machine. They take turns in each round; a
+figure is the median of the rounds, a ratio that of the runs of one round. `--quick` measures little, once, and writes
+to build/.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import importlib.util
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-from benchmarks import large_files, plot, profile, report, small_files, startup_profile
-from benchmarks.container import container
-from benchmarks.ground import ROOT, Ground, ground
-from benchmarks.large_files import GIB, MIB
-from benchmarks.machine import load, machine
-from benchmarks.start import start
+from benchmarks.ground import ROOT, Ground, Run, ground
 
-BUILD = ROOT / "build"
-RAW = BUILD / "benchmarks.json"
+KB, MIB, GIB = 1000, 1 << 20, 1 << 30  # bytes
+OURS, CURL, RCLONE = "**this program**", "curl -T", "rclone"
+NODE = "@googleapis/androidpublisher (node)"
+PAGE = ROOT / "docs" / "development" / "MEASUREMENTS.md"
+PEERS = Path(__file__).with_name("peers")
+# With the runtime's dependencies and nothing else, as users have it.
+PYTHON = str(ROOT / "build" / "runtime" / "bin" / "python")
+_LIBRARIES = {
+    "requests, a file as body": "requests",
+    "google-cloud-storage": "google.cloud.storage",
+    "google-api-python-client": "googleapiclient",
+    "codemagic-cli-tools": "codemagic",
+}
 
-
-@dataclass(frozen=True)
-class Extent:
-    """How much is measured: rounds, the bytes of the large file, and how many small files."""
-
-    rounds: int
-    size: int = GIB
-    sizes: tuple[int, ...] = (MIB, 64 * MIB, GIB, 10 * GIB)
-    many: int = 10_000
-    counts: tuple[int, ...] = (1_000, 10_000)
+Command = tuple[Sequence[str], Mapping[str, str]]  # what to run, and its variables
+Clients = Mapping[str, Callable[[Path], Command]]
 
 
 def main() -> None:
-    """Measures, or reads, and writes."""
+    """Measures, and writes the page."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--from", dest="raw", type=Path, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
-    if arguments.raw:
-        _write(json.loads(arguments.raw.read_text(encoding="utf-8")), report.PAGE, report.PLOT)
-        return
-    BUILD.mkdir(exist_ok=True)
+    given = parser.parse_args()
+    rounds, size = (1, 16 * MIB) if given.quick else (given.rounds, GIB)
+    page = ROOT / "build" / "quick.md" if given.quick else PAGE
+    page.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder, ground(Path(folder)) as here:
-        if arguments.profile:
-            sys.stdout.write(profile.text(here, BUILD / "perf.data"))
-        elif arguments.quick:
-            extent = Extent(1, 64 * MIB, (MIB, 64 * MIB), 300, (100, 1_000))
-            _write(_measure(here, extent, BUILD / "quick.json"), BUILD / "quick.md", BUILD / "quick.svg")
-        else:
-            _write(_measure(here, Extent(arguments.rounds), RAW), report.PAGE, report.PLOT)
+        clients = find_clients(here)
+        parts = (
+            _head(rounds),
+            large(here, clients, rounds, size),
+            small(here, RCLONE in clients, rounds),
+            memory(here, (MIB, size) if given.quick else (MIB, 64 * MIB, GIB, 10 * GIB)),
+            faults(here, clients, size),
+            start(here, 3 * rounds),
+            image(),
+        )
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{page.relative_to(ROOT)} is written.\n")
 
 
-def _measure(here: Ground, extent: Extent, raw: Path) -> dict[str, Any]:
-    """Everything, with what is there already in the file `raw` after each step."""
-    before, began = load(), time.monotonic()
-    data: dict[str, Any] = {"machine": machine(), "rounds": extent.rounds, "rest": startup_profile.REST}
-    for name, step in _steps(here, extent).items():
-        sys.stdout.write(f"{time.monotonic() - began:4.0f} s  {name} (load {load()})\n")
-        sys.stdout.flush()
-        data |= {name: step(), "left_out": here.left_out, "load": [before, load()]}
-        raw.write_text(json.dumps(data, indent=1), encoding="utf-8")
-    sys.stdout.write(f"{time.monotonic() - began:4.0f} s  done; the data are in {raw}\n")
-    return data
+def find_clients(here: Ground) -> Clients:
+    """How each client that is there sends one file: this program, curl, and the peers."""
+    found: dict[str, Callable[[Path], Command]] = {OURS: lambda file: ours(here, file.name)}
+    quiet = ("curl", "--silent", "--show-error", "--fail", "--header", "Expect:")  # which would wait for a response
+    found[CURL] = lambda file: ((*quiet, "--upload-file", str(file), f"{here.url}/put"), {})
+    for name, module in _LIBRARIES.items():
+        if importlib.util.find_spec(module.partition(".")[0]):
+            script = (sys.executable, str(PEERS / "python_clients.py"), module)
+            found[name] = _for_file((*script, here.url, "FILE", str(here.folder / "key.json")))
+    if shutil.which("node") and shutil.which("npm"):
+        folder = here.folder / "node"
+        folder.mkdir()
+        shutil.copy(PEERS / "publisher.mjs", folder)
+        install = ("npm", "install", "--silent", "--no-audit", "--no-fund", "@googleapis/androidpublisher")
+        if subprocess.run(install, cwd=folder, check=False, capture_output=True).returncode == 0:
+            found[NODE] = _for_file(("node", str(folder / "publisher.mjs"), here.url, "FILE"))
+    if shutil.which("rclone"):
+        found[RCLONE] = _for_file(("rclone", "--retries", "1", "copyto", "FILE", f"{_remote(here)}/o"))
+    return found
 
 
-def _steps(here: Ground, extent: Extent) -> dict[str, Callable[[], Any]]:
-    rounds, size = extent.rounds, extent.size
-    return {
-        "start": lambda: start(here, 4 * rounds),
-        "costs": lambda: startup_profile.costs(here, 3 * rounds, name=startup_profile.package),
-        "large": lambda: large_files.large(here, rounds, size),
-        "digests": lambda: large_files.digests(here, rounds, size),
-        "images": lambda: small_files.small(here, rounds, count=200, size=200_000, latency=0.05),
-        "many": lambda: small_files.small(here, rounds, count=extent.many, size=1000, latency=0.02),
-        "memory": lambda: large_files.memory(here, extent.sizes),
-        "growth": lambda: small_files.growth(here, extent.counts),
-        "faults": lambda: large_files.faults(here, rounds, size),
-        "image": lambda: _image(here, rounds),
+def ours(here: Ground, files: str) -> Command:
+    """How this program uploads files to Cloud Storage."""
+    given = {
+        "target": "storage.objects.insert",
+        "params": '{"bucket": "b"}',
+        "credentials": str(here.folder / "key.json"),
+        "api_endpoint": here.url,
+        "files": files,
+        "state_dir": str(here.folder / "state"),
     }
+    return (PYTHON, str(ROOT / "entrypoint.py")), {f"UPLOADER_{name.upper()}": value for name, value in given.items()}
 
 
-def _image(here: Ground, rounds: int) -> dict[str, Any]:
-    """Nothing where no image can be built or run; the page says so."""
-    try:
-        return container(rounds)
-    except (subprocess.CalledProcessError, OSError) as error:
-        here.left_out["the image"] = f"{error}"[:200]
-        return {}
+def _for_file(command: Sequence[str]) -> Callable[[Path], Command]:
+    return lambda file: ([str(file) if word == "FILE" else word for word in command], {})
 
 
-def _write(data: dict[str, Any], page: Path, picture: Path) -> None:
-    page.write_text(report.page(data), encoding="utf-8")
-    picture.write_text(plot.svg(data["large"]), encoding="utf-8")
+def _remote(here: Ground) -> str:
+    return f":gcs,endpoint='{here.url}/storage/v1/',anonymous=true,no_check_bucket=true:b"
+
+
+def in_turns(runs: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:
+    """The runs of each name; a peer that fails is left out, and this program must not fail."""
+    done: dict[str, list[Run]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name in tuple(done):
+            run = runs[name]()
+            if run.code == 0:
+                done[name].append(run)
+            elif name == OURS:
+                raise RuntimeError(run.log[-2000:])
+            else:
+                sys.stdout.write(f"{name} failed and is left out: {run.log[-300:]}\n")
+                del done[name]
+    return done
+
+
+def ratio(mine: Iterable[Run], theirs: Iterable[Run]) -> float:
+    """How many times the seconds of theirs mine took: the median of the rounds."""
+    return median(one.seconds / other.seconds for one, other in zip(mine, theirs, strict=True))
+
+
+def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
+    """One large file by everybody, each as its users have it; the service states its digests."""
+    file = here.file(size)
+    stated = here.digests(file)
+
+    def send(client: Callable[[Path], Command]) -> Callable[[], Run]:
+        return lambda: here.run(*client(file), digests=stated)
+
+    runs = in_turns({name: send(client) for name, client in clients.items()}, rounds)
+    rows = [
+        (
+            name,
+            f"{median(run.seconds for run in each):.2f}",
+            f"{ratio(runs[CURL], each):.2f}",
+            f"{median(run.cpu for run in each):.2f}",
+            f"{max(run.memory for run in each) / MIB:.0f}",
+        )
+        for name, each in runs.items()
+    ]
+    text = f"## A large file\n\n{size // MIB} MiB over TLS. This program computes the sha256 of what it sends.\n\n"
+    return text + table(("", "seconds", "throughput to curl's", "processor seconds", "peak MiB"), rows)
+
+
+def small(here: Ground, rclone: bool, rounds: int) -> str:
+    """Many small files, with every response late."""
+    folder = here.files(200, 200 * KB)
+    copy = f"rclone copy --transfers 16 --checkers 16 {folder} {_remote(here)}/f".split()
+    everybody = {OURS: lambda: here.run(*ours(here, f"{folder.name}/*"), latency=0.05)}
+    if rclone:
+        everybody[f"{RCLONE} --transfers 16"] = lambda: here.run(copy, {}, latency=0.05)
+    runs = in_turns(everybody, rounds)
+    rows = [(name, f"{median(run.seconds for run in each):.2f}") for name, each in runs.items()]
+    text = "## Small files\n\n200 files of 200 KB, every response 50 ms late.\n\n"
+    return text + table(("", "seconds"), rows)
+
+
+def memory(here: Ground, sizes: Sequence[int]) -> str:
+    """The peak of memory by the size of the file; the files are sparse."""
+    rows = []
+    for size in sizes:
+        file = here.file(size, sparse=True)
+        run = here.run(*ours(here, file.name))
+        rows.append((f"{size // MIB:,} MiB", f"{run.memory / 1e6:.1f}" if run.code == 0 else run.log[-200:]))
+        file.unlink()
+    return "## Memory\n\nThe peak of this program, in MB of 1,000,000 bytes.\n\n" + table(("file", "MB"), rows)
+
+
+def faults(here: Ground, clients: Clients, size: int) -> str:
+    """The server fails once in the middle: who gets the file there, and what was sent again of the stored bytes."""
+    file = here.file(size)
+    rows = []
+    for name, client in clients.items():
+        cells = []
+        for kind in ("503", "reset"):
+            run = here.run(*client(file), fault={"at": size // 2, "do": kind})
+            again = max(run.seen["received"] - size, 0) / MIB
+            cells.append(f"{again:.0f} MiB again" if run.code == 0 else "failed")
+        rows.append((name, *cells))
+    text = (
+        "## One fault in the middle of the file\n\nWhat each sends again of the bytes that the server has stored.\n\n"
+    )
+    return text + table(("", "a 503", "a connection reset"), rows)
+
+
+def start(here: Ground, rounds: int) -> str:
+    """How soon the first request leaves, beside a Python that does nothing."""
+    file = here.file(KB)
+    runs = in_turns(
+        {"bare": lambda: here.run((PYTHON, "-c", "pass"), {}), OURS: lambda: here.run(*ours(here, file.name))},
+        rounds,
+    )
+    bare = median(run.seconds for run in runs["bare"])
+    first = median(run.first_request for run in runs[OURS])
+    rows = [
+        ("a Python that does nothing", f"{bare:.2f}"),
+        ("to the first request, after that", f"{first - bare:.2f}"),
+    ]
+    return "## Start\n\n" + table(("", "seconds"), rows)
+
+
+def image() -> str:
+    """The packed size of the image, where one can be built here."""
+    scripts = ROOT / "tests" / "container"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            built = subprocess.run(("sh", str(scripts / "build")), check=True, capture_output=True, text=True)
+            push = (str(scripts / "podman"), "push", "--quiet", built.stdout.strip(), f"oci:{folder}")
+            subprocess.run(push, check=True, capture_output=True)
+        except (subprocess.CalledProcessError, OSError):
+            return "## Image\n\nNot measured: no image could be built."
+        packed = sum(blob.stat().st_size for blob in (Path(folder) / "blobs" / "sha256").iterdir())
+    return f"## Image\n\nPacked, the image has {packed / 1e6:.1f} MB."
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown, numbers to the right."""
+    lines = [header, ("---", *["---:"] * (len(header) - 1)), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _head(rounds: int) -> str:
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        processors = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    machine = f"{len(processors)} cores ({processors[0] if processors else 'unknown'})"
+    return (
+        "# Measurements\n\n`make bench` measures all of this and writes the page. Every client is a process of its own "
+        "that sends to a sink on the same machine; they take turns, and figures are the medians of the rounds.\n\n"
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {machine}, rounds: {rounds}."
+    )
 
 
 if __name__ == "__main__":

@@ -1,162 +1,134 @@
-"""What every contestant is given: the sink in a process of its own, certificates, a key, and files to send."""
+"""What every client is given, the sink, a certificate, a key and files; and one run of one client, measured."""
 
 from __future__ import annotations
 
-import contextlib
+import base64
 import hashlib
 import json
 import os
+import ssl
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import google_crc32c
 
-from benchmarks.sink import CONTROL, LOGIN
-
 ROOT = Path(__file__).resolve().parent.parent
-_BLOCK = 1 << 20  # bytes
+BLOCK = 1 << 20  # bytes
+_CERTIFICATES = """
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -x509 -days 2 -subj /CN=bench -keyout ca.key -out ca.pem
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout server.key -out server.csr
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt
+openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out account.pem
+"""
 
 
-@dataclass(frozen=True, eq=False)
-class Ground:
-    """The place of one run. `stated` are the digests of the files, in hex by their names, by the file's size in bytes.
+@dataclass(frozen=True)
+class Run:
+    """One child process: its exit code, seconds, processor seconds, peak of resident memory in bytes, and its log.
 
-    `left_out` says of each peer that could not be had or failed why.
+    `first_request` is seconds from its start to the first request, `seen` what the sink counted.
     """
 
-    folder: Path
-    ports: dict[str, int]
-    stated: dict[str, dict[str, str]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
+    code: int
+    seconds: float
+    cpu: float
+    memory: int
+    first_request: float
+    seen: Mapping[str, Any]
+    log: str
 
-    @property
-    def workspace(self) -> Path:
-        """Where contestants run, with the files to send."""
-        return self.folder / "workspace"
 
-    @property
-    def authority(self) -> Path:
-        """The certificate that clients must trust."""
-        return self.folder / "authority.pem"
+class Ground:
+    """The place of all runs: `folder` holds everything, `workspace` inside it the files, `url` is the sink's root."""
 
-    @property
-    def key(self) -> Path:
-        """A service-account key whose tokens come from the sink."""
-        return self.folder / "key.json"
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        self.workspace = folder / "workspace"
+        self._context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
 
-    def url(self, scheme: str) -> str:
-        """The sink's root."""
-        return f"{scheme}://{'127.0.0.1' if scheme == 'http' else 'localhost'}:{self.ports[scheme]}"
-
-    def set_up(self, **settings: Any) -> None:
-        """Makes the sink forget what it saw, and behave as told (see `sink.Sink`)."""
-        self._ask(json.dumps({"stated": self.stated, **settings}).encode())
-
-    def seen(self) -> dict[str, Any]:
-        """What the sink saw since then."""
-        return self._ask(None)
-
-    def file(self, size: int) -> Path:
-        """A file of random bytes, made once; the sink knows its digests from then on."""
-        path = self.workspace / f"{size}.bin"
+    def file(self, size: int, *, sparse: bool = False) -> Path:
+        """A file of random bytes, or of zeros that take no space."""
+        path = self.workspace / f"{size}{'.sparse' if sparse else ''}"
         if not path.exists():
-            crc32c = 0
-            sums = {name: hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")}
             with path.open("wb") as file:
-                for start in range(0, size, _BLOCK):
-                    block = os.urandom(min(_BLOCK, size - start))
-                    file.write(block)
-                    crc32c = google_crc32c.extend(crc32c, block)
-                    for each in sums.values():
-                        each.update(block)
-            known = {name: each.hexdigest() for name, each in sums.items()}
-            self.stated[str(size)] = {**known, "crc32c": f"{crc32c:08x}"}
+                for start in range(0, 0 if sparse else size, BLOCK):
+                    file.write(os.urandom(min(BLOCK, size - start)))
+                file.truncate(size)
         return path
 
     def files(self, count: int, size: int) -> Path:
-        """A folder of so many copies of one such file, so that the sink knows their digests."""
+        """A folder of so many files."""
         folder = self.workspace / f"{count}x{size}"
-        content = self.file(size).read_bytes()
-        if not folder.exists():
-            folder.mkdir()
-            for number in range(count):
-                (folder / f"{number}.bin").write_bytes(content)
+        folder.mkdir(exist_ok=True)
+        for number in range(count):
+            (folder / f"{number}.bin").write_bytes(os.urandom(size))
         return folder
 
-    def sparse(self, size: int) -> Path:
-        """A file of zeros that takes no space; its digest is known to nobody."""
-        path = self.workspace / f"{size}.sparse"
-        with path.open("wb") as file:
-            file.truncate(size)
-        return path
+    def digests(self, path: Path) -> dict[str, str]:
+        """What Cloud Storage and Play state of a file."""
+        sums = {name: hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")}
+        crc32c = 0
+        with path.open("rb") as file:
+            while block := file.read(BLOCK):
+                crc32c = google_crc32c.extend(crc32c, block)
+                for each in sums.values():
+                    each.update(block)
+        stated = {"md5Hash": sums["md5"].digest(), "crc32c": crc32c.to_bytes(4, "big")}
+        stated_by_play = {name: sums[name].hexdigest() for name in ("sha1", "sha256")}
+        return {name: base64.b64encode(digest).decode() for name, digest in stated.items()} | stated_by_play
 
-    def environment(self) -> dict[str, str]:
-        """What a contestant finds in its environment: nothing of this process but where programs are."""
-        trust = str(self.authority)
-        names = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS", "NODE_EXTRA_CA_CERTS")
-        return {"PATH": os.environ["PATH"], "HOME": str(self.folder), **dict.fromkeys(names, trust)}
+    def run(self, command: Sequence[str], variables: Mapping[str, str], **settings: Any) -> Run:
+        """Runs a command with the sink set up as told, and measures it by the system's own books."""
+        self._ask(json.dumps(settings).encode())
+        trust = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS", "NODE_EXTRA_CA_CERTS")
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **variables}
+        environment |= dict.fromkeys(trust, str(self.folder / "ca.pem"))
+        log = self.folder / "child.log"
+        with log.open("wb") as out:
+            began = time.monotonic()
+            child = subprocess.Popen(command, env=environment, cwd=self.workspace, stdout=out, stderr=out)
+            _, status, usage = os.wait4(child.pid, 0)
+            seconds = time.monotonic() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        seen = self._ask(None)
+        first = seen["first_request"] - began
+        cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+        return Run(child.returncode, seconds, cpu, memory, first, seen, log.read_text(errors="replace"))
 
     def _ask(self, data: bytes | None) -> dict[str, Any]:
-        with urllib.request.urlopen(self.url("http") + CONTROL, data) as answer:  # noqa: S310  # our own sink, on loopback
-            told: dict[str, Any] = json.load(answer)
+        request = urllib.request.Request(f"{self.url}/__sink", data)  # noqa: S310  # our own sink, on loopback
+        with urllib.request.urlopen(request, context=self._context) as response:  # noqa: S310  # the same
+            told: dict[str, Any] = json.load(response)
             return told
 
 
-@contextlib.contextmanager
+@contextmanager
 def ground(folder: Path) -> Iterator[Ground]:
     """A ground with its sink running, until the end of the block."""
     (folder / "workspace").mkdir(parents=True)
-    _certificates(folder)
-    port_file = folder / "ports.json"
-    command = [sys.executable, "-m", "benchmarks.sink", str(port_file), str(folder / "server.pem")]
-    child = subprocess.Popen(command, cwd=ROOT)
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    for line in _CERTIFICATES.strip().splitlines():
+        subprocess.run(line.split(), cwd=folder, check=True, capture_output=True)
+    (folder / "server.pem").write_text((folder / "server.crt").read_text() + (folder / "server.key").read_text())
+    port = folder / "port"
+    child = subprocess.Popen([sys.executable, "-m", "benchmarks.sink", str(port), str(folder / "server.pem")], cwd=ROOT)
     try:
-        while not port_file.exists():
+        while not port.exists():
             if child.poll() is not None:
                 raise RuntimeError("the sink did not start")
             time.sleep(0.01)
-        here = Ground(folder, json.loads(port_file.read_text()))
-        _write_key(here)
-        yield here
+        url = f"https://localhost:{port.read_text()}"
+        key = {"type": "service_account", "project_id": "b", "client_email": "b@b.iam.gserviceaccount.com"}
+        key |= {"private_key_id": "1", "private_key": (folder / "account.pem").read_text(), "client_id": "1"}
+        (folder / "key.json").write_text(json.dumps({**key, "token_uri": f"{url}/token"}))
+        yield Ground(folder, url)
     finally:
         child.terminate()
         child.wait()
-
-
-def _certificates(folder: Path) -> None:
-    """An authority made on the spot, and a certificate for localhost that it signed."""
-    new = ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    authority = ["-x509", "-days", "2", "-subj", "/CN=bench", "-keyout", "authority.key", "-out", "authority.pem"]
-    request = ["-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"]
-    sign = ["-CA", "authority.pem", "-CAkey", "authority.key", "-CAcreateserial", "-days", "2", "-extfile", "names"]
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    for command in (
-        [*new, *authority],
-        [*new, *request],
-        ["openssl", "x509", "-req", "-in", "server.csr", *sign, "-out", "server.crt"],
-    ):
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    parts = ((folder / name).read_text() for name in ("server.crt", "server.key"))
-    (folder / "server.pem").write_text("".join(parts))
-
-
-def _write_key(here: Ground) -> None:
-    made = subprocess.run(
-        ["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"], check=True, capture_output=True
-    )
-    key = {
-        "type": "service_account",
-        "project_id": "bench",
-        "private_key_id": "1",
-        "private_key": made.stdout.decode(),
-        "client_email": "bench@bench.iam.gserviceaccount.com",
-        "client_id": "1",
-        "token_uri": here.url("http") + LOGIN,
-    }
-    here.key.write_text(json.dumps(key))

@@ -1,214 +1,186 @@
-"""A server that takes uploads and keeps nothing: it counts, waits as long as told, and fails where told.
+"""A server that takes uploads and keeps nothing: it counts, answers as late as told, and fails once where told.
 
-Run as `python -m benchmarks.sink PORT_FILE CERTIFICATE`, it serves plain HTTP and TLS on loopback, on a port each. It
-speaks just enough of Google's upload protocols for every contestant, and it computes no digest: of those that it was
-told for a size, it states what the service would (`answers`). `/__sink` is its back door: POST sets it up anew, GET
-tells what it saw.
+`python -m benchmarks.sink PORT_FILE CERTIFICATE` serves TLS on loopback. It speaks just enough of Google's upload
+protocols for every client here. `POST /__sink` sets it up, `GET /__sink` tells what it has seen since.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import itertools
 import json
-import math
-import socket
 import ssl
+import struct
+import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socket import SO_LINGER, SOL_SOCKET
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from benchmarks import answers
-from benchmarks.answers import Method
-from benchmarks.http_side import Gone, Head, Peer
-from benchmarks.tls_side import TlsSocket
-
-CONTROL = "/__sink"
-LOGIN = "/token"
-_SMALL = 1 << 20  # bytes of a body that is read whole to know where its parts begin
+BLOCK = 1 << 20  # bytes
 
 
 @dataclass
-class Sink:
-    """What is set up and what was seen since then. `latency` is in seconds and comes before each answer.
+class Seen:
+    """What is set up, and what has been seen. `fault` is `{"at": offset, "do": "503" | "reset"}` and fires once.
 
-    `fault` is `{"at": offset, "do": "503" | "reset"}` and fires once; `stated` maps a size to the digests of
-    the file that has it, in hex by their names.
+    `digests` are what the service states of the file; times are seconds of the monotonic clock.
     """
 
     latency: float = 0.0
-    fault: dict[str, Any] | None = None
-    stated: dict[str, dict[str, str]] = field(default_factory=dict)
-    requests: int = 0
-    connections: int = 0
-    most_connections: int = 0
+    fault: dict[str, Any] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
     received: int = 0
     first_request: float = 0.0
-    first_byte: float = 0.0
-
-    def told(self) -> dict[str, Any]:
-        """The counters, and the processor seconds that the sink has taken in its life. Times are monotonic seconds."""
-        names = ("requests", "connections", "most_connections", "received", "first_request", "first_byte")
-        return {name: getattr(self, name) for name in names} | {"cpu": time.process_time()}
 
 
-class Server:
-    """The sink on its sockets: a thread for each connection."""
+class Sink(ThreadingHTTPServer):
+    """The state that all connections share. `sessions` holds how many bytes of each are stored."""
 
-    def __init__(self) -> None:
-        self._sink = Sink()
-        self._stored: dict[str, int] = {}
-        self._sessions: dict[str, tuple[Method, int | None]] = {}  # by their paths, with the size if it was told
-        self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        self._open = 0
+    daemon_threads = True
+    request_queue_size = 256
 
-    def listen(self, tls: ssl.SSLContext | None) -> int:
-        """Serves on a free port from now on, and returns it."""
-        listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-        threading.Thread(target=self._accept, args=(listener, tls), daemon=True).start()
-        return int(listener.getsockname()[1])
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.lock = threading.Lock()
+        self.seen = Seen()
+        self.sessions: dict[str, int] = {}
+        self.numbers = itertools.count(1)
 
-    def _accept(self, listener: socket.socket, tls: ssl.SSLContext | None) -> None:
-        while True:
-            sock, _ = listener.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._serve, args=(sock, tls), daemon=True).start()
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: a client that goes away is its own affair."""
 
-    def _serve(self, sock: socket.socket, tls: ssl.SSLContext | None) -> None:
-        counted = False
-        with contextlib.suppress(Gone, OSError), sock:
-            peer = Peer(TlsSocket(sock, tls) if tls else sock, self._count)
-            try:
-                while True:
-                    head = peer.head()
-                    if head.path == CONTROL:
-                        self._control(peer, head)
-                        continue
-                    if not counted and head.path != LOGIN:  # which Google has on another host
-                        counted = True
-                        self._opened(1)
-                    self._answer(peer, head)
-            finally:
-                if counted:
-                    self._opened(-1)
 
-    def _control(self, peer: Peer, head: Head) -> None:
-        if head.method == "POST":
-            self._sink = Sink(**json.loads(peer.text(head)))
-        peer.answer(200, self._sink.told())
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
 
-    def _opened(self, change: int) -> None:
-        with self._lock:
-            self._open += change
-            self._sink.connections += max(change, 0)
-            self._sink.most_connections = max(self._sink.most_connections, self._open)
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Sink
 
-    def _count(self, count: int) -> None:
-        with self._lock:
-            self._sink.received += count
-            self._sink.first_byte = self._sink.first_byte or time.monotonic()
+    def log_message(self, *_: Any) -> None:
+        """Logs nothing."""
 
-    def _answer(self, peer: Peer, head: Head) -> None:
-        with self._lock:
-            self._sink.requests += 1
-            self._sink.first_request = self._sink.first_request or time.monotonic()
-        url = urlsplit(head.path)
-        query = parse_qs(url.query)
-        if url.path == LOGIN:
-            peer.text(head)
-            self._say(peer, 200, {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"})
-        elif head.method in ("GET", "HEAD"):  # some look first whether the object is there
-            missing = {"error": {"code": 404, "message": "not found"}}
-            self._say(peer, 404, missing if head.method == "GET" else None)
-        elif url.path.startswith("/session/"):
-            self._session(peer, head, url.path)
-        elif query.get("uploadType") == ["resumable"]:
-            self._start(peer, head, Method(url.path, query.get("fields", [""])[0]))
+    def handle_request(self) -> None:
+        """Any request: the sink's own, the token's, or one of an upload."""
+        sink, url = self.server, urlsplit(self.path)
+        if url.path == "/__sink":
+            if self.command == "POST":
+                sink.seen = Seen(**json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.respond(200, asdict(sink.seen))
+            return
+        sink.seen.first_request = sink.seen.first_request or time.monotonic()
+        self.upload(url.path, parse_qs(url.query).get("uploadType", [""])[0])
+
+    do_GET = do_HEAD = do_POST = do_PUT = handle_request  # noqa: N815  # the names that http.server calls
+
+    def upload(self, path: str, kind: str) -> None:
+        """Starts a session, takes bytes for one, or takes a whole file."""
+        sink = self.server
+        if path == "/token":
+            self.take(0)
+            self.respond(200, {"access_token": "sink", "expires_in": 3600, "token_type": "Bearer"})
+        elif self.command in ("GET", "HEAD"):  # some look first whether the object is there
+            self.respond(404, {"error": {"code": 404, "message": "not found"}})
+        elif kind == "resumable" and not path.startswith("/upload/session/"):
+            self.take(0)
+            session = f"/upload/session/{next(sink.numbers)}"
+            sink.sessions[session] = 0
+            self.respond(200, {}, Location=f"https://{self.headers['Host']}{session}?upload_id=1")
+        elif path in sink.sessions:
+            self.session(path)
+        elif self.take(0, path):
+            self.respond(200, self.resource())
+
+    def session(self, path: str) -> None:
+        """Takes the bytes of a span, or tells how many are stored."""
+        span = self.headers.get("Content-Range", "").removeprefix("bytes ")
+        start, total = span.split("-")[0], span.rpartition("/")[2]
+        if not self.take(int(start) if start.isdigit() else 0, path):
+            return
+        stored = self.server.sessions[path]
+        if not span or (total.isdigit() and stored == int(total)):
+            self.respond(200, self.resource())
         else:
-            self._all_at_once(peer, head, Method(url.path, query.get("fields", [""])[0]))
+            no_308 = "X-GUploader-No-308" in self.headers  # Go's client wants the status in a header
+            known = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
+            override = {"X-Http-Status-Code-Override": "308"} if no_308 else {}
+            self.respond(200 if no_308 else 308, None, **known, **override)
 
-    def _all_at_once(self, peer: Peer, head: Head, method: Method) -> None:
-        """A request that holds a whole file, by itself or as the second part of its body."""
-        media_type = head.headers.get("content-type", "")
-        small = head.length is None or head.length <= _SMALL
-        if "/storage/" in method.path and media_type.startswith("multipart/related") and small:
-            body = peer.text(head)
-            self._count(len(body))
-            size = answers.media_size(body, media_type)
+    def take(self, start: int, path: str = "") -> bool:
+        """Swallows the body, which begins at the offset `start`. False where the fault struck in its middle."""
+        sink, offset, fault = self.server, start, self.server.seen.fault
+        buffer = memoryview(bytearray(BLOCK))
+        for piece in self.pieces():
+            end = offset + piece
+            while offset < end:
+                stop = min(end - offset, BLOCK)
+                if path and fault and start <= fault["at"] < offset + stop:
+                    self.fail(path, offset, fault)
+                    return False
+                count = self.rfile.readinto(buffer[:stop])
+                if not count:
+                    raise ConnectionAbortedError
+                offset += count
+                if path:
+                    with sink.lock:
+                        sink.seen.received += count
+        if path and "bytes */" not in self.headers.get("Content-Range", ""):
+            sink.sessions[path] = offset
+        return True
+
+    def fail(self, path: str, offset: int, fault: dict[str, Any]) -> None:
+        """The fault: what came before it stays stored, and the connection ends."""
+        self.server.seen.fault = {}
+        self.server.sessions[path] = offset
+        self.close_connection = True
+        if fault["do"] == "503":
+            self.respond(503, {"error": {"code": 503, "message": "busy"}}, Connection="close")
         else:
-            size = self._take(peer, head, 0)
-        self._say(peer, 200, self._resource(method, size))
+            self.connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
 
-    def _start(self, peer: Peer, head: Head, method: Method) -> None:
-        peer.text(head)
-        with self._lock:
-            path = f"/session/{next(self._numbers)}"
-        size = head.headers.get("x-upload-content-length")
-        self._sessions[path] = method, int(size) if size else None
-        self._say(peer, 200, Location=f"{peer.scheme}://{head.headers['host']}{path}?upload_id={path[9:]}")
+    def pieces(self) -> Any:
+        """The sizes in which the body comes: one, or those of its chunks."""
+        if self.headers.get("Transfer-Encoding", "") != "chunked":
+            yield int(self.headers.get("Content-Length", 0))
+            return
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            yield size
+            self.rfile.readline()
+        self.rfile.readline()
 
-    def _session(self, peer: Peer, head: Head, path: str) -> None:
-        method, size = self._sessions[path]
-        span = head.headers.get("content-range", "").removeprefix("bytes ")
-        start = int(span.split("-")[0]) if "-" in span else None
-        total = span.rpartition("/")[2] if span else str(size or head.headers.get("content-length"))
-        if start is not None or not span:
-            self._take(peer, head, start or 0, path)
-        stored = self._stored.get(path, 0)
-        if total.isdigit() and stored == int(total):
-            self._say(peer, 200, self._resource(method, stored))
-        else:
-            # Go's client asks that the 308 be written in a header, lest somebody take it for a redirect.
-            no_308: dict[str, str] = (
-                {"X-Http-Status-Code-Override": "308"} if "x-guploader-no-308" in head.headers else {}
-            )
-            known: dict[str, str] = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
-            self._say(peer, 200 if no_308 else 308, None, **known, **no_308)
+    def resource(self) -> dict[str, Any]:
+        """What a service answers of a file that it has, with its digest where one is known."""
+        stated = self.server.seen.digests
+        if "/bundles" in self.path:
+            return {"versionCode": 1, **{name: stated.get(name, "") for name in ("sha1", "sha256")}}
+        return {"id": "1", "name": "o", "bucket": "b", "generation": "1", **stated}
 
-    def _take(self, peer: Peer, head: Head, start: int, session: str = "") -> int:
-        """Takes a body that begins at `start` and returns where it ends, unless the fault strikes in the middle."""
-        fault = self._sink.fault
-        end = math.inf if head.length is None else start + head.length
-        if fault is None or not start <= fault["at"] < end:
-            self._stored[session] = start + peer.body(head)
-            return self._stored[session]
-        self._sink.fault = None
-        self._stored[session] = start + peer.body(head, fault["at"] - start)
-        if fault["do"] == "reset":
-            peer.reset()
-        else:
-            self._say(peer, 503, {"error": {"code": 503, "message": "busy"}}, Connection="close")
-            peer.drain()
-        raise Gone
-
-    def _resource(self, method: Method, size: int) -> dict[str, Any]:
-        return answers.resource(method, size, self._sink.stated.get(str(size), {}))
-
-    def _say(self, peer: Peer, status: int, content: dict[str, Any] | None = None, **headers: str) -> None:
-        if self._sink.latency:
-            time.sleep(self._sink.latency)
-        peer.answer(status, content, **headers)
+    def respond(self, status: int, content: dict[str, Any] | None, **headers: str) -> None:
+        """Responds with JSON, or with nothing."""
+        if self.path != "/__sink":
+            time.sleep(self.server.seen.latency)
+        body = b"" if content is None or self.command == "HEAD" else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def main() -> None:
     """Serves until it is killed."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("port_file", type=Path)
-    parser.add_argument("certificate", type=Path)
-    arguments = parser.parse_args()
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(arguments.certificate)
-    server = Server()
-    ports = {"http": server.listen(None), "https": server.listen(tls)}
-    temporary = arguments.port_file.with_suffix(".part")
-    temporary.write_text(json.dumps(ports))
-    temporary.rename(arguments.port_file)
-    threading.Event().wait()
+    port_file, certificate = map(Path, sys.argv[1:])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    sink = Sink(context)
+    port_file.with_suffix(".part").write_text(str(sink.server_port))
+    port_file.with_suffix(".part").rename(port_file)
+    sink.serve_forever()
 
 
 if __name__ == "__main__":
