@@ -41,11 +41,10 @@ from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
 from uploader.services.play import edit_api, tracks
 from uploader.services.play.edits import recalled
-from uploader.services.play.gate import Gate, judge
+from uploader.services.play.gate import Gate, judge, measure
 from uploader.services.play.job import ReleaseJob, ReleaseOptions
-from uploader.services.play.lifecycle import live_versions
-from uploader.services.play.reporting_api import measure
-from uploader.services.play.rollout_decision import FirstLook
+from uploader.services.play.review import live_versions
+from uploader.services.play.rollout import FirstLook
 from uploader.state.journal import Journal, SessionRecord
 
 T = TypeVar("T")

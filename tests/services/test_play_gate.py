@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.inputs.parse_rollout import Limit, Metric, limits
-from uploader.services.play import gate_report
-from uploader.services.play.gate import Gate, Judgement, Measured, Measurement, judge, wilson
+from uploader.services.play.gate import Gate, Judgement, Measured, Measurement, judge, section, wilson
 
 TODAY = date(2026, 6, 24)  # the data end before this day
 NOW = datetime(2026, 6, 25, 12, tzinfo=timezone.utc).timestamp()
@@ -175,7 +174,7 @@ def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -
 
 def test_the_table_has_a_bar_for_each_day_on_one_scale() -> None:
     """The chart of the summary: bars by rate, and a mark where the limit is."""
-    rows = gate_report.section(judged(CRASH, [day(1, 0.545, 5000), day(0, 2.18, 5000)]).judged).rows
+    rows = section(judged(CRASH, [day(1, 0.545, 5000), day(0, 2.18, 5000)]).judged).rows
     assert [row[-2] for row in rows] == ["████····|········", "████████|████████"]
     assert rows[1][:7] == (
         "2026-06-23", "42", "user-perceived crash rate", "2.18 %", "1.81 %", "1.09 %", "5,000",

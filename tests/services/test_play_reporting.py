@@ -8,8 +8,7 @@ import pytest
 
 from uploader.inputs.parse_rollout import limits
 from uploader.services.base import Call
-from uploader.services.play.gate import Gate, Measured
-from uploader.services.play.reporting_api import MOST_PAGES, measure
+from uploader.services.play.gate import MAX_PAGES, Gate, Measured, measure
 
 GATE = Gate(limits("crash-rate 1.09%"))
 END = {"year": 2026, "month": 6, "day": 24}
@@ -36,7 +35,7 @@ def found(response: Any, end: Any = END) -> Measured | str:
     freshness = {"freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}}
     try:
         step = next(steps)
-        for _ in range(2 * MOST_PAGES):
+        for _ in range(2 * MAX_PAGES):
             assert isinstance(step, Call)
             step = steps.send(freshness if step.method == "GET" else response)
     except StopIteration as ended:

@@ -11,9 +11,8 @@ from tests.support.play_driver import release_job
 from tests.support.rollout_console import TIRED, Console, RolloutEngine
 from uploader.errors import ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.services.base import Outcome
-from uploader.services.play.lifecycle import Listed, ReviewGoal, listed, state_of
 from uploader.services.play.release import flow
-from uploader.services.play.review import awaited
+from uploader.services.play.review import Listed, ReviewGoal, awaited, listed, state_of
 
 APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
 

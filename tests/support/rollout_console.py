@@ -14,8 +14,7 @@ from uploader.inputs.parse_rollout import limits, rollout_steps
 from uploader.services.base import Call, Flow, Outcome, Pause, Step, Time, Upload
 from uploader.services.play.gate import Gate
 from uploader.services.play.job import ReleaseJob
-from uploader.services.play.rollout import flow
-from uploader.services.play.rollout_decision import RolloutJob
+from uploader.services.play.rollout import RolloutJob, flow
 
 TODAY = datetime(2026, 6, 25, 12, tzinfo=timezone.utc)
 STEPS = "1%, 5%, 20%, 50%, 100%"

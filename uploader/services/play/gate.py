@@ -1,7 +1,9 @@
-"""The gate of a rollout: whether what Google measured of a release allows another step, holds the rollout, or ends it.
+"""The gate of a rollout: what Google measured of a release, and whether that allows another step, holds or halts it.
 
-Pure. Each day of each version is judged by itself: the numbers of users are rounded and count people once a day, so
-they are never added up, and an average over days would hide a release that goes bad today.
+The measurements are the Play Developer Reporting API's (discovery document playdeveloperreporting.v1beta1), by version
+and day; a rate is a share of users, `0.0142` is 1.42 %. `judge` is pure. Each day of each version is judged by itself:
+the numbers of users are rounded and count people once a day, so they are never added up, and an average over days would
+hide a release that goes bad today.
 
 - A day on which a version has too few users is not judged. Without any judged day the rollout is held.
 - A day is *surely* above the limit when even the lower bound of its 95 % confidence interval is: Google's own interval
@@ -15,18 +17,33 @@ they are never added up, and an average over days would hide a release that goes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from typing import Literal
+from typing import Any, Literal
 
+from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
 from uploader.inputs.parse_rollout import Limit, Metric
+from uploader.services.base import Call, Json, Section, Steps
+from uploader.services.play.edit_api import entries
+from uploader.services.uri_template import expand
+from uploader.text import capitalised
 
-Z = 1.959964  # standard deviations of a two-sided interval of 95 %
+ROOT = "https://playdeveloperreporting.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
+MAX_PAGES = 20
+PAGE_SIZE = 1000  # rows
 DAY = 86_400  # seconds
 # When a day ends in Los Angeles: 7 hours after Greenwich in summer, 8 in winter. The earlier makes data look older.
 DAY_ENDS = 7 * 3600
+ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
+Z = 1.959964  # standard deviations of a two-sided interval of 95 %
+BAR = 16  # characters of the longest bar
 NAMES: Mapping[Metric, str] = {"crash-rate": "user-perceived crash rate", "anr-rate": "user-perceived ANR rate"}
+_SETS: Mapping[Metric, tuple[str, str]] = {
+    "crash-rate": ("crashRateMetricSet", "userPerceivedCrashRate"),
+    "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
+}
 
 Finding = Literal["below", "above", "surely above", "too few users", "nothing to compare with"]
 Ruling = Literal["pass", "hold", "halt"]
@@ -91,6 +108,104 @@ class Judgement:
         return "; ".join(reason.rstrip(".") for reason in self.reasons)
 
 
+# The measurements
+
+
+def measure(package: str, gate: Gate) -> Steps[dict[Metric, Measured | str]]:
+    """What was measured of each metric that the gate has a limit for, or why that is not known."""
+    found: dict[Metric, Measured | str] = {}
+    for metric in dict.fromkeys(limit.metric for limit in gate.limits):
+        try:
+            found[metric] = yield from _measured(package, metric, gate.days)
+        except (ServiceError, CredentialsError, TemporaryError) as error:  # noqa: PERF203 - each metric has its own
+            found[metric] = error.what
+    return found
+
+
+def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
+    """All versions are asked for at once, so that one that Google leaves out, having few users, is missed."""
+    resource, name = _SETS[metric]
+    path = expand("/v1beta1/apps/{package}/", {"package": package}) + resource
+    end = _end_of_data((yield Call("GET", ROOT, path, what=f"the freshness of the {metric}")))
+    timeline = {"startTime": _midnight(end - timedelta(days)), "endTime": _midnight(end)}
+    query = {
+        "timelineSpec": {"aggregationPeriod": "DAILY", **timeline},
+        "dimensions": ["versionCode"],
+        "metrics": [name, "distinctUsers"],
+        "pageSize": PAGE_SIZE,
+    }
+    rows: list[Measurement] = []
+    for _ in range(MAX_PAGES):
+        response = yield Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}")
+        rows += _rows(response, name)
+        token = response.get("nextPageToken")
+        if not token:
+            return Measured(end, tuple(rows))
+        query = {**query, "pageToken": str(token)}
+    raise ProtocolError(f"The Reporting API returned more than {MAX_PAGES} pages of the {metric}.")
+
+
+def _midnight(day: date) -> dict[str, Json]:
+    return {"year": day.year, "month": day.month, "day": day.day, "timeZone": {"id": "America/Los_Angeles"}}
+
+
+def _end_of_data(response: object) -> date:
+    """The day before which the daily data end."""
+    info = response.get("freshnessInfo") if isinstance(response, Mapping) else None
+    for freshness in entries(info or {}, "freshnesses"):
+        if freshness.get("aggregationPeriod") == "DAILY":
+            return _date(freshness.get("latestEndTime"))
+    raise ProtocolError("The Reporting API does not say how fresh its data are.")
+
+
+def _date(value: object) -> date:
+    found = value if isinstance(value, Mapping) else {}
+    try:
+        day = date(found["year"], found["month"], found["day"])
+    except (LookupError, TypeError, ValueError, OverflowError):
+        day = date.min
+    if day < ANDROID:  # nor may the days before it leave the calendar
+        raise ProtocolError("The Reporting API returned a time in an undocumented format.")
+    return day
+
+
+def _rows(response: object, name: str) -> Iterator[Measurement]:
+    """The rows of a response. Raises ProtocolError for one that can't be read: nothing is concluded from the others."""
+    for row in entries(response, "rows"):
+        codes = [str(one.get("int64Value")) for one in entries(row, "dimensions")]
+        values = {str(one.get("metric")): one for one in entries(row, "metrics")}
+        if name not in values or "distinctUsers" not in values:
+            continue  # left out for this version and day, as if the whole row were
+        users, rate = (_number(values[metric].get("decimalValue")) for metric in ("distinctUsers", name))
+        if not (0 <= users < 1e12 and 0 <= rate < 1e12):
+            raise ProtocolError("The Reporting API returned a number in an undocumented format.")
+        if rate > 1:
+            raise ProtocolError(f"The Reporting API returned a rate of {rate:g}, which is not a share of users.")
+        code, interval = next(iter(codes), ""), _interval(values[name], rate)
+        yield Measurement(code, _date(row.get("startTime")), rate, int(users), interval)
+
+
+def _interval(value: Mapping[str, Any], rate: float) -> tuple[float, float] | None:
+    """Google's interval around the rate; None where there is none that can be one."""
+    interval = value.get("decimalValueConfidenceInterval")
+    if not isinstance(interval, Mapping):
+        return None
+    lower, upper = (_number(interval.get(bound)) for bound in ("lowerBound", "upperBound"))
+    return (lower, upper) if 0 <= lower <= rate <= upper <= 1 else None
+
+
+def _number(value: object) -> float:
+    """A google.type.Decimal, of which an empty text means 0; not a number where it is no such thing."""
+    text = value.get("value", "") if isinstance(value, Mapping) else None
+    try:
+        return float(text or 0) if isinstance(text, str) else math.nan
+    except ValueError:
+        return math.nan
+
+
+# The judgement
+
+
 def judge(
     gate: Gate, now: float, found: Mapping[Metric, Measured | str], codes: Iterable[str], baseline: Iterable[str]
 ) -> Judgement:
@@ -120,9 +235,11 @@ def _judge(
     name = NAMES[limit.metric]
     if isinstance(measured, str):
         return Judgement("hold", (f"the {name} is not known: {measured}",))
-    if stale := _stale(measured.end, now, gate.max_age):
-        return Judgement("hold", (f"the {name} {stale}",))
-    period = [row for row in measured.rows if measured.end - timedelta(gate.days) <= row.day < measured.end]
+    end = measured.end
+    if now - datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp() - DAY_ENDS > gate.max_age:
+        age = f"before {end}, which is more than {gate.max_age / 3600:g} hours ago"
+        return Judgement("hold", (f"the {name} is stale: the newest data end {age}.",))
+    period = [row for row in measured.rows if end - timedelta(gate.days) <= row.day < end]
     rows = sorted((row for row in period if row.code in codes), key=lambda row: (row.day, row.code))
     compared = [row for row in period if row.code in baseline and row.users >= gate.min_users]
     judged = tuple(_day(limit, row, compared, gate.min_users) for row in rows)
@@ -130,53 +247,32 @@ def _judge(
     return Judgement(ruling, reasons, judged)
 
 
-def _stale(end: date, now: float, max_age: float) -> str:
-    """Why data that end before this day say nothing about today; empty where they do."""
-    ended = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp() + DAY_ENDS
-    if now - ended <= max_age:
-        return ""
-    return f"is stale: the newest data end before {end}, which is more than {max_age / 3600:g} hours ago."
-
-
 def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int) -> Judged:
+    """One version on one day; `bound` is the limit, `surely` the one above which a rate is surely too high."""
     if row.users < min_users:
         return Judged(limit, row, None, "too few users")
-    bounds = _limits_of_the_day(limit, [other for other in compared if other.day == row.day])
-    if bounds is None:
-        return Judged(limit, row, None, "nothing to compare with")
-    bound, surely = bounds
+    bound = surely = limit.value
+    if limit.relative:
+        others = [other for other in compared if other.day == row.day]
+        users = sum(other.users for other in others)  # as weights only
+        if not users:
+            return Judged(limit, row, None, "nothing to compare with")
+        rate = sum(other.users * other.rate for other in others) / users
+        upper = sum(other.users * other.bounds[1] for other in others) / users
+        bound, surely = limit.value * rate, limit.value * max(rate, upper)
     finding: Finding = "below" if row.rate <= bound else "surely above" if row.bounds[0] > surely else "above"
     return Judged(limit, row, bound, finding)
-
-
-def _limits_of_the_day(limit: Limit, compared: list[Measurement]) -> tuple[float, float] | None:
-    """The limit, and the one above which a rate surely is too high; None without anything to compare with."""
-    if not limit.relative:
-        return limit.value, limit.value
-    users = sum(row.users for row in compared)  # as weights only
-    if not users:
-        return None
-    rate, upper = (sum(row.users * value(row) for row in compared) / users for value in (_rate, _upper))
-    return limit.value * rate, limit.value * max(rate, upper)
-
-
-def _rate(row: Measurement) -> float:
-    return row.rate
-
-
-def _upper(row: Measurement) -> float:
-    return row.bounds[1]
 
 
 def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruling, tuple[str, ...]]:
     surely = [one for one in judged if one.finding == "surely above"]
     if surely:
-        return "halt", (describe(max(surely, key=lambda one: one.row.bounds[0])),)  # the table has the others
+        return "halt", (_in_words(max(surely, key=lambda one: one.row.bounds[0])),)  # the table has the others
     last = {one.row.code: one.row.day for one in judged if one.bound is not None}
     newest = [one for one in judged if one.bound is not None and one.row.day == last[one.row.code]]
     above = [one for one in newest if one.finding == "above"]
     if above:
-        return "hold", tuple(f"{describe(one)}, but perhaps by chance" for one in above)
+        return "hold", tuple(f"{_in_words(one)}, but perhaps by chance" for one in above)
     if newest:
         return "pass", ()
     if any(one.finding == "nothing to compare with" for one in judged):
@@ -186,14 +282,43 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruli
     return "hold", (f"the {name} {few if judged else 'was not measured: too few users have this release'}.",)
 
 
-def describe(one: Judged) -> str:
+# How it is told
+
+
+def _in_words(one: Judged) -> str:
     """One finding for people: `version 42 has a user-perceived crash rate of 2.1 % (at least 1.6 %) …`."""
     row = one.row
-    rate = f"a {NAMES[one.limit.metric]} of {percent(row.rate)} (at least {percent(row.bounds[0])})"
-    limit = f"{percent(one.bound or 0)}" + (f" ({one.limit.value:g}x)" if one.limit.relative else "")
+    rate = f"a {NAMES[one.limit.metric]} of {_percent(row.rate)} (at least {_percent(row.bounds[0])})"
+    limit = f"{_percent(one.bound or 0)}" + (f" ({one.limit.value:g}x)" if one.limit.relative else "")
     return f"version {row.code} has {rate} among {row.users:,} users on {row.day}: above the limit of {limit}"
 
 
-def percent(share: float) -> str:
+def section(judged: Sequence[Judged]) -> Section:
+    """One row for each version, day and limit; every bar is on one scale, on which `|` marks the limit."""
+    header = ("Day", "Version", "Measured", "Rate", "At least", "Limit", "Users", "Chart", "Finding")
+    top = max((max(one.row.rate, one.bound or 0.0) for one in judged), default=0.0)
+    return Section("Measurements", header, tuple(_row(one, BAR / top if top else 0.0) for one in judged))
+
+
+def _row(one: Judged, scale: float) -> tuple[str, ...]:
+    row, limit, bar = one.row, "", "█" * max(round(one.row.rate * scale), 1 if one.row.rate else 0)
+    if one.bound is not None:
+        limit, place = _percent(one.bound), min(round(one.bound * scale), BAR)
+        bar = bar.ljust(BAR, "·")
+        bar = f"{bar[:place]}|{bar[place:]}"
+    return (
+        str(row.day),
+        row.code,
+        NAMES[one.limit.metric],
+        _percent(row.rate),
+        _percent(row.bounds[0]) if row.users else "",
+        f"{limit} ({one.limit.value:g}x)" if one.limit.relative else limit,
+        f"{row.users:,}",
+        bar,
+        capitalised(one.finding),
+    )
+
+
+def _percent(share: float) -> str:
     """A rate as people read it: `1.09 %`."""
     return f"{share * 100:.3g} %"

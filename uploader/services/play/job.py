@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from uploader.files.android.store_listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
-from uploader.services.play.lifecycle import ReviewGoal
+from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
 
 Notes: TypeAlias = tuple[tuple[str, str], ...]

@@ -19,8 +19,8 @@ from uploader.inputs.parse_play import LAST_RELEASE
 from uploader.services.base import Prepared
 from uploader.services.play import edit_api
 from uploader.services.play.job import Companion, Notes, ReleaseJob, ReleaseOptions
-from uploader.services.play.lifecycle import goal_of
 from uploader.services.play.release import flow
+from uploader.services.play.review import goal_of
 from uploader.services.play.supplementary import GivenFiles, companions
 from uploader.services.play.tracks import STAGED, in_words
 from uploader.services.play.universal_apk import UniversalApkGoal

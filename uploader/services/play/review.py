@@ -1,15 +1,119 @@
-"""Waits until a release has come through Play's review: looks at its state, at growing intervals, up to a deadline."""
+"""How far Google Play's review of a release is, and the wait until it is through.
+
+`applications.tracks.releases.list` tells it, the one look that needs no edit. The states are Google's, without their
+prefix. Obsolete releases are left out of the list, which has 20 at most.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from uploader.errors import ReleaseTrouble, TemporaryError, UploaderError
-from uploader.services.base import Flow, Note, Outcome, Pause, Publish, Section, Steps
-from uploader.services.play.edit_api import CONSOLE
-from uploader.services.play.lifecycle import REJECTED, WORDS, ReviewGoal, listed, state_of, words
+from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryError
+from uploader.input_problems import Problems
+from uploader.inputs import Inputs
+from uploader.services.base import Call, Flow, Note, Outcome, Pause, Publish, Section, Steps
+from uploader.services.play.edit_api import CONSOLE, ROOT, entries
+from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
+from uploader.services.uri_template import expand
 from uploader.text import capitalised
+
+REJECTED, APPROVED, PUBLISHED = "NOT_APPROVED", "APPROVED_NOT_PUBLISHED", "PUBLISHED"
+WORDS = {  # in their order
+    REJECTED: "rejected by the review",
+    "DRAFT": "a draft",
+    "NOT_SENT_FOR_REVIEW": "not sent for review",
+    "IN_REVIEW": "in review",
+    "": "not listed by Google Play",
+    APPROVED: "approved, not published",
+    PUBLISHED: "published",
+}
+_ORDER = list(WORDS)
+_PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"
+_PREFIX = "RELEASE_LIFECYCLE_STATE_"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One release of the list: its version codes, its name, and its state."""
+
+    codes: tuple[str, ...]
+    name: str
+    state: str
+
+
+@dataclass(frozen=True)
+class ReviewGoal:
+    """What is waited for, and for how many seconds at most (0: one look)."""
+
+    state: Literal["approved", "published"]
+    seconds: float
+
+    @property
+    def enough(self) -> tuple[str, ...]:
+        """The states in which the waiting is over."""
+        return (PUBLISHED,) if self.state == "published" else (APPROVED, PUBLISHED)
+
+
+def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
+    """What the inputs say is waited for, if anything."""
+    if not inputs.wait_for:
+        return None
+    if inputs.target == "play" and not (inputs.commit and inputs.tracks):
+        what = "no release is committed, so there is nothing to wait for."
+        problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")
+    if inputs.target == "play" and inputs.changes_not_sent_for_review == "true":
+        what = "what is not sent for review is not reviewed."
+        problems.add("wait-for", what, "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`")
+    if inputs.status == "draft":
+        problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
+    return ReviewGoal(inputs.wait_for, inputs.wait_deadline)
+
+
+def listed(package: str, track: str) -> Steps[tuple[Listed, ...]]:
+    """The releases of a track; one that was never used may be answered with 404, and has none."""
+    try:
+        return (yield from _list(package, track))
+    except ApiError as refused:
+        if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
+            raise
+        return ()
+
+
+def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
+    """The version codes that are published on the track; None where Play does not tell, which ends no run."""
+    try:
+        found = yield from _list(package, track)
+    except (ProtocolError, ApiError, TemporaryError):
+        return None
+    return frozenset(code for one in found if one.state == PUBLISHED for code in one.codes)
+
+
+def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
+    path = expand(_PATH, {"package": package, "track": track})
+    response = yield Call("GET", ROOT, path, what=f"the releases of track {track}")
+    return tuple(_listed(track, entry) for entry in entries(response, "releases"))
+
+
+def _listed(track: str, entry: Mapping[str, Any]) -> Listed:
+    codes = tuple(str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts"))
+    name, state = entry.get("releaseName", ""), entry.get("releaseLifecycleState", "")
+    digits = all(code.isascii() and code.isdigit() for code in codes)
+    if not (isinstance(name, str) and isinstance(state, str) and digits):
+        raise ProtocolError(f"Google Play returned a release of track {track} in an undocumented format.")
+    return Listed(codes, name, state.removeprefix(_PREFIX))
+
+
+def state_of(found: Iterable[Listed], codes: Iterable[str]) -> str:
+    """How far a release is, by its version codes: the least advanced state that any entry with one of them has."""
+    states = [one.state for one in found if set(one.codes) & set(codes)]
+    return min(states, key=lambda state: _ORDER.index(state if state in WORDS else ""), default="")
+
+
+def words(state: str) -> str:
+    """A state for people."""
+    return WORDS.get(state, state)
 
 
 def awaited(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal: ReviewGoal, outcome: Outcome) -> Flow:
@@ -17,25 +121,23 @@ def awaited(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal:
 
     Without `codes` the newest release on each track is meant.
     """
-    for number in count(1):
-        states = yield from _look(package, tracks, codes)
+    number = 0
+    while True:
+        number += 1
+        states = yield from _states(package, tracks, codes)
         told = ", ".join(f"{track}: {words(state)}" for track, state in states.items()) or "it could not be looked up"
         through = bool(states) and all(state in goal.enough for state in states.values())
         rejected = REJECTED in states.values()
         if through or rejected or not (yield Pause(number, goal.seconds, f"the review has not finished ({told})")):
-            trouble = None if through else _rejected(package, told) if rejected else _not_through(goal, told)
-            return (yield from _told(outcome, states, told, trouble))
-    raise AssertionError  # the loop has no other end
-
-
-def _told(outcome: Outcome, states: dict[str, str], told: str, trouble: UploaderError | None) -> Flow:
+            break
     yield Note(f"Review: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
     sections = (*outcome.sections, Section("State of the review", ("Track", "State"), rows))
+    trouble = None if through else _rejected(package, told) if rejected else _not_through(goal, told)
     return replace(outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble)
 
 
-def _look(package: str, tracks: tuple[str, ...], codes: tuple[str, ...]) -> Steps[dict[str, str]]:
+def _states(package: str, tracks: tuple[str, ...], codes: tuple[str, ...]) -> Steps[dict[str, str]]:
     """The state on each track; nothing where Play can't be asked at present, since there is time to ask again."""
     states = {}
     try:
@@ -46,8 +148,7 @@ def _look(package: str, tracks: tuple[str, ...], codes: tuple[str, ...]) -> Step
     except TemporaryError as error:
         yield Note(f"The review could not be looked up: {error.what}", "warning")
         return {}
-    order = list(WORDS)
-    least = min(states.values(), key=lambda state: order.index(state) if state in order else 0, default="")
+    least = min(states.values(), key=lambda state: _ORDER.index(state) if state in WORDS else 0, default="")
     yield Publish({"lifecycle": least})
     return states
 

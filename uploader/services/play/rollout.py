@@ -1,31 +1,100 @@
 """The target `play-rollout`: takes the release in progress one step further, holds it, or halts it; made for schedules.
 
 A run looks once and makes one step at most, and nothing outlives it but what is on Google Play. What the step is, is
-decided inside the edit, from what the track holds there, and anew in every edit that replaces one. That a step was made
-since the first look, by this job or by another, shows in the release itself: then this run makes none. The journal has
-the first look of a run that was killed, so the run after it knows as well.
+decided (`decide`) inside the edit, from what the track holds there, and anew in every edit that replaces one. A share
+never falls, and what was halted, by whomever, is never resumed. That a step was made since the first look, by this job
+or by another, shows in the release itself: then this run makes none. The journal has the first look of a run that was
+killed, so the run after it knows as well.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from uploader.errors import ApiError, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
-from uploader.services.play import edit_api, gate_report, lifecycle, reporting_api, status, tracks
+from uploader.services.play import edit_api, gate, review, status, tracks
 from uploader.services.play.edit_api import CONSOLE, Release, Releases
 from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, commit, discard
-from uploader.services.play.gate import Gate, Judgement, judge
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, Review, TrackChange, lines, plan_output, sections
 from uploader.services.play.release import BY_HAND, in_an_edit
-from uploader.services.play.rollout_decision import Decision, FirstLook, Kind, Look, RolloutJob, decide, in_progress
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
+
+Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
+NO_STEP = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
+
+
+@dataclass(frozen=True)
+class RolloutJob:
+    """One look at a rollout: the shares that it goes through, ascending, and the gate before each step."""
+
+    release: ReleaseJob
+    shares: tuple[float, ...]
+    gate: gate.Gate
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a run makes of its look. `release` is what the release becomes, None where it stays as it is."""
+
+    kind: Kind
+    why: str
+    release: Release | None = None
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a run saw: the releases of the track, how far the review of the rollout is, and the gate's judgement."""
+
+    releases: Releases
+    review: str = review.PUBLISHED
+    judgement: gate.Judgement = gate.Judgement("pass")
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The release in progress at the first look of a run, or of a killed one before it: what a step shows against."""
+
+    codes: tuple[str, ...]
+    share: float
+
+    @classmethod
+    def of(cls, release: Release) -> FirstLook:
+        """The look at a release in progress."""
+        return cls(tracks.codes(release), release.get("userFraction", 0.0))
+
+    @classmethod
+    def recalled(cls, text: str) -> FirstLook | None:
+        """The look that `text` holds; what can't be read is none."""
+        try:
+            codes, share = json.loads(text)
+            return cls(tuple(map(str, codes)), float(share))
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            return None
+
+    @property
+    def text(self) -> str:
+        """For the journal."""
+        return json.dumps([self.codes, self.share])
+
+    def passed_in(self, releases: Releases) -> bool:
+        """Whether the release has reached more users since."""
+        same = [one for one in releases if tracks.codes(one) == self.codes]
+        return any(
+            one.get("status") == "completed"
+            or (one.get("status") == "inProgress" and one.get("userFraction", 0) > self.share + NO_STEP)
+            for one in same
+        )
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -44,15 +113,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         given = len(inputs.tracks) or "none"
         problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
     problems.raise_if_any()
-    job = _job(inputs)
-    scopes = (edit_api.SCOPE, *((reporting_api.SCOPE,) if inputs.halt_above else ()))
-    return Prepared(tuple(_lines(job)), scopes, lambda: flow(job), package=inputs.package_name)
-
-
-def _job(inputs: Inputs) -> RolloutJob:
-    limits = Gate(
-        inputs.halt_above, inputs.gate == "halt", inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age
-    )
     release = ReleaseJob(
         package=inputs.package_name,
         tracks=inputs.tracks,
@@ -61,24 +121,80 @@ def _job(inputs: Inputs) -> RolloutJob:
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
     )
-    return RolloutJob(release, inputs.rollout_steps, limits)
+    limits, halts = inputs.halt_above, inputs.gate == "halt"
+    held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)
+    job = RolloutJob(release, inputs.rollout_steps, held_to)
+    scopes = (edit_api.SCOPE, *((gate.SCOPE,) if limits else ()))
+    return Prepared(tuple(_lines(job)), scopes, lambda: flow(job), package=inputs.package_name)
 
 
-def _lines(job: RolloutJob) -> tuple[str, ...]:
-    package, (track,), dry_run = job.release.package, job.release.tracks, job.release.dry_run
+def _lines(job: RolloutJob) -> Iterator[str]:
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
-    limits = " or ".join(map(str, job.gate.limits))
-    end = "and halt it" if job.gate.halts else "but go on"
-    return (
-        f"open an edit for {package}",
-        f"look at the release in progress on track {track}",
-        *((f"ask Google how it is doing; report what is above {limits}, {end}",) if limits else ()),
-        f"decide the next of {shares}, and change nothing" if dry_run else f"take it to the next of {shares}",
-    )
+    yield f"open an edit for {job.release.package}"
+    yield f"look at the release in progress on track {job.release.tracks[0]}"
+    if job.gate.limits:
+        limits = " or ".join(map(str, job.gate.limits))
+        end = "and halt it" if job.gate.halts else "but go on"
+        yield f"ask Google how it is doing; report what is above {limits}, {end}"
+    dry_run = job.release.dry_run
+    yield f"decide the next of {shares}, and change nothing" if dry_run else f"take it to the next of {shares}"
+
+
+# The decision, which is pure
+
+
+def in_progress(releases: Releases) -> Release | None:
+    """The release that is being rolled out."""
+    return next((one for one in releases if one.get("status") == "inProgress"), None)
+
+
+def _halted(releases: Releases) -> Release | None:
+    """The halted release, unless everybody has got a later one since."""
+    latest = max((tracks.highest(one) for one in releases if one.get("status") == "completed"), default=-1)
+    stopped = (one for one in releases if one.get("status") == "halted")
+    return next((one for one in stopped if tracks.highest(one) > latest), None)
+
+
+def decide(job: RolloutJob, look: Look) -> Decision:  # noqa: PLR0911 - one for each situation, in their order
+    """What is to be done after a look: one step further, nothing, hold still, or halt."""
+    release, stopped = in_progress(look.releases), _halted(look.releases)
+    if release is None and stopped is not None:
+        return Decision("halted", _version(stopped), trouble="halted")
+    if release is None:
+        return Decision("nothing", "nothing is in progress")
+    name, share, why = _version(release), release.get("userFraction"), look.judgement.why
+    if look.judgement.ruling == "halt" and job.gate.halts:
+        return Decision("halted", why, {**release, "status": "halted"}, trouble="halted")
+    if look.review == review.REJECTED:
+        return Decision("held", f"the review rejected {name}", trouble="rejected")
+    if look.review != review.PUBLISHED:
+        return Decision("held", f"{name} is {review.words(look.review)}")
+    if look.judgement.ruling != "pass" and job.gate.halts:
+        return Decision("held", f"{name} stays: {why}")
+    if share is None:
+        return Decision("held", f"Google Play does not say how many users {name} is for")
+    following = next((one for one in job.shares if one > share + NO_STEP), None)
+    if following is None:
+        return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
+    if following < 1:
+        return Decision("stepped", f"{name} goes to {following * 100:g} %", {**release, "userFraction": following})
+    if release.get("countryTargeting"):
+        what = "is limited to some countries, and completing it would release it in all of them: that is left to you"
+        return Decision("held", f"{name} {what}: {CONSOLE}")
+    rest = {key: value for key, value in release.items() if key != "userFraction"}
+    return Decision("completed", f"{name} goes to all users", {**rest, "status": "completed"})
+
+
+def _version(release: Release) -> str:
+    """A release by its version codes and its share: `42+43 at 5 %`."""
+    return " at ".join(filter(None, ("+".join(tracks.codes(release)), tracks.share(release))))
+
+
+# The work in an edit
 
 
 def flow(job: RolloutJob) -> Flow:
-    """One look, and at most one step; every refusal leaves with its cause and its cure."""
+    """One look, and at most one step; every refusal leaves with its cause and its remedy."""
     rollout = Rollout(job)
     try:
         return (yield from in_an_edit(job.release, rollout.work))
@@ -131,20 +247,20 @@ class Rollout:
             return Look(live)
         self._first = FirstLook.of(release)
         try:
-            listed = yield from lifecycle.listed(self._job.package, self._track)
-            review = lifecycle.state_of(listed, tracks.codes(release))
+            listed = yield from review.listed(self._job.package, self._track)
+            state = review.state_of(listed, tracks.codes(release))
         except (ServiceError, TemporaryError) as error:
             yield Note(f"The state of the review could not be looked up: {error.what}", "warning")
-            review = "of unknown state"
-        return Look(live, review, (yield from self._judgement(live, release)))
+            state = "of unknown state"
+        return Look(live, state, (yield from self._judgement(live, release)))
 
-    def _judgement(self, live: Releases, release: Release) -> Steps[Judgement]:
+    def _judgement(self, live: Releases, release: Release) -> Steps[gate.Judgement]:
         """What the gate says of the release, compared with the one that everybody has."""
-        found = yield from reporting_api.measure(self._job.package, self._rollout.gate)
+        found = yield from gate.measure(self._job.package, self._rollout.gate)
         completed = [one for one in live if one.get("status") == "completed"]
         baseline = {code for one in completed for code in tracks.codes(one)} - set(tracks.codes(release))
-        judgement = judge(self._rollout.gate, (yield Time()), found, tracks.codes(release), baseline)
-        for row in gate_report.section(judgement.judged).rows:
+        judgement = gate.judge(self._rollout.gate, (yield Time()), found, tracks.codes(release), baseline)
+        for row in gate.section(judgement.judged).rows:
             yield Note(" · ".join(filter(None, row)))
         if judgement.ruling != "pass" and not self._rollout.gate.halts:
             yield Note(f"The gate only reports: {judgement.why}.", "warning")
@@ -194,9 +310,13 @@ class Rollout:
     def _told(self, look: Look, decision: Decision, after: Releases) -> Flow:
         """The outputs, and the outcome with its tables; `after` is what would be, in a dry run."""
         column, live = ("Would be", look.releases) if self._job.dry_run else ("After", after)
-        state = status.TrackStatus(self._track, tuple((one, _review_of(one, look)) for one in live))
-        yield Publish({**status.outputs([state]), **_values(live, look), "decision": decision.kind})
-        measured = gate_report.section(look.judgement.judged)
+        rollout = in_progress(look.releases)
+        codes = tracks.codes(rollout) if rollout else None
+        state = status.TrackStatus(
+            self._track, tuple((one, look.review if tracks.codes(one) == codes else "") for one in live)
+        )
+        yield Publish({**status.outputs([state]), **_values(live, codes, look.review), "decision": decision.kind})
+        measured = gate.section(look.judgement.judged)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
         headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
         tables = (*sections(self._changes(look, after), column), *([measured] if measured.rows else []))
@@ -220,23 +340,16 @@ def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
     return Decision(kind, f"the step that was under way is live: {tracks.in_words(release)}")
 
 
-def _review_of(release: Release, look: Look) -> str:
-    rollout = in_progress(look.releases)
-    return look.review if rollout and tracks.codes(rollout) == tracks.codes(release) else ""
-
-
-def _values(after: Releases, look: Look) -> dict[str, str]:
+def _values(releases: Releases, codes: tuple[str, ...] | None, state: str) -> dict[str, str]:
     """The single values of the release that is rolled out."""
-    rollout = in_progress(look.releases)
-    codes = tracks.codes(rollout) if rollout else ()
-    release = next((one for one in after if codes and tracks.codes(one) == codes), None)
-    if release is None:
+    release = next((one for one in releases if codes and tracks.codes(one) == codes), None)
+    if release is None or not codes:
         return {}
     return {
         "version-code": max(codes, key=int),
         "version-codes": ",".join(codes),
         "user-fraction": tracks.user_fraction(release),
-        "lifecycle": look.review,
+        "lifecycle": state,
     }
 
 

@@ -21,8 +21,7 @@ from uploader.services.play import edit_api, tracks, universal_apk
 from uploader.services.play.edit_api import Release, Releases, entries
 from uploader.services.play.edits import blame_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
-from uploader.services.play.lifecycle import Listed, ReviewGoal, goal_of, listed, state_of, words
-from uploader.services.play.review import awaited
+from uploader.services.play.review import Listed, ReviewGoal, awaited, goal_of, listed, state_of, words
 from uploader.services.play.tracks import STANDARD, countries
 from uploader.services.play.universal_apk import UniversalApkGoal
 
