@@ -13,7 +13,7 @@ import pytest
 
 from google_emulator import specimens
 from tests.support.job import Job
-from uploader.files.path_hints import hint
+from uploader.files.workspace import path_hint
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "max-retries": "0"}
 WORDS = "The disk of the third rack is on fire."
@@ -262,6 +262,6 @@ def test_an_absolute_path_in_another_case_is_recognised_too(job: Job, name: str)
 def test_the_search_for_what_was_meant_is_bounded(tmp_path: Path) -> None:
     """`**` is not searched, and what is no path is none."""
     (tmp_path / "app.aab").touch()
-    assert hint("**/APP.aab", tmp_path) == ""
-    assert hint("/" * 9000, tmp_path) == ""
-    assert hint("\0", tmp_path) == ""
+    assert path_hint("**/APP.aab", tmp_path) == ""
+    assert path_hint("/" * 9000, tmp_path) == ""
+    assert path_hint("\0", tmp_path) == ""

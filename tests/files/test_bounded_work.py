@@ -25,19 +25,10 @@ import pytest
 from google_emulator.specimens import Build, hostile, manifest_axml, signature_writer
 from uploader import der
 from uploader.errors import InputError
-from uploader.files.android import (
-    binary_xml,
-    manifest,
-    map_ids,
-    native_libraries,
-    native_symbols,
-    proto_xml,
-    signatures,
-    store_listing,
-)
-from uploader.files.android.inline_notes import inline_notes
+from uploader.files.android import listing, manifest, mapping, native, signatures
+from uploader.files.android.archive import MAX_WANTED, MalformedFile, ZipReader
 from uploader.files.android.mapping import mapping_file
-from uploader.files.android.zip_reader import MAX_WANTED, MalformedFile, ZipReader
+from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
 from uploader.http.messages import Headers, Response
 from uploader.protocol import google_error
@@ -113,7 +104,7 @@ NESTED = b"Content-Type: multipart/mixed; boundary=%08d\n\n--%08d\n"
 
 
 def binary_manifest(data: bytes) -> object:
-    return manifest.read(io.BytesIO(zip_of("AndroidManifest.xml", data)), "a.apk")
+    return manifest.read_manifest(io.BytesIO(zip_of("AndroidManifest.xml", data)), "a.apk")
 
 
 def crowded_features(count: int) -> bytes:
@@ -135,11 +126,11 @@ def scheme(value: bytes) -> object:
 
 
 def configured(config: bytes) -> object:
-    return libraries(stored({native_libraries.BUNDLE_CONFIG: config, "base/lib/x86/a.so": b""}), apk=False)
+    return libraries(stored({manifest.BUNDLE_CONFIG: config, "base/lib/x86/a.so": b""}), apk=False)
 
 
 def libraries(whole: bytes, *, apk: bool = True) -> object:
-    return native_libraries.native_code(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=apk)
+    return manifest.native_code(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=apk)
 
 
 def stored(entries: dict[str, bytes]) -> bytes:
@@ -170,7 +161,7 @@ CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_5
 
 
 def map_id(data: bytes) -> object:
-    return map_ids.ids_of_dex(io.BytesIO(data))
+    return mapping.ids_of_dex(io.BytesIO(data))
 
 
 def inline(data: bytes) -> object:
@@ -178,19 +169,22 @@ def inline(data: bytes) -> object:
 
 
 WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
-    "axml, an honest one": (each(binary_xml.elements), CROWDED[0]),
-    "axml, one huge name": (each(binary_xml.elements), hostile.crowded_axml(4000)),
-    "axml, 65,535 attributes": (each(binary_xml.elements), CROWDED[1]),
-    "axml, names within names": (each(binary_xml.elements), hostile.crowded_axml(4000, overlapping=True)),
-    "axml, empty chunks": (each(binary_xml.elements), hostile.fragmented_axml(50_000)),
-    "proto, many attributes": (each(proto_xml.elements), hostile.crowded_proto(5000, 100)),
-    "proto, one field again and again": (each(proto_xml.elements), hostile.crowded_proto(0, 0) + b"\x08\x01" * 50_000),
+    "axml, an honest one": (each(manifest.binary_elements), CROWDED[0]),
+    "axml, one huge name": (each(manifest.binary_elements), hostile.crowded_axml(4000)),
+    "axml, 65,535 attributes": (each(manifest.binary_elements), CROWDED[1]),
+    "axml, names within names": (each(manifest.binary_elements), hostile.crowded_axml(4000, overlapping=True)),
+    "axml, empty chunks": (each(manifest.binary_elements), hostile.fragmented_axml(50_000)),
+    "proto, many attributes": (each(manifest.proto_elements), hostile.crowded_proto(5000, 100)),
+    "proto, one field again and again": (
+        each(manifest.proto_elements),
+        hostile.crowded_proto(0, 0) + b"\x08\x01" * 50_000,
+    ),
     "manifest, many features": (binary_manifest, crowded_features(2000)),
     "signature, empty values": (der.children, b"\5\0" * 30_000),
     "signature, many certificates": (signature, signature_writer.pkcs7(*[signature_writer.certificate()] * 150)),
     "signature, a chain for each signer": (scheme, signature_writer.scheme_value(*[[b"0\0"] * 50] * 200)),
     "signature, empty signers": (scheme, b"\xff\xff\0\0" + bytes(0xFFFF)),
-    "library, segments": (native_libraries.segment_alignment, SEGMENTS),
+    "library, segments": (manifest.segment_alignment, SEGMENTS),
     "bundle's configuration, one field again and again": (configured, b"\x12\0" * 30_000),
     "zip, libraries over one another": (libraries, zip_of_libraries(9_000)),
     "zip, the end again and again": (archive, b"PK\5\6" * 20_000),
@@ -199,8 +193,8 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
     "dex, markers that never end": (map_id, stored({"classes.dex": (b"~~R8{" + b"a" * 1020) * 200})),
     "dex, beginnings of markers": (map_id, stored({"classes.dex": b"~~R8{" * 40_000})),
     "dex, many markers": (map_id, stored({"classes.dex": b'~~R8{"pg-map-id":"a"}\0' * 10_000})),
-    "mapping, heads of ids": (map_ids.ids_of_mapping, b"# pg_map_id: " * 20_000),
-    "mapping, spaces": (map_ids.ids_of_mapping, (b"# pg_map_hash: SHA-256 " + b" " * 500) * 400),
+    "mapping, heads of ids": (mapping.ids_of_mapping, b"# pg_map_id: " * 20_000),
+    "mapping, spaces": (mapping.ids_of_mapping, (b"# pg_map_hash: SHA-256 " + b" " * 500) * 400),
     "notes, many languages": (inline, b"en-US: a\n" * 2_000),
     "notes, lists in lists": (inline, b"en-US: " + b"[" * 20_000),
     "notes, one after the other": (inline, b"en-US: &a [a]\n" + b"fil: *a\n" * 2_000),
@@ -238,7 +232,7 @@ def test_a_small_apk_is_little_work() -> None:
     """17 KiB of an APK that unpack to 1.3 MB: what is done is bounded by what was unpacked, which is bounded itself."""
     data = zip_of("AndroidManifest.xml", CROWDED[1])
     assert len(data) < 400 * 1024
-    assert work(lambda: manifest.read(io.BytesIO(data), "a.apk")) < 10 * len(CROWDED[1])
+    assert work(lambda: manifest.read_manifest(io.BytesIO(data), "a.apk")) < 10 * len(CROWDED[1])
 
 
 @pytest.mark.parametrize("make", [hostile.fill_bytes_jpeg, hostile.empty_segments_jpeg])
@@ -246,7 +240,7 @@ def test_an_image_is_looked_at_and_not_searched(tmp_path: Path, make: Callable[[
     """15 MiB without a frame header are given up after as many segments as no real image has."""
     (tmp_path / "store/en-US/images").mkdir(parents=True)
     (tmp_path / "store/en-US/images/icon.jpg").write_bytes(make(15 * MIB))
-    assert work(lambda: store_listing.listing("store", Workspace(tmp_path))) < MIB
+    assert work(lambda: listing.store_listing("store", Workspace(tmp_path))) < MIB
 
 
 @pytest.mark.parametrize("content", [b"\n" * MIB, b"# x\n" * (MIB // 4), b"a -> " * (MIB // 5), b"a" * 4 * MIB])
@@ -265,9 +259,9 @@ def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
         file.write(hostile.directory_bomb(length))
     tracemalloc.start()
     with pytest.raises(InputError, match="not a complete zip"):
-        native_symbols.debug_symbols(path.name, Workspace(tmp_path), tmp_path / "t")
+        native.debug_symbols(path.name, Workspace(tmp_path), tmp_path / "t")
     with path.open("rb") as file, pytest.raises(InputError, match="plausible"):
-        manifest.read(file, "a.apk")
+        manifest.read_manifest(file, "a.apk")
     assert tracemalloc.get_traced_memory()[1] < 8 * MIB
     tracemalloc.stop()
 
@@ -284,7 +278,7 @@ def test_a_symbols_zip_may_not_unpack_to_a_thousand_times_its_size(tmp_path: Pat
     with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("lib/x86/liba.so", bytes(65 * MIB))
     with pytest.raises(InputError, match="more than 100 times its size"):
-        native_symbols.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t")
+        native.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t")
 
 
 def test_a_symbols_folder_that_is_a_tree_without_end(tmp_path: Path) -> None:
@@ -302,7 +296,7 @@ def test_a_symbols_folder_that_is_a_tree_without_end(tmp_path: Path) -> None:
             listed.append(os.fspath(str(arguments[0])))
 
     sys.addaudithook(note)
-    artifact, _ = native_symbols.debug_symbols("lib", Workspace(tmp_path), tmp_path / "t")
+    artifact, _ = native.debug_symbols("lib", Workspace(tmp_path), tmp_path / "t")
     counting = False
     assert zipfile.ZipFile(artifact.path).namelist() == ["x86/liba.so"]
     assert sorted(listed) == [str(tmp_path / "lib"), str(folder)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from uploader.errors import InputError
-from uploader.files.android.inline_notes import DEFAULT_LANGUAGE, inline_notes
+from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes
 
 
 @pytest.mark.parametrize(

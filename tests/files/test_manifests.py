@@ -33,7 +33,7 @@ BUNDLE, CONFIG, APK = "base/manifest/AndroidManifest.xml", "BundleConfig.pb", "A
 def read(path: Path) -> Manifest:
     """What the file at the path says of itself."""
     with path.open("rb") as file:
-        return manifest.read(file, path.name)
+        return manifest.read_manifest(file, path.name)
 
 
 def refusal(path: Path) -> str:

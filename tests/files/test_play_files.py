@@ -16,11 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from uploader.errors import InputError
-from uploader.files.android import native_symbols, release_notes, store_listing
-from uploader.files.android.expansion import expansion_file
+from uploader.files.android import listing, native
+from uploader.files.android.limits import check_size, expansion_file
 from uploader.files.android.mapping import mapping_file
-from uploader.files.android.play_limits import check_size
-from uploader.files.android.release_notes import Notes
+from uploader.files.android.notes import Notes, release_notes
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
@@ -50,14 +49,14 @@ def named(path: Path) -> tuple[str, Workspace]:
 
 def notes(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> Notes:
     """Notes without any warning."""
-    found, warnings = release_notes.notes(*named(folder), codes, tracks)
+    found, warnings = release_notes(*named(folder), codes, tracks)
     assert warnings == ()
     return found
 
 
 def note_problems(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> list[str]:
     """What is wrong with the notes."""
-    return problems(lambda: release_notes.notes(*named(folder), codes, tracks), "whats-new-directory")
+    return problems(lambda: release_notes(*named(folder), codes, tracks), "whats-new-directory")
 
 
 # Release notes
@@ -124,7 +123,7 @@ def test_a_missing_or_empty_notes_directory_is_an_error(tmp_path: Path) -> None:
 def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> None:
     """One language has a file for the version, another was forgotten."""
     write(tmp_path, {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"})
-    found, warnings = release_notes.notes(*named(tmp_path), (8,), ())
+    found, warnings = release_notes(*named(tmp_path), (8,), ())
     assert found == {None: {"en-US": "eight"}}
     assert len(warnings) == 1
     assert "de-DE has no notes for this release" in warnings[0]
@@ -164,7 +163,7 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
 def test_500_emoji_are_allowed_with_a_warning(tmp_path: Path) -> None:
     """500 characters, but 1000 UTF-16 units: no document forbids it, people should know."""
     write(tmp_path, {"whatsnew-en-US": "😀" * 500})
-    found, warnings = release_notes.notes(*named(tmp_path), (), ())
+    found, warnings = release_notes(*named(tmp_path), (), ())
     assert found == {None: {"en-US": "😀" * 500}}
     assert "1000 in UTF-16" in warnings[0]
 
@@ -186,7 +185,7 @@ def test_a_name_that_is_no_language_is_refused_with_the_right_spelling(tmp_path:
 def test_a_language_that_google_does_not_list_is_a_warning(tmp_path: Path, name: str, hint: str) -> None:
     """The list is Google's and grows; the nearest names are offered."""
     write(tmp_path, {f"whatsnew-{name}": "x"})
-    found, warnings = release_notes.notes(*named(tmp_path), (), ())
+    found, warnings = release_notes(*named(tmp_path), (), ())
     assert found == {None: {name: "x"}}
     assert "is not in Google's list" in warnings[0]
     assert hint in warnings[0]
@@ -195,7 +194,7 @@ def test_a_language_that_google_does_not_list_is_a_warning(tmp_path: Path, name:
 def test_unknown_and_empty_files_are_warned_about(tmp_path: Path) -> None:
     """A stray file is not used, an empty one gives no notes; hidden files are nobody's business."""
     write(tmp_path, {"whatsnew-en-US": "x", "whatsnew-fr-FR": " \n", "README.md": "?", ".DS_Store": b"\0"})
-    found, warnings = release_notes.notes(*named(tmp_path), (), ())
+    found, warnings = release_notes(*named(tmp_path), (), ())
     assert found == {None: {"en-US": "x"}}
     assert [w.split(": ", 1)[1] for w in warnings] == [
         f"{tmp_path.name}/README.md is not used: it is not named whatsnew-<language>.",
@@ -217,9 +216,9 @@ def test_notes_that_are_a_link_out_of_the_workspace_are_refused(tmp_path: Path) 
     (problem,) = note_problems(folder)
     assert "outside the workspace" in problem
     assert "token" not in problem
-    assert release_notes.notes(folder.name, Workspace(folder.parent, allow_outside=True, allow_symlinks=True), (), ())[
-        0
-    ] == {None: {"de-DE": "x", "en-US": "token"}}
+    assert release_notes(folder.name, Workspace(folder.parent, allow_outside=True, allow_symlinks=True), (), ())[0] == {
+        None: {"de-DE": "x", "en-US": "token"}
+    }
 
 
 def test_a_pipe_or_a_huge_file_is_no_text(tmp_path: Path) -> None:
@@ -237,7 +236,7 @@ def test_any_bytes_as_notes_are_a_text_or_a_problem(tmp_path_factory: pytest.Tem
     """No content is a traceback, and what comes out is text that JSON carries."""
     folder = write(tmp_path_factory.getbasetemp() / "any-notes", {"whatsnew-en-US": data})
     try:
-        found, _ = release_notes.notes(*named(folder), (), ())
+        found, _ = release_notes(*named(folder), (), ())
     except InputError:
         return
     for text in found[None].values():
@@ -275,7 +274,7 @@ def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple
     """Problems and warnings of one image in one place."""
     write(folder, {f"en-US/images/{name}": data})
     try:
-        return [], store_listing.listing(*named(folder))[1]
+        return [], listing.store_listing(*named(folder))[1]
     except InputError as error:
         return [problem.what for problem in error.problems], ()
 
@@ -368,7 +367,7 @@ def test_an_image_over_15_mib_is_refused_without_being_read(tmp_path: Path) -> N
     """The API's limit for every type."""
     path = write(tmp_path, {"en-US/images/icon.png": png(512, 512)}) / "en-US/images/icon.png"
     os.truncate(path, (15 << 20) + 1)
-    assert "15 MiB" in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
+    assert "15 MiB" in problems(lambda: listing.store_listing(*named(tmp_path)), "images-directory")[0]
 
 
 @settings(max_examples=200)
@@ -401,7 +400,7 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
             "de-DE/video.txt": "",
         },
     )
-    found, warnings = store_listing.listing("fastlane/metadata/android", Workspace(tmp_path))
+    found, warnings = listing.store_listing("fastlane/metadata/android", Workspace(tmp_path))
     assert warnings == ()
     assert found.texts == {
         "de-DE": {"title": "Anwendung"},
@@ -424,11 +423,11 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
 def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) -> None:
     """30, 80 and 4000 characters."""
     write(tmp_path, {f"en-US/{name}.txt": "é" * limit})
-    assert store_listing.listing(*named(tmp_path))[1] == ()
+    assert listing.store_listing(*named(tmp_path))[1] == ()
     write(tmp_path, {f"en-US/{name}.txt": "é" * (limit + 1)})
     assert (
         f"{limit + 1} characters; Play accepts at most {limit}"
-        in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
+        in problems(lambda: listing.store_listing(*named(tmp_path)), "images-directory")[0]
     )
 
 
@@ -445,7 +444,7 @@ def test_what_the_listing_does_not_know_is_warned_about(tmp_path: Path) -> None:
             "en-US/images/phoneScreenshots/notes.txt": "?",
         },
     )
-    found, warnings = store_listing.listing(*named(tmp_path))
+    found, warnings = listing.store_listing(*named(tmp_path))
     assert found.images == {}
     assert len(warnings) == 5
 
@@ -459,7 +458,7 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
         "en-US/video.txt": "my video",
         "en_GB/title.txt": "App",
     }
-    found = problems(lambda: store_listing.listing(*named(write(tmp_path, files))), "images-directory")
+    found = problems(lambda: listing.store_listing(*named(write(tmp_path, files))), "images-directory")
     assert len(found) == 4
     assert "has 9 images; Play accepts at most 8" in " ".join(found)
 
@@ -467,11 +466,11 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
 def test_a_directory_without_a_listing_is_an_error(tmp_path: Path) -> None:
     """Missing, empty, or with release notes alone."""
     assert (
-        "is not a folder" in problems(lambda: store_listing.listing(*named(tmp_path / "gone")), "images-directory")[0]
+        "is not a folder" in problems(lambda: listing.store_listing(*named(tmp_path / "gone")), "images-directory")[0]
     )
     write(tmp_path, {"en-US/changelogs/1.txt": "x"})
     assert (
-        "no listing texts or images" in problems(lambda: store_listing.listing(*named(tmp_path)), "images-directory")[0]
+        "no listing texts or images" in problems(lambda: listing.store_listing(*named(tmp_path)), "images-directory")[0]
     )
 
 
@@ -479,7 +478,7 @@ def test_an_image_that_is_a_link_out_of_the_workspace_is_refused(tmp_path: Path)
     """Images are published too."""
     write(tmp_path, {"outside.png": png(512, 512), "ws/en-US/title.txt": "App", "ws/en-US/images/x": ""})
     (tmp_path / "ws/en-US/images/icon.png").symlink_to(tmp_path / "outside.png")
-    found = problems(lambda: store_listing.listing(".", Workspace(tmp_path / "ws")), "images-directory")
+    found = problems(lambda: listing.store_listing(".", Workspace(tmp_path / "ws")), "images-directory")
     assert "outside the workspace" in found[0]
 
 
@@ -572,7 +571,7 @@ def zipped(path: Path, names: list[str]) -> Path:
 
 def packed(path: Path, temp: Path) -> tuple[list[str], tuple[str, ...]]:
     """What the zip to be sent holds, and the warnings."""
-    artifact, warnings = native_symbols.debug_symbols(*named(path), temp)
+    artifact, warnings = native.debug_symbols(*named(path), temp)
     with zipfile.ZipFile(artifact.path) as archive:
         assert archive.testzip() is None
         return archive.namelist(), warnings
@@ -585,7 +584,7 @@ def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
     """Nothing is written anew; folder entries do no harm."""
     (tmp_path / "out").mkdir()
     path = zipped(tmp_path / "out/symbols.zip", [GOOD[2], "x86_64/", *GOOD[:2]])
-    artifact, warnings = native_symbols.debug_symbols("out/symbols.zip", Workspace(tmp_path), tmp_path / "temp")
+    artifact, warnings = native.debug_symbols("out/symbols.zip", Workspace(tmp_path), tmp_path / "temp")
     assert (artifact.path, artifact.name, warnings) == (path, "out/symbols.zip", ())
     assert not (tmp_path / "temp").exists()
 
@@ -615,7 +614,7 @@ def test_the_content_of_symbols_survives_the_packing(tmp_path: Path) -> None:
     data = os.urandom(3 << 20)
     with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("lib/x86/liba.so", data)
-    artifact, _ = native_symbols.debug_symbols(*named(tmp_path / "s.zip"), tmp_path / "temp")
+    artifact, _ = native.debug_symbols(*named(tmp_path / "s.zip"), tmp_path / "temp")
     assert zipfile.ZipFile(artifact.path).read("x86/liba.so") == data
 
 
@@ -625,8 +624,8 @@ def test_the_packed_zip_is_always_the_same(tmp_path: Path) -> None:
     write(tmp_path / "two", {name: name for name in reversed(GOOD)})
     os.utime(tmp_path / "two" / GOOD[0], (0, 0))
     (tmp_path / "two" / GOOD[1]).chmod(0o600)
-    first, _ = native_symbols.debug_symbols(*named(tmp_path / "one"), tmp_path / "t1")
-    second, _ = native_symbols.debug_symbols(*named(tmp_path / "two"), tmp_path / "t2")
+    first, _ = native.debug_symbols(*named(tmp_path / "one"), tmp_path / "t1")
+    second, _ = native.debug_symbols(*named(tmp_path / "two"), tmp_path / "t2")
     assert first.path.read_bytes() == second.path.read_bytes()
     assert first.name == "one (as native-debug-symbols.zip)"
 
@@ -653,14 +652,14 @@ def test_junk_among_the_symbols_is_left_out_with_a_warning(tmp_path: Path) -> No
 def test_symbols_that_can_not_be_put_right_are_refused(tmp_path: Path, names: list[str], sentence: str) -> None:
     """Each with what was expected."""
     path = zipped(tmp_path / "s.zip", names)
-    assert sentence in problems(lambda: native_symbols.debug_symbols(*named(path), tmp_path), "debug-symbols")[0]
+    assert sentence in problems(lambda: native.debug_symbols(*named(path), tmp_path), "debug-symbols")[0]
 
 
 def test_symbols_that_are_no_zip_or_missing_are_refused(tmp_path: Path) -> None:
     """A single library has to be in its ABI's folder; a damaged or encrypted zip can't be packed anew."""
 
     def problem(path: Path) -> str:
-        return problems(lambda: native_symbols.debug_symbols(*named(path), tmp_path / "t"), "debug-symbols")[0]
+        return problems(lambda: native.debug_symbols(*named(path), tmp_path / "t"), "debug-symbols")[0]
 
     assert "not a complete zip" in problem(write(tmp_path, {"liba.so": b"\x7fELF"}) / "liba.so")
     assert "can't be read" in problem(tmp_path / "gone")
@@ -683,7 +682,7 @@ def test_a_symbols_zip_that_claims_to_be_huge_is_refused(tmp_path: Path) -> None
             part if claimed.tell() == 0 else b"PK\1\2" + part[:20] + struct.pack("<I", 0xFFFFFFF0) + part[24:]
         )
     (tmp_path / "s.zip").write_bytes(claimed.getvalue())
-    found = problems(lambda: native_symbols.debug_symbols(*named(tmp_path / "s.zip"), tmp_path / "t"), "debug-symbols")
+    found = problems(lambda: native.debug_symbols(*named(tmp_path / "s.zip"), tmp_path / "t"), "debug-symbols")
     assert "more than 32 GiB" in found[0]
 
 
@@ -693,7 +692,7 @@ def test_symbols_linked_from_outside_the_workspace_are_refused(tmp_path: Path) -
     (tmp_path / "ws/lib/x86/liba.so").symlink_to(tmp_path / "out/liba.so")
 
     def pack() -> object:
-        return native_symbols.debug_symbols("lib", Workspace(tmp_path / "ws"), tmp_path / "t")
+        return native.debug_symbols("lib", Workspace(tmp_path / "ws"), tmp_path / "t")
 
     assert "outside the workspace" in problems(pack, "debug-symbols")[0]
 
@@ -712,7 +711,7 @@ def test_damaged_symbol_zips_are_never_a_traceback(
     (base / "damaged.zip").write_bytes(data)
 
     def pack() -> object:
-        return native_symbols.debug_symbols(*named(base / "damaged.zip"), base / "damaged")
+        return native.debug_symbols(*named(base / "damaged.zip"), base / "damaged")
 
     with contextlib.suppress(InputError):
         pack()

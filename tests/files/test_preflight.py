@@ -20,10 +20,9 @@ from google_emulator.specimens.manifests import field, number
 from google_emulator.specimens.signature_writer import DEBUG, certificate, pkcs7
 from tests.support import android_tools
 from tests.support.job import Job
-from uploader.files.android import manifest, policy_rules, preflight
-from uploader.files.android.manifest import Manifest
-from uploader.files.android.native_libraries import NativeCode, segment_alignment
-from uploader.files.android.policy_rules import PolicyRule
+from uploader.files.android import limits, manifest, preflight
+from uploader.files.android.limits import PolicyRule
+from uploader.files.android.manifest import Manifest, NativeCode, segment_alignment
 from uploader.files.artifacts import from_path, inspect
 from uploader.input_problems import Problems
 
@@ -45,7 +44,7 @@ WIDE, NARROW = elf(0x4000, 0x10000), elf(0x4000, 0x1000)
 def read(path: Path) -> Manifest:
     """What the file at the path says of itself."""
     with path.open("rb") as file:
-        return manifest.read(file, path.name)
+        return manifest.read_manifest(file, path.name)
 
 
 def native(folder: Path, libraries: dict[str, bytes], *, target: int = 36) -> NativeCode:
@@ -177,9 +176,9 @@ def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     ended = job.run({**PLAY, "tracks": "internal"})
     assert ended.code == 0, ended.log
     for words, rule in (
-        ("app.aab targets API level 35; Google Play asks for 36 or higher", policy_rules.TARGET_API),
-        ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", policy_rules.PAGE_SIZE),
-        ("`files` has native code for armeabi-v7a but none for arm64-v8a", policy_rules.SIXTY_FOUR_BIT),
+        ("app.aab targets API level 35; Google Play asks for 36 or higher", limits.TARGET_API),
+        ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", limits.PAGE_SIZE),
+        ("`files` has native code for armeabi-v7a but none for arm64-v8a", limits.SIXTY_FOUR_BIT),
     ):
         (line,) = (line for line in ended.log.splitlines() if line.startswith("::warning") and words in line)
         assert f" from {rule.since} on" in line
@@ -333,10 +332,10 @@ def test_the_plan_lists_what_the_build_asks_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        policy_rules.TARGET_API,
-        policy_rules.PAGE_SIZE,
-        policy_rules.SIXTY_FOUR_BIT,
-        *policy_rules.TARGET_API_BY_FEATURE.values(),
+        limits.TARGET_API,
+        limits.PAGE_SIZE,
+        limits.SIXTY_FOUR_BIT,
+        *limits.TARGET_API_BY_FEATURE.values(),
     ],
 )
 def test_each_rule_has_a_day_and_googles_own_page(rule: PolicyRule) -> None:

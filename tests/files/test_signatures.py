@@ -34,7 +34,7 @@ DEPENDENCIES = 0x504B4453  # a block that names libraries, and signs nothing
 def signers(path: Path) -> tuple[SigningCertificate, ...]:
     """Those who signed the file at the path."""
     with path.open("rb") as file:
-        return manifest.read(file, path.name).signers
+        return manifest.read_manifest(file, path.name).signers
 
 
 def digests(path: Path) -> list[str]:
@@ -232,7 +232,7 @@ def test_a_huge_block_is_not_read(tmp_path: Path) -> None:
         for index in range(30):
             archive.writestr(f"META-INF/{index}.SF", b"")
             archive.writestr(f"META-INF/{index}.RSA", pkcs7(certificate(f"{index}"), issuer=f"{index}"))
-    assert len(manifest.read(made, "app.apk").signers) == 10
+    assert len(manifest.read_manifest(made, "app.apk").signers) == 10
 
 
 def test_the_specimens_certificate_is_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.support.factory import make_inputs
 from tests.support.transfer_harness import FakeTime
 from uploader.errors import InputError, IntegrityError
-from uploader.files.android import native_symbols
+from uploader.files.android import native
 from uploader.files.artifacts import Artifact, find, from_path
 from uploader.files.workspace import NotOpened, Workspace
 from uploader.http.messages import Span
@@ -204,7 +204,7 @@ def test_symbols_that_are_swapped_while_they_are_packed_are_not_sent(
 
     sys.addaudithook(meddle)
     with pytest.raises(IntegrityError, match=r"a\.so changed"):
-        native_symbols.debug_symbols(".", Workspace(tmp_path / "ws"), tmp_path / "temp")
+        native.debug_symbols(".", Workspace(tmp_path / "ws"), tmp_path / "temp")
     assert not waiting
 
 

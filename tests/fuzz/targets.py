@@ -21,19 +21,10 @@ from google_emulator.specimens import signature_writer
 from tests.fuzz import offline_targets
 from uploader import inputs
 from uploader.errors import InputError
-from uploader.files.android import (
-    binary_xml,
-    inline_notes,
-    listing_images,
-    manifest,
-    map_ids,
-    native_libraries,
-    proto_xml,
-    signatures,
-)
-from uploader.files.android.languages import is_language_name
-from uploader.files.android.play_limits import MAX_RELEASE_NOTES
-from uploader.files.android.zip_reader import MalformedFile, ZipReader
+from uploader.files.android import listing, manifest, mapping, signatures
+from uploader.files.android.archive import MalformedFile, ZipReader
+from uploader.files.android.limits import MAX_RELEASE_NOTES
+from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.invalid_value import InvalidValue
@@ -119,7 +110,7 @@ def _followed(move: Move, event: Event) -> None:
 def artifact(data: bytes) -> None:
     """A file that calls itself an APK or a bundle."""
     with suppress(InputError):
-        found = manifest.read(BytesIO(data), "app.apk")
+        found = manifest.read_manifest(BytesIO(data), "app.apk")
         assert re.fullmatch(r"[\w.]+", found.package, re.ASCII)
         assert 0 <= found.version_code < 1 << 64
 
@@ -127,18 +118,18 @@ def artifact(data: bytes) -> None:
 def binary_manifest(data: bytes) -> None:
     """Android's binary XML."""
     with suppress(MalformedFile):
-        list(binary_xml.elements(data))
+        list(manifest.binary_elements(data))
 
 
 def proto_manifest(data: bytes) -> None:
     """The manifest of a bundle, in protobuf."""
     with suppress(MalformedFile):
-        list(proto_xml.elements(data))
+        list(manifest.proto_elements(data))
 
 
 def image(data: bytes) -> None:
     """A file that calls itself an image of the listing."""
-    dimensions = listing_images.dimensions(data)
+    dimensions = listing.dimensions(data)
     assert dimensions is None or min(dimensions) >= 0
 
 
@@ -162,13 +153,13 @@ def signed(data: bytes) -> None:
 
 def libraries(data: bytes) -> None:
     """A native library in an APK, and the configuration of a bundle that has one."""
-    alignment = native_libraries.segment_alignment(data)
+    alignment = manifest.segment_alignment(data)
     assert alignment is None or 0 <= alignment < 1 << 64
     entries = [("lib/x86_64/a.so", data), ("BundleConfig.pb", data)]
     with suppress(MalformedFile):
         found = ZipReader(*_zip(entries), lambda _: True)
-        assert native_libraries.native_code(found, apk=True).abis == ("x86_64",)
-        native_libraries.native_code(found, apk=False)
+        assert manifest.native_code(found, apk=True).abis == ("x86_64",)
+        manifest.native_code(found, apk=False)
 
 
 def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) -> tuple[BytesIO, int]:
@@ -185,20 +176,20 @@ def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) ->
 
 def map_id(data: bytes) -> None:
     """The beginning of a mapping, and a zip with dex files: ids that are short words, the same from either half."""
-    for found in (map_ids.ids_of_mapping(data), map_ids.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
+    for found in (mapping.ids_of_mapping(data), mapping.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in found)
     with suppress(MalformedFile):
-        dex = map_ids.ids_of_dex(BytesIO(data))
+        dex = mapping.ids_of_dex(BytesIO(data))
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in dex)
-        assert map_ids.same_build(dex, dex)
+        assert mapping.same_build(dex, dex)
 
 
 def release_notes(data: bytes) -> None:
     """Release notes in an input: texts that Play takes, each for a language or for the app's own."""
     with suppress(InputError):
-        notes, warnings = inline_notes.inline_notes(data.decode("utf-8", "replace"))
+        notes, warnings = inline_notes(data.decode("utf-8", "replace"))
         assert all(1 <= len(text) <= MAX_RELEASE_NOTES for text in notes.values())
-        assert all(language == inline_notes.DEFAULT_LANGUAGE or is_language_name(language) for language in notes)
+        assert all(language == DEFAULT_LANGUAGE or is_language_name(language) for language in notes)
         assert all(map(str.strip, warnings))
 
 
@@ -288,21 +279,14 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "credentials/service_account_key.py": ("credentials_given", "damaged_keys"),
     "credentials/token_request.py": ("token_answers",),
     "der.py": ("signed", "damaged_keys"),
-    "files/android/binary_xml.py": ("binary_manifest", "artifact"),
-    "files/android/inline_notes.py": ("release_notes",),
-    "files/android/listing_images.py": ("workspace_files", "image"),
-    "files/android/localized_folder.py": ("workspace_files",),
-    "files/android/manifest.py": ("artifact",),
-    "files/android/manifest_attributes.py": ("artifact",),
-    "files/android/map_ids.py": ("map_id",),
-    "files/android/mapping.py": ("workspace_files",),
-    "files/android/native_libraries.py": ("libraries",),
-    "files/android/native_symbols.py": ("workspace_files",),
+    "files/android/archive.py": ("artifact", "archive"),
+    "files/android/listing.py": ("workspace_files", "image"),
+    "files/android/manifest.py": ("artifact", "binary_manifest", "proto_manifest", "libraries"),
+    "files/android/mapping.py": ("map_id", "workspace_files"),
+    "files/android/native.py": ("workspace_files",),
+    "files/android/notes.py": ("release_notes", "workspace_files"),
     "files/android/pkcs7.py": ("signed",),
-    "files/android/protobuf.py": ("proto_manifest", "libraries"),
-    "files/android/proto_xml.py": ("proto_manifest", "artifact"),
     "files/android/signatures.py": ("signed",),
-    "files/android/zip_reader.py": ("artifact", "archive"),
     "files/artifacts.py": ("workspace_files",),
     "http/hosts.py": ("responses", "addresses_of_sessions"),
     "http/messages.py": ("responses", "token_answers"),

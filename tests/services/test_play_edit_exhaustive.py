@@ -8,7 +8,7 @@ from tests.support.fake_play import PACKAGE, artifact, plain, release
 from tests.support.play_driver import Engine, release_job
 from tests.support.play_faults import FaultyPlay
 from tests.support.play_walk import Shape, Walk
-from uploader.files.android.store_listing import StoreFiles
+from uploader.files.android.listing import StoreFiles
 from uploader.services.play import edit_api
 from uploader.services.play.job import Companion
 

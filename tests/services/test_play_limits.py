@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uploader.files.android.play_limits import MAX_BYTES
+from uploader.files.android.limits import MAX_BYTES
 from uploader.services import method_catalogue
 
 METHODS = {

@@ -7,7 +7,7 @@ import pytest
 from tests.support.fake_play import Play, plain, refused, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import ApiError, TemporaryError
-from uploader.files.android.store_listing import StoreFiles
+from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Batch, Outcome
 from uploader.services.play.job import ReleaseJob

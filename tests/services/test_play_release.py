@@ -20,7 +20,7 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.files.android.store_listing import StoreFiles
+from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Note, Show, Upload
 from uploader.services.play import edit_api
 from uploader.services.play.job import Companion, ReleaseOptions

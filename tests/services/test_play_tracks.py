@@ -9,7 +9,7 @@ import pytest
 from tests.support.fake_play import PACKAGE, Play, artifact, refused, release
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import ProtocolError, ReleaseRefused, ServiceError
-from uploader.files.android.store_listing import StoreFiles
+from uploader.files.android.listing import StoreFiles
 from uploader.services.play import edit_api, tracks
 from uploader.services.play.job import ReleaseOptions
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from fnmatch import translate
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from uploader.errors import InputError, IntegrityError, Problem
-from uploader.files import path_hints
-from uploader.files.globbing import expand, has_wildcard
+from uploader.files.android.manifest import Manifest, read_manifest
 from uploader.files.workspace import (
     ANYWHERE,
     LOGIN_FILE,
@@ -26,13 +26,11 @@ from uploader.files.workspace import (
     NotOpened,
     Workspace,
     is_login_file,
+    path_hint,
     printable,
     reason,
 )
 from uploader.input_problems import Problems
-
-if TYPE_CHECKING:
-    from uploader.files.android.manifest import Manifest
 
 STREAM = "-"
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
@@ -109,10 +107,8 @@ def inspect(artifact: Artifact) -> Artifact:
     """The artifact with its manifest, read from the APK or bundle. Raises InputError when it is neither, or damaged."""
     if artifact.size is None or artifact.data is not None:
         raise InputError(Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file."))
-    from uploader.files.android import manifest  # four parsers that a run without Android artifacts does without
-
     with artifact.reader() as file:
-        return replace(artifact, manifest=manifest.read(file, artifact.name))
+        return replace(artifact, manifest=read_manifest(file, artifact.name))
 
 
 def identity(status: os.stat_result) -> tuple[int, int, int]:
@@ -222,7 +218,7 @@ class _FileSearch:
             return f"{what} that can be uploaded: only folders or credentials. Name the files, for example with `/**`."
         if pattern.startswith("~"):
             return f"{what}: `~` is not expanded."
-        meant = printable(path_hints.hint(pattern, self._workspace))
+        meant = printable(path_hint(pattern, self._workspace))
         if pattern.startswith("/"):
             relative = " Inside a container the workspace has another path: use a path relative to it."
             return f"{what}.{meant or relative}"
@@ -240,3 +236,73 @@ def _tidy(pattern: str, workspace: Path) -> str:
     root = [segment for segment in workspace.as_posix().split("/") if segment]
     inside = segments[: len(root)] == root and len(segments) > len(root)
     return "/".join(segments[len(root) :]) if inside else "/" + "/".join(segments)
+
+
+_WILDCARD = re.compile(r"[*?\[]")
+_Entries = Callable[[str], "list[os.DirEntry[str]]"]
+
+
+def has_wildcard(pattern: str) -> bool:
+    """Whether the text is a glob at all."""
+    return _WILDCARD.search(pattern) is not None
+
+
+def expand(pattern: str, root: Path) -> list[str]:
+    """The names below `root` that match, unordered, each once; absolute if the pattern is.
+
+    Raises OSError for a folder on the way that can't be listed: its files would be missing without a word.
+    """
+    segments = [segment for segment in pattern.split("/") if segment]
+    entries = lru_cache(maxsize=1)(partial(_listed, root))  # two segments may go over one folder in a row
+    found: list[str] = []
+    visited: set[tuple[str, int]] = set()
+    waiting = [("/" if pattern.startswith("/") else "", 0)]  # a folder, and how many segments led to it
+    while waiting:
+        here, position = waiting.pop()
+        if (here, position) in visited:
+            continue  # two `**` lead to the same place in many ways
+        visited.add((here, position))
+        for name, done in _step(root, entries, segments[position:], here):
+            if position + done == len(segments):
+                found.append(name)
+            else:
+                waiting.append((name, position + done))
+    return found
+
+
+def _step(root: Path, entries: _Entries, segments: Sequence[str], here: str) -> Iterator[tuple[str, int]]:
+    """Where the first of the segments leads from a folder: names, and whether (1 or 0) the segment is done with."""
+    segment, last = segments[0], len(segments) == 1
+    if segment == "**":
+        for entry in entries(here):
+            if not entry.name.startswith(".") and (last or entry.is_dir(follow_symlinks=False)):
+                yield _join(here, entry.name), int(not entry.is_dir(follow_symlinks=False))
+        if not last:
+            yield here, 1  # comes last, hence is taken first: the folder's list is still at hand
+    elif has_wildcard(segment):
+        matches = re.compile(translate(segment)).match
+        for entry in entries(here):
+            hidden = entry.name.startswith(".") and not segment.startswith(".")
+            if not hidden and matches(entry.name) and (last or _is_folder(entry)):
+                yield _join(here, entry.name), 1
+    elif os.path.lexists(root / here / segment):
+        yield _join(here, segment), 1
+
+
+def _listed(root: Path, here: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root / here) as entries:
+            return list(entries)
+    except NotADirectoryError:
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a loop of links, which is no folder
+        return False
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}{name}" if folder in ("", "/") else f"{folder}/{name}"

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uploader.errors import InputError, Problem
-from uploader.files import path_hints
 
 if TYPE_CHECKING:
     from uploader.inputs import Inputs
@@ -152,7 +153,7 @@ class Access:
         try:
             return self.open(path)
         except NotOpened as refusal:
-            meant = "" if os.path.lexists(path) else path_hints.hint(name, self.workspace.root)
+            meant = "" if os.path.lexists(path) else path_hint(name, self.workspace.root)
             what = f"{printable(name)} {refusal}.{printable(meant)}"
             raise InputError(Problem(self.input_name, what)) from None
 
@@ -218,3 +219,41 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
 def below(folder: str) -> str:
     """What the path of everything in a folder begins with."""
     return folder.rstrip("/") + "/"
+
+
+MAX_ENTRIES = 10_000  # of one folder that are looked at
+_REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})", re.ASCII)
+
+
+def path_hint(path: str, root: Path) -> str:
+    """A sentence that begins with a blank, or nothing. `path` is a path or a glob, relative to `root` or absolute."""
+    if reference := _REFERENCE.search(path):
+        return f" {reference[0]} was not expanded, since this job has no such variable, or it is protected."
+    if "\\" in path:
+        slashed = path.replace("\\", "/")
+        return f" Write `/` between folders: `{_existing(slashed, root) or slashed}`."
+    found = _existing(path, root)
+    return f" Did you mean `{found}`?" if found.strip("/") != path.strip("/") and found else ""
+
+
+def _existing(path: str, root: Path) -> str:
+    """The first path in any case that is there; empty where there is none, or `**` would make the search endless."""
+    here, names = Path("/") if path.startswith("/") else root, list[str]()
+    for segment in filter(None, path.split("/")):
+        if os.path.lexists(here / segment):
+            names.append(segment)
+        elif segment == "**" or not (found := _in_any_case(here, segment)):
+            return ""
+        else:
+            names.append(found)
+        here /= names[-1]
+    return ("/" if path.startswith("/") else "") + "/".join(names)
+
+
+def _in_any_case(folder: Path, segment: str) -> str:
+    matches = re.compile(translate(segment), re.IGNORECASE).match
+    try:
+        with os.scandir(folder) as entries:
+            return min((entry.name for entry in islice(entries, MAX_ENTRIES) if matches(entry.name)), default="")
+    except (OSError, ValueError):
+        return ""

@@ -6,7 +6,7 @@ from functools import partial
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import preflight
-from uploader.files.android.play_limits import MAX_BYTES
+from uploader.files.android.limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs

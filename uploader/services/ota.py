@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from uploader.errors import ApiError, Interrupted, ServiceError, UploaderError
-from uploader.files.android.zip_reader import LONGEST_TAIL, end_record
+from uploader.files.android.archive import LONGEST_TAIL, end_record
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs

@@ -1,15 +1,14 @@
 """Checks builds by what they say of themselves, before anything is sent: what no release may be, what policy asks.
 
-A fact that makes the release impossible is a problem; Google's moving policy (`policy_rules.py`) is a warning.
+A fact that makes the release impossible is a problem; Google's moving policy (`limits.py`) is a warning.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from uploader.files.android.policy_rules import (
+from uploader.files.android.limits import (
     PAGE_SIZE,
     PAGE_SIZE_FROM_TARGET,
     SIXTY_FOUR_BIT,
@@ -17,13 +16,11 @@ from uploader.files.android.policy_rules import (
     TARGET_API_BY_FEATURE,
     PolicyRule,
 )
+from uploader.files.android.manifest import Manifest
+from uploader.files.artifacts import Artifact
 from uploader.files.workspace import printable
 from uploader.input_problems import Problems
 from uploader.text import plural
-
-if TYPE_CHECKING:
-    from uploader.files.android.manifest import Manifest
-    from uploader.files.artifacts import Artifact
 
 _RELEASE_BUILD = "a signed release build; `target: play-internal-sharing` takes any"
 _COUNTERPARTS = {"armeabi": "arm64-v8a", "armeabi-v7a": "arm64-v8a", "x86": "x86_64"}

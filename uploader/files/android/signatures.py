@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
 
+from uploader.files.android.archive import ZipReader
 from uploader.files.android.pkcs7 import signer_certificates, subject_of
-from uploader.files.android.zip_reader import ZipReader
 
 JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
 

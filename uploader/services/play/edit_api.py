@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from uploader.errors import ProtocolError
-from uploader.files.android.play_limits import MAX_BYTES
+from uploader.files.android.limits import MAX_BYTES
 from uploader.services.base import Call, Endpoint, Json
 from uploader.services.play.known_errors import conflict
 from uploader.services.uri_template import expand

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from uploader.files.android.store_listing import StoreFiles
+from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.play.edit_api import CompanionKind
 from uploader.services.play.review import ReviewGoal

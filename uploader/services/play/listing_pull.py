@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from uploader.errors import ApiError, IntegrityError, ProtocolError, ReleaseRefused
-from uploader.files.android import listing_images
-from uploader.files.android.languages import is_language_name
-from uploader.files.android.play_limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
-from uploader.files.android.store_listing import TEXTS
+from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
+from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, image_ending
+from uploader.files.android.notes import is_language_name
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
@@ -170,7 +169,7 @@ def _texts(job: PullJob, language: str, entry: Mapping[str, Any]) -> Iterable[Pu
 
 def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str, Any]]) -> Iterable[PulledImage]:
     """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""
-    single = kind in listing_images.SINGLE
+    single = kind in SINGLE
     for number, image in enumerate(list(found)[: 1 if single else MAX_SCREENSHOTS], 1):
         path = f"{language}/images/{kind}" if single else f"{language}/images/{kind}/{number}_{language}"
         url, sha256 = str(image.get("url", "")), str(image.get("sha256", "")).lower()
@@ -237,7 +236,7 @@ def _download(image: PulledImage) -> Download:
         MAX_BYTES["image"],
         image.destination.name,
         _ending,
-        tuple(listing_images.ENDINGS.values()),
+        tuple(IMAGE_ENDINGS.values()),
         public=True,
         sha256=image.sha256,
     )
@@ -245,7 +244,7 @@ def _download(image: PulledImage) -> Download:
 
 def _ending(file: BinaryIO) -> str:
     """What the name of an image ends in, by its content. Raises IntegrityError for anything else."""
-    found = listing_images.ending(file.read(16))
+    found = image_ending(file.read(16))
     if not found:
         raise IntegrityError("An image of the listing is neither PNG nor JPEG by its content.", code="download-damaged")
     return found

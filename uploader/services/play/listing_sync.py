@@ -9,10 +9,9 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from uploader.errors import ApiError
-from uploader.files.android.listing_images import SINGLE
-from uploader.files.android.localized_folder import normalised
-from uploader.files.android.play_limits import IMAGE_RULES
-from uploader.files.android.store_listing import StoreFiles
+from uploader.files.android.limits import IMAGE_RULES
+from uploader.files.android.listing import SINGLE, StoreFiles
+from uploader.files.android.notes import normalised
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Digest, Note, Reused, Steps, Upload

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from uploader.files.android import preflight, release_notes, store_listing
-from uploader.files.android.play_limits import MAX_RELEASE_NAME, check_size
+from uploader.files.android import listing, notes, preflight
+from uploader.files.android.limits import MAX_RELEASE_NAME, check_size
 from uploader.files.android.preflight import facts, fingerprint
 from uploader.files.artifacts import Artifact, inspect
 from uploader.files.workspace import Workspace
@@ -36,7 +36,7 @@ class JobFiles:
     companions: tuple[Companion, ...] = ()
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     names: Mapping[str | None, str] = field(default_factory=dict)
-    listing: store_listing.StoreFiles | None = None
+    listing: listing.StoreFiles | None = None
 
 
 def read_job_files(inputs: Inputs, files: GivenFiles, problems: Problems) -> JobFiles:
@@ -70,29 +70,23 @@ class _Reader:
         if name and text:
             self._problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
         if text and text != LAST_RELEASE:
-            return {None: tuple((self._warned(lambda: self._inline(text)) or {}).items())}
+            return {None: tuple((self._warned(lambda: notes.inline_notes(text)) or {}).items())}
         if name in ("", LAST_RELEASE):
             return {}
-        read = self._warned(lambda: release_notes.notes(name, self._workspace, self._codes, tracks))
+        read = self._warned(lambda: notes.release_notes(name, self._workspace, self._codes, tracks))
         return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
-
-    @staticmethod
-    def _inline(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-        from uploader.files.android.inline_notes import inline_notes  # most releases have theirs in files, or none
-
-        return inline_notes(text)
 
     def _names(self) -> Mapping[str | None, str]:
         name = self._inputs.whats_new_directory
         if name in ("", LAST_RELEASE) or self._inputs.release_name:
             return {}
-        return self._warned(lambda: release_notes.names(name, self._workspace, self._inputs.tracks)) or {}
+        return self._warned(lambda: notes.release_names(name, self._workspace, self._inputs.tracks)) or {}
 
-    def _listing(self) -> store_listing.StoreFiles | None:
+    def _listing(self) -> listing.StoreFiles | None:
         name = self._inputs.images_directory
         if not name:
             return None
-        return self._warned(lambda: store_listing.listing(name, self._workspace))
+        return self._warned(lambda: listing.store_listing(name, self._workspace))
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:

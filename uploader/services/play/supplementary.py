@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
-from uploader.files import path_hints
-from uploader.files.android.expansion import expansion_file
-from uploader.files.android.mapping import mapping_file
+from uploader.files.android import native
+from uploader.files.android.limits import expansion_file
+from uploader.files.android.mapping import ids_of_artifact, ids_of_mapping, mapping_file, same_build
 from uploader.files.artifacts import Artifact
-from uploader.files.workspace import Workspace, printable
+from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parse_play import LAST_RELEASE, PLACEHOLDERS, FilesByVersion
@@ -144,7 +144,7 @@ class _DebugFiles:
             elif os.path.lexists(self._workspace.root / path):
                 yield artifacts[0], path
             elif not self._carries(artifacts[0]):
-                meant = printable(path_hints.hint(path, self._workspace.root))
+                meant = printable(path_hint(path, self._workspace.root))
                 self._wrong(f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{meant}")
 
     def _carries(self, artifact: Artifact) -> bool:
@@ -156,14 +156,12 @@ class _DebugFiles:
 
 def _check_build(mapping: Artifact, artifact: Artifact, problems: Problems) -> None:
     """Adds a problem when R8 says that the mapping and the artifact are of two builds."""
-    from uploader.files.android import map_ids  # a release without a mapping compares none
-
     with mapping.reader() as head:
-        ours = map_ids.ids_of_mapping(head.read(_HEAD))
+        ours = ids_of_mapping(head.read(_HEAD))
     if not ours:
         return
-    theirs = problems.collect(partial(map_ids.ids_of_artifact, artifact))
-    if theirs and not map_ids.same_build(ours, theirs):
+    theirs = problems.collect(partial(ids_of_artifact, artifact))
+    if theirs and not same_build(ours, theirs):
         what = (
             f"{mapping.name} is not the mapping of {artifact.name}: its R8 map id is {min(ours, key=len)}, that of the "
             f"artifact {', '.join(sorted(theirs))}."
@@ -173,10 +171,9 @@ def _check_build(mapping: Artifact, artifact: Artifact, problems: Problems) -> N
 
 
 def _symbols(name: str, workspace: Workspace, temp: Path | None, problems: Problems) -> Artifact:
-    from uploader.files.android import native_symbols  # few releases bring any, and zipfile is slow to import
 
     # A folder for each: what is packed has the same name everywhere.
-    artifact, warnings = native_symbols.debug_symbols(name, workspace, _temporary(temp))
+    artifact, warnings = native.debug_symbols(name, workspace, _temporary(temp))
     problems.warnings += warnings
     return artifact
 

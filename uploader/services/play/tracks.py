@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
-from uploader.files.android.languages import is_language_name
-from uploader.files.android.localized_folder import normalised
+from uploader.files.android.notes import is_language_name, normalised
 from uploader.services.base import Note, Steps
 from uploader.services.play.edit_api import Release, Releases, entries, releases
 from uploader.services.play.edits import ReleaseEdit, listed_artifacts

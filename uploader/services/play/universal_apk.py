@@ -23,8 +23,10 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.files.android.play_limits import MAX_BYTES
+from uploader.files.android.limits import MAX_BYTES
+from uploader.files.android.manifest import read_manifest
 from uploader.files.android.preflight import fingerprint
+from uploader.files.android.signatures import signers_by_any_scheme
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
@@ -180,15 +182,13 @@ def _fetched(package: str, code: str, found: _Generated, destination: Destinatio
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
     """Raises IntegrityError for anything but the APK that was asked for."""
-    from uploader.files.android import manifest, signatures  # parsers that a look at the status does without
-
     try:
-        found = manifest.read(file, "it")
+        found = read_manifest(file, "it")
     except InputError as error:
         raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
     if (found.kind, found.package, found.version_code) != ("apk", package, code):
         raise _mismatch(code, f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.")
-    signers = dict.fromkeys(one.sha256 for one in (*found.signers, *signatures.signers_by_any_scheme(file)))
+    signers = dict.fromkeys(one.sha256 for one in (*found.signers, *signers_by_any_scheme(file)))
     if certificate not in signers:
         signed = f"it is signed by {', '.join(signers) or 'nobody'}"
         raise _mismatch(code, f"{signed}, but Google Play reports the certificate {certificate}.")

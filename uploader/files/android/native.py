@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.play_limits import check_size
+from uploader.files.android.limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Access, Workspace, printable
 from uploader.input_problems import Problems

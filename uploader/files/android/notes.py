@@ -1,0 +1,334 @@
+"""Release notes and names of releases: from a directory in any of the three layouts that people have, or an input.
+
+- `whatsnew-<language>`, perhaps with `.txt` (the most used GitHub action),
+- `<language>/changelogs/<versionCode>.txt` or `default.txt` (fastlane),
+- `release-notes/<language>/<track>.txt` or `default.txt` (gradle-play-publisher), or what is inside `release-notes`.
+
+The last one has names of releases beside the notes: `release-names/<track>.txt` or `default.txt`.
+An input holds one text for the app's own language, or texts by language as YAML or JSON: a text whose first line begins
+like `en-US:` is such a map and must be a whole one, so that no half of it is published.
+
+Google states the limits of texts in Unicode characters (Play Console Help, "Prepare and roll out a release"), so code
+points are counted. An emoji is two UTF-16 units; a text that is over the limit only in those is a warning, since no
+document says that no part of Google counts that way.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from uploader.errors import InputError, Problem
+from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES
+from uploader.files.workspace import Workspace, path_hint, printable
+from uploader.input_problems import Problems
+
+ACCEPTED_LANGUAGE = "en-US, de-DE, es-419, fil"
+_LANGUAGE_NAME = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
+
+# Play Console Help, table 4419860; the list grows, so that a language outside it is a warning and not an error.
+_PLAY = """
+af am ar az-AZ be bg bn-BD ca cs-CZ da-DK de-DE el-GR en-AU en-CA en-GB en-IN en-SG en-US en-ZA es-419 es-ES es-US et
+eu-ES fa fa-AE fa-AF fa-IR fi-FI fil fr-CA fr-FR gl-ES gu hi-IN hr hu-HU hy-AM id is-IS it-IT iw-IL ja-JP ka-GE kk
+km-KH kn-IN ko-KR ky-KG lo-LA lt lv mk-MK ml-IN mn-MN mr-IN ms ms-MY my-MM ne-NP nl-NL no-NO pa pl-PL pt-BR pt-PT rm ro
+ru-RU si-LK sk sl sq sr sv-SE sw ta-IN te-IN th tr-TR uk ur vi zh-CN zh-HK zh-TW zu
+"""
+LANGUAGES = frozenset(_PLAY.split())
+# Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
+_ALIASES = {"he": "iw-IL", "he-IL": "iw-IL", "nb": "no-NO", "nb-NO": "no-NO", "in": "id", "tl": "fil", "zh": "zh-CN"}
+
+
+def is_language_name(name: str) -> bool:
+    """Whether the name has the form of a language, known to Play or not."""
+    return _LANGUAGE_NAME.fullmatch(name) is not None
+
+
+def suggestion(name: str) -> str:
+    """A question that names the likeliest languages, after a space; empty when none comes near."""
+    spelled = name.replace("_", "-").lower()
+    exact = [known for known in LANGUAGES if known.lower() == spelled]
+    family = sorted(known for known in LANGUAGES if known.partition("-")[0] == spelled.partition("-")[0])
+    known = exact or [other for alias, other in _ALIASES.items() if alias.lower() == spelled] or family
+    return f" Did you mean {' or '.join(known[:3])}?" if known else ""
+
+
+_MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def normalised(text: str) -> str:
+    """The text with LF line ends, trimmed: what every text is sent as, so that nothing else is a difference."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+class LocalizedFolder:
+    """The folder that one input names. What is wrong with its entries is added to `problems` under that input.
+
+    Raises InputError when it is no folder, or may not be listed.
+    """
+
+    def __init__(self, input_name: str, name: str, workspace: Workspace, accepted: str) -> None:
+        self.path = workspace.root / name
+        self.access = workspace.access(input_name, name)
+        self.problems = Problems()
+        self._name = printable(name).rstrip("/")
+        if not self.path.is_dir():
+            meant = printable(path_hint(name, workspace.root))
+            self.wrong(self.path, f"is not a folder.{meant}", accepted)
+        elif objection := self.access.objection(self.path):
+            self.wrong(self.path, f"{objection}.")
+        self.problems.raise_if_any()
+
+    def name_of(self, path: Path) -> str:
+        """How an entry, or the folder itself, is called in messages."""
+        return self._name if path == self.path else f"{self._name}/{printable(path.relative_to(self.path).as_posix())}"
+
+    def wrong(self, path: Path, what: str, accepted: str = "") -> None:
+        """Play would refuse this, or it can't be what was meant; `what` continues a sentence that begins with it."""
+        self.problems.add(self.access.input_name, f"{self.name_of(path)} {what}", accepted)
+
+    def warn(self, path: Path, what: str) -> None:
+        """Worth a look, but Play may take it."""
+        self.problems.warn(f"{self.access.input_name}: {self.name_of(path)} {what}")
+
+    def entries(self, below: Path | None = None) -> list[Path]:
+        """What is in the folder, or in one below it, by name, without hidden entries; empty when it is no folder."""
+        folder = below or self.path
+        try:
+            found = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        except OSError:
+            return []
+        if objection := self.access.objection(folder):
+            self.wrong(folder, f"{objection}.")
+            return []
+        return found
+
+    def is_language(self, name: str, path: Path) -> bool:
+        """Whether the language that an entry is named for can be one of Play's; otherwise suggests what to write."""
+        if not is_language_name(name):
+            self.wrong(path, f"is not named for a language: `{printable(name)}`.{suggestion(name)}", ACCEPTED_LANGUAGE)
+            return False
+        if name not in LANGUAGES:
+            self.warn(path, f"is for `{name}`, which is not in Google's list of languages.{suggestion(name)}")
+        return True
+
+    def text(self, path: Path, limit: int | None) -> str:
+        """The text without a byte order mark, with LF line ends, trimmed; "" when there is none or it is wrong."""
+        text = self._read(path)
+        if text is None:
+            return ""
+        text = normalised(text)
+        if wrong := objection(text, limit):
+            self.wrong(path, wrong)
+            return ""
+        if odd := oddity(text, limit):
+            self.warn(path, odd)
+        return text
+
+    def _read(self, path: Path) -> str | None:
+        file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
+        if file is None:
+            return None
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _MAX_BYTES:
+                self.wrong(path, f"has {size:,} bytes, more than any text that Play accepts.")
+                return None
+            data = file.read(size)
+        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"
+        try:
+            return data.decode("utf-16" if wide else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            self.wrong(path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text")
+            return None
+
+
+def objection(text: str, limit: int | None) -> str:
+    """Why Play takes no such text of at most `limit` characters, as the rest of a sentence; empty when it does."""
+    if found := _CONTROLS.search(text):
+        return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
+    if limit is not None and len(text) > limit:
+        return f"has {len(text)} characters; Play accepts at most {limit}."
+    return ""
+
+
+def oddity(text: str, limit: int | None) -> str:
+    """What Play may not take about a text, as the rest of a sentence; empty when nothing is odd."""
+    units = len(text.encode("utf-16-le")) // 2
+    if limit is not None and units > limit:
+        return f"has {len(text)} characters but {units} in UTF-16; Play's limit is {limit}."
+    return ""
+
+
+_ACCEPTED_FOLDER = (
+    "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
+    "or release-notes/<language>/<track>.txt or default.txt"
+)
+
+_NAMES = "release-names"
+
+Texts = dict[str, str]
+# By track; None stands for every track without notes of its own.
+Notes = dict[str | None, Texts]
+
+
+def release_notes(
+    directory: str, workspace: Workspace, version_codes: Sequence[int], tracks: Sequence[str]
+) -> tuple[Notes, tuple[str, ...]]:
+    """Notes by track and language, and warnings. Raises InputError (`whats-new-directory`).
+
+    Key None holds the notes of every track that has none of its own; a track's own entry is complete: languages that it
+    does not have are filled from the default. With several version codes the highest one that has a file counts.
+    """
+    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
+    codes = sorted(version_codes, reverse=True)
+    layouts: Mapping[str, Callable[[], Notes]] = {
+        "whatsnew-<language>": lambda: _whatsnew(folder),
+        "<language>/changelogs": lambda: _changelogs(folder, codes),
+        "release-notes/<language>": lambda: _release_notes_folder(folder, tracks),
+    }
+    found = [(layout, result) for layout, read in layouts.items() if (result := read())]
+    if len(found) > 1:
+        folder.wrong(folder.path, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
+    elif not found and not folder.problems and not (folder.path / _NAMES).is_dir():
+        folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED_FOLDER)
+    folder.problems.raise_if_any()
+    return found[0][1] if found else {}, tuple(folder.problems.warnings)
+
+
+def release_names(
+    directory: str, workspace: Workspace, tracks: Sequence[str]
+) -> tuple[dict[str | None, str], tuple[str, ...]]:
+    """Names of releases by track, under None that of every other track, and warnings.
+
+    Raises InputError (`whats-new-directory`).
+    """
+    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
+    files = {path.name: path for path in folder.entries(folder.path / _NAMES)}
+    wanted: dict[str | None, str] = {None: "default.txt", **{track: f"{track}.txt" for track in tracks}}
+    found = {track: _name(files[name], folder) for track, name in wanted.items() if name in files}
+    folder.problems.raise_if_any()
+    return {track: name for track, name in found.items() if name}, tuple(folder.problems.warnings)
+
+
+def _name(path: Path, folder: LocalizedFolder) -> str:
+    name = folder.text(path, None)
+    if "\n" in name:
+        folder.wrong(path, "has several lines; a release name is a single line.")
+    elif len(name) > MAX_RELEASE_NAME:
+        folder.warn(path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
+    return name
+
+
+def _whatsnew(folder: LocalizedFolder) -> Notes:
+    texts: Texts = {}
+    files = [entry for entry in folder.entries() if entry.is_file()]
+    if not any(entry.name.startswith("whatsnew-") for entry in files):
+        return {}
+    for entry in files:
+        if entry.name.startswith("whatsnew-"):
+            _add(texts, entry.name.removeprefix("whatsnew-").removesuffix(".txt"), entry, folder)
+        else:
+            folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
+    return {None: texts}
+
+
+def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Notes:
+    texts: Texts = {}
+    for entry in folder.entries():
+        changelogs = {path.name: path for path in folder.entries(entry / "changelogs")}
+        names = [*(f"{code}.txt" for code in codes), "default.txt"]
+        if chosen := next(filter(None, map(changelogs.get, names)), None):
+            _add(texts, entry.name, chosen, folder)
+        elif changelogs:
+            folder.warn(entry, "has no notes for this release: neither a default.txt nor a file for its version.")
+    return {None: texts} if texts else {}
+
+
+def _release_notes_folder(folder: LocalizedFolder, tracks: Sequence[str]) -> Notes:
+    root = folder.path / "release-notes"
+    default: Texts = {}
+    own: dict[str, Texts] = {track: {} for track in tracks}
+    for entry in folder.entries(root if root.is_dir() else None):
+        if entry.name == _NAMES:
+            continue
+        files = {path.name: path for path in folder.entries(entry)}
+        if chosen := files.get("default.txt"):
+            _add(default, entry.name, chosen, folder)
+        for track, texts in own.items():
+            if chosen := files.get(f"{track}.txt"):
+                _add(texts, entry.name, chosen, folder)
+    result: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
+    return {None: default, **result} if default or result else {}
+
+
+def _add(texts: Texts, language: str, path: Path, folder: LocalizedFolder) -> None:
+    """One file as the notes of one language; a second file for it is a mistake."""
+    if not folder.is_language(language, path):
+        return
+    if language in texts:
+        folder.wrong(path, f"is a second file for `{language}`; keep one.")
+        return
+    text = folder.text(path, MAX_RELEASE_NOTES)
+    if text:
+        texts[language] = text
+    else:
+        folder.warn(path, f"is empty: no notes for `{language}`.")
+
+
+DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
+_INPUT = "whats-new"
+_ACCEPTED_TEXT = 'a text, or YAML such as `en-US: "Fixed: no more crashes"` with a line for each language'
+_FIRST_KEY = re.compile(r"\{?\s*([\"']?)([a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3})\1\s*:(?:\s|$)")
+
+
+def inline_notes(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Texts by language, and warnings; a text without a language is under DEFAULT_LANGUAGE.
+
+    Raises InputError (`whats-new`).
+    """
+    problems = Problems()
+    notes: dict[str, str] = {}
+    for language, value in _by_language(text) if _is_map(text) else [(DEFAULT_LANGUAGE, text)]:
+        _check(language, value, problems)
+        if language in notes:
+            problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
+        notes[language] = value
+    problems.raise_if_any()
+    return {language: value for language, value in notes.items() if value}, tuple(problems.warnings)
+
+
+def _is_map(text: str) -> bool:
+    found = _FIRST_KEY.match(text)
+    return found is not None and ("-" in found[2] or found[2] in LANGUAGES or bool(suggestion(found[2])))
+
+
+def _by_language(text: str) -> Iterator[tuple[str, str]]:
+    import yaml  # 20 ms that a run without notes by language does without
+
+    try:
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        what = "it begins like a map of languages but is not valid YAML: a text with `: ` in it needs quotes, or `|`."
+        raise InputError(Problem(_INPUT, what, _ACCEPTED_TEXT)) from None
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else [(None, None)]:
+        if not (isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and key.value):
+            raise InputError(Problem(_INPUT, "it is not a map from languages to texts.", _ACCEPTED_TEXT))
+        yield key.value, value.value.strip()
+
+
+def _check(language: str, text: str, problems: Problems) -> None:
+    name = f"the text for `{printable(language)}`" if language else "the text"
+    if language and not is_language_name(language):
+        what = f"`{printable(language)}` is not a language.{suggestion(language)}"
+        problems.add(_INPUT, what, ACCEPTED_LANGUAGE)
+    elif language and language not in LANGUAGES:
+        problems.warn(f"{_INPUT}: `{language}` is not in Google's list of languages.{suggestion(language)}")
+    if wrong := objection(text, MAX_RELEASE_NOTES):
+        problems.add(_INPUT, f"{name} {wrong}")
+    elif odd := oddity(text, MAX_RELEASE_NOTES):
+        problems.warn(f"{_INPUT}: {name} {odd}")
+    elif not text:
+        problems.warn(f"{_INPUT}: {name} is empty: no notes.")
