@@ -187,7 +187,7 @@ def test_the_order_of_files_and_lines_changes_nothing(tmp_path: Path) -> None:
         for given in (by_line, "{version-code}.txt", "{name}.txt"):
             inputs = make_inputs(tmp_path, target="play", tracks="internal", mapping_file=given)
             store = Play()
-            Engine(store).drive(play.prepare(inputs, tuple(files[code] for code in order)).flow())
+            Engine(store).drive(play.prepare(inputs, tuple(files[code] for code in order)).flow)
             assert store.live.companions == wanted
 
 

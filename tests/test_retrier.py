@@ -16,7 +16,7 @@ from uploader.errors import Interrupted, TemporaryError
 from uploader.http.client import Limits
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.retrier import Retrier, RetryPolicy, Wait
-from uploader.services.base import Call, Flow, Outcome, Pause
+from uploader.services.base import Call, Context, Flow, Outcome, Sleep
 
 CLIENT = str(Path(uploader.__file__).parent)
 BUSY = Response(503)
@@ -151,12 +151,12 @@ class Answers:
             self.calls.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}")
 
 
-def a_call() -> Flow:
+def a_call(_: Context) -> Flow:
     yield Call("GET", "https://things.googleapis.com", "/things/v1/items")
     return Outcome("done")
 
 
-def an_upload() -> Flow:
+def an_upload(_: Context) -> Flow:
     yield job(in_memory(b"content"))
     return Outcome("done")
 
@@ -170,7 +170,7 @@ STORED = Response(200, body=b'{"id": "1"}')
     [(a_call, (BUSY, STORED)), (an_upload, (STARTED, BUSY, Response(308), STORED))],
     ids=["call", "resumable upload"],
 )
-def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], responses: tuple[Response, ...]) -> None:
+def test_a_503_is_not_far_from_its_wait(flow: Callable[[Context], Flow], responses: tuple[Response, ...]) -> None:
     """Whoever asks why a run waits has few functions to read: those that ran in between, and those on the stack."""
     transport = Answers(*responses)
     bench = Bench("http://127.0.0.1:9", transport=transport)
@@ -187,7 +187,7 @@ def test_a_503_is_not_far_from_its_wait(flow: Callable[[], Flow], responses: tup
         sleep(seconds)
 
     clock.sleep = measuring
-    bench.engine.run(flow())
+    bench.engine.run(flow)
     assert bench.naps == [1.0]
     assert (stack[0], stack[-1]) == ("wait", "run")
     assert len(stack) <= 12, stack
@@ -201,14 +201,14 @@ def looks(most: float) -> tuple[list[bool], Bench]:
     """A flow that pauses until there is no time left: the answers, and the bench that it ran on."""
     bench, responses = Bench("http://127.0.0.1:1"), list[bool]()
 
-    def flow() -> Flow:
+    def flow(_: Context) -> Flow:
         for number in range(1, 20):
-            responses.append((yield Pause(number, most, "the review is not through")))
+            responses.append((yield Sleep(number, "the review is not through", most)))
             if not responses[-1]:
                 break
         return Outcome("done")
 
-    bench.engine.run(flow())
+    bench.engine.run(flow)
     return responses, bench
 
 

@@ -17,7 +17,7 @@ from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared, Section
+from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Section
 from uploader.services.permission_errors import explain_refusals
 from uploader.text import capitalised
 
@@ -97,14 +97,14 @@ def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     prepared: Prepared = service.prepare(inputs, files)
     # Play knows its own refusals, and which of them are about permissions.
     on_play = service.__name__.startswith("uploader.services.play.") or inputs.target == "play"
-    return prepared if on_play else replace(prepared, flow=lambda: explain_refusals(prepared.flow()))
+    return prepared if on_play else replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))
 
 
 def _nothing(shard: tuple[int, int]) -> Prepared:
     """The plan of a job without files: a matrix may have more jobs than there are files."""
     text = f"Shard {shard[0]}/{shard[1]}: no file is assigned to this job."
 
-    def flow() -> Flow:
+    def flow(_: Context) -> Flow:
         yield Note(text)
         return Outcome(text)
 

@@ -61,7 +61,7 @@ class Run:
             self._engine = engine_setup.engine(plan, parts, self._reporter)
             sends = plan.files or not self._inputs.target.startswith("play")
             with self._reporter.group("Upload" if sends else "Run"):
-                self._outcome = self._engine.run(plan.prepared.flow())
+                self._outcome = self._engine.run(plan.prepared.flow)
         if self._outcome.trouble:
             raise self._outcome.trouble
 

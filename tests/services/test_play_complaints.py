@@ -59,7 +59,7 @@ def test_changes_not_sent_for_review_must_be_true_then_must_not_be_set(review: s
         play.fail("commit", refused(400, BY_HAND))  # asked for the parameter, then refused it
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
-    assert message.split(".", maxsplit=1)[0] in engine.notes
+    assert message.split(".", maxsplit=1)[0] in engine.log
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
 
@@ -147,7 +147,7 @@ def test_a_draft_halted_a_live_staged_rollout() -> None:
         "5 (20 % of users, in progress); 4 (all users, completed)",
         "6 (draft); 5 (20 % of users, in progress); 4 (all users, completed)",
     )
-    assert "  + 6: draft\n  = 5: 20 % of users, in progress\n  = 4: all users, completed" in engine.notes
+    assert "  + 6: draft\n  = 5: 20 % of users, in progress\n  = 4: all users, completed" in engine.log
 
 
 def test_a_release_that_would_displace_a_rollout_needs_to_be_told() -> None:

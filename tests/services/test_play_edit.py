@@ -20,7 +20,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.listing import StoreFiles
-from uploader.services.base import Backoff, Call, Upload
+from uploader.services.base import Call, Sleep, Upload
 from uploader.services.play import edit_api
 from uploader.services.play.job import Companion, ReleaseJob, ReleaseOptions
 
@@ -46,12 +46,12 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
     engine = Engine(play, journal)
     with pytest.raises(type(error)):
         engine.run(release_job(artifact(2), artifact(3)))
-    assert "is kept" in engine.notes
+    assert "is kept" in engine.log
     again = Engine(play, journal)
     again.run(release_job(artifact(2), artifact(3)))
     assert play.uploads == ["app-2.aab", "app-3.aab"]
     assert play.count("insert") == 1
-    assert "Continuing in edit 1" in again.notes
+    assert "Continuing in edit 1" in again.log
     assert play.live.tracks["internal"] == [release(2, 3)]
     assert journal == {}
 
@@ -71,8 +71,8 @@ def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) 
     driver = Engine(play, {} if kept else Nowhere())
     with pytest.raises(TemporaryError):
         driver.run(release_job(artifact(2)))
-    assert ("the next run continues in it" in driver.notes) is kept
-    assert ("set `existing-edit-id: 1` to continue in it" in driver.notes) is not kept
+    assert ("the next run continues in it" in driver.log) is kept
+    assert ("set `existing-edit-id: 1` to continue in it" in driver.log) is not kept
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -85,7 +85,7 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     with pytest.raises(Interrupted):
         engine.run(release_job(artifact(2), existing_edit="1" if shared else ""))
     how = "check in the Play Console" if shared else "the next run checks"
-    assert engine.notes.endswith(f"The commit of edit {engine.outputs['edit-id']} may have happened: {how}.")
+    assert engine.log.endswith(f"The commit of edit {engine.outputs['edit-id']} may have happened: {how}.")
 
 
 def test_a_shared_edit_is_not_promised_to_the_next_run() -> None:
@@ -96,7 +96,7 @@ def test_a_shared_edit_is_not_promised_to_the_next_run() -> None:
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"})
     with pytest.raises(TemporaryError):
         engine.run(release_job(artifact(2), existing_edit="1"))
-    assert "Edit 1 is kept: set `existing-edit-id: 1` to continue in it." in engine.notes
+    assert "Edit 1 is kept: set `existing-edit-id: 1` to continue in it." in engine.log
 
 
 @pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
@@ -113,7 +113,7 @@ def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderErro
     with pytest.raises(type(error)):
         engine.run(release_job(artifact(2)))
     assert play.edits == {}
-    assert "Edit 1 is deleted." in engine.notes
+    assert "Edit 1 is deleted." in engine.log
     assert engine.outputs["edit-id"] == ""
     assert engine.journal == {}
 
@@ -134,7 +134,7 @@ def test_an_error_while_deleting_never_hides_the_first_error() -> None:
     engine = Engine(play)
     with pytest.raises(ApiError, match="Invalid request"):
         engine.run(release_job(artifact(2)))
-    assert "could not be deleted (Play is down.); it expires by itself" in engine.notes
+    assert "could not be deleted (Play is down.); it expires by itself" in engine.log
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -146,7 +146,7 @@ def test_a_signal_while_an_edit_is_deleted_ends_the_run(dry_run: bool) -> None:
     engine = Engine(play, journal)
     with pytest.raises(Interrupted):
         engine.run(release_job(artifact(2), dry_run=dry_run))
-    assert "is kept" not in engine.notes
+    assert "is kept" not in engine.log
     assert engine.outputs["edit-id"] == ""
     Engine(play, journal).run(release_job(artifact(2), dry_run=dry_run))
     assert (play.edits, journal) == ({}, {})
@@ -169,7 +169,7 @@ def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
     with pytest.raises(Interrupted):
         engine.run(release_job(artifact(2)))
     last = max(place for place, step in enumerate(engine.steps) if isinstance(step, Upload))
-    assert not [step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Backoff))]
+    assert not [step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Sleep))]
 
 
 def test_a_refused_commit_keeps_the_edit_and_a_second_run_goes_on_to_the_commit() -> None:
@@ -263,7 +263,7 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
     assert play.live.tracks["internal"] == [release(2)]
     assert play.count("insert") == 2
     assert engine.outputs["edit-id"] == "2"
-    assert re.search(r"[^.]\. Starting over in a fresh edit\.", engine.notes)
+    assert re.search(r"[^.]\. Starting over in a fresh edit\.", engine.log)
 
 
 def test_a_replay_does_not_send_again_what_play_lists() -> None:
@@ -347,8 +347,8 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     assert warning.startswith(
         f"{PACKAGE}: the committed changes must still be sent for review in the Play Console, under Publishing overview"
     )
-    assert "Committing edit 1 again with the opposite review setting." in engine.notes
-    assert "Google Play says: The service" not in engine.notes
+    assert "Committing edit 1 again with the opposite review setting." in engine.log
+    assert "Google Play says: The service" not in engine.log
 
 
 def test_changes_not_sent_for_review_auto_turns_back_when_google_changes_its_mind() -> None:
@@ -533,7 +533,7 @@ def whole_release() -> ReleaseJob:
 def length() -> int:
     engine = Engine(Play(production=[release(1)]))
     engine.run(whole_release())
-    return len(engine.steps)
+    return engine.moments
 
 
 @pytest.mark.parametrize("after_effect", [False, True])

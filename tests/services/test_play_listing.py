@@ -57,7 +57,7 @@ def test_only_texts_that_differ_are_sent() -> None:
     assert play.live.listings["en-US"] == {
         "language": "en-US", "title": "App", "shortDescription": "Short.", "video": "https://example.com",
     }  # fmt: skip
-    assert "Listing en-US: shortDescription changed." in engine.notes
+    assert "Listing en-US: shortDescription changed." in engine.log
     synchronised(play, files)
     assert play.count("PUT listings") == 2
 
@@ -90,7 +90,7 @@ def test_pruning_removes_what_the_directory_does_not_have() -> None:
     engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
     assert shown(play, PHONE) == [sha256(image("b"))]
     assert shown(play, german) == []
-    assert "en-US phoneScreenshots: 1 image removed." in engine.notes
+    assert "en-US phoneScreenshots: 1 image removed." in engine.log
 
 
 def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:

@@ -329,7 +329,7 @@ def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> 
     inputs, _ = read({**environ, **given}, [])
     prepared = play.prepare(inputs, (bundle(tmp_path),))
     store = Play()
-    Engine(store).drive(prepared.flow())
+    Engine(store).drive(prepared.flow)
     assert store.live.tracks["beta"][0]["name"] == "release/" + "x" * 42
     assert "cut to 50 characters" in prepared.warnings[0]
 
@@ -381,7 +381,7 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
     given = {"release_name": "Spring", "in_app_update_priority": "3", "countries": "DE,rest-of-world"}
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **given, **inputs)
     store = Play()
-    Engine(store).drive(prepared.flow())
+    Engine(store).drive(prepared.flow)
     assert store.live.tracks["production"] == [
         {
             "versionCodes": ["7"],
@@ -406,7 +406,7 @@ def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -
     engine.max_retries = 0
     prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
     with pytest.raises(Exception, match="Another job"):
-        engine.drive(prepared.flow())
+        engine.drive(prepared.flow)
     assert engine.waits == 0
 
 
@@ -416,5 +416,5 @@ def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
     store = Play()
     store.fail("upload bundles", refused(400, "Invalid request"))
     with pytest.raises(ApiError):
-        Engine(store).drive(prepared.flow())
-    assert "released on beta" in Engine(store).drive(prepared.flow()).headline
+        Engine(store).drive(prepared.flow)
+    assert "released on beta" in Engine(store).drive(prepared.flow).headline

@@ -78,7 +78,7 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     inputs = make_inputs(folder, **given)
     files = find(inputs.files, Workspace.of(inputs))
     engine = Engine(play)
-    engine.drive(target.prepare(inputs, files).flow())
+    engine.drive(target.prepare(inputs, files).flow)
     return engine
 
 

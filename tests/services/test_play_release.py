@@ -21,7 +21,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.listing import StoreFiles
-from uploader.services.base import Call, Note, Show, Upload
+from uploader.services.base import Call, Upload
 from uploader.services.play import edit_api
 from uploader.services.play.job import Companion, ReleaseOptions
 
@@ -99,7 +99,7 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
     engine = Engine(Play(internal=[release(1)]))
     outcome = engine.run(release_job(artifact(2), **job))
     assert outcome.sections[0].header == ("Track", "Before", column)
-    told = [step.text for step in engine.told if isinstance(step, Note)]
+    told = engine.texts
     assert "Track internal in edit 1: 2 (all users, completed)." in told
     committed = "Committed edit 1."
     assert (committed in told) == (column == "After")
@@ -200,7 +200,7 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds(listed: UploaderError
         ("production", "2 (all users, completed), new"),
         ("beta", "1 (all users, completed)"),
     }
-    assert "The commit of edit 1 publishes: production 2 (all users, completed), new (not from this run)" in last.notes
+    assert "The commit of edit 1 publishes: production 2 (all users, completed), new (not from this run)" in last.log
 
 
 def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
@@ -214,9 +214,9 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2), existing_edit="1"))
-    (shown,) = [step for step in engine.told if isinstance(step, Show)]
+    (shown,) = engine.shown
     assert "beta" not in "".join(shown.lines)
-    told = [step.text for step in engine.told if isinstance(step, Note) and "beta" in step.text]
+    told = [text for text in engine.texts if "beta" in text]
     everything = (
         "internal 2 (all users, completed), production 1 (all users, completed) (not from this run), "
         "beta 1 (10 % of users, in progress), new (not from this run)"
@@ -232,7 +232,7 @@ def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had
     play.fail("GET tracks", TemporaryError("Play is down."), skip=2)  # the first list, and the track that is updated
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))
-    assert "friends 1 (all users, completed) (not from this run)" in engine.notes
+    assert "friends 1 (all users, completed) (not from this run)" in engine.log
 
 
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
@@ -244,7 +244,7 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
     engine = Engine(play)
     with pytest.raises(ApiError):
         engine.run(release_job(artifact(2)))
-    assert engine.discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
+    assert engine.why_discarded.startswith("Uploaded, then lost with the edit, which is gone: ")
     assert "version-code" not in engine.outputs
 
 
@@ -258,8 +258,8 @@ def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknow
     play.fail("GET live releases", unknown)
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))
-    assert "  ? track production: 1 (all users, completed)" in engine.notes
-    assert "production 1 (all users, completed) (not from this run)" in engine.notes
+    assert "  ? track production: 1 (all users, completed)" in engine.log
+    assert "production 1 (all users, completed) (not from this run)" in engine.log
 
 
 def test_an_existing_edit_is_never_deleted() -> None:
@@ -271,7 +271,7 @@ def test_an_existing_edit_is_never_deleted() -> None:
     with pytest.raises(ApiError):
         engine.run(release_job(artifact(2), existing_edit="1"))
     assert "1" in play.edits
-    assert "stays open" in engine.notes
+    assert "stays open" in engine.log
 
 
 def test_a_dry_run_uploads_validates_and_deletes() -> None:
@@ -356,7 +356,7 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
     assert again.results[0].reused
     assert "already" in outcome.headline
     assert again.outputs["edit-id"] == ""
-    assert "`edit-id` stays empty" in again.notes
+    assert "`edit-id` stays empty" in again.log
 
 
 def test_no_permission_ends_with_exit_code_3_and_says_whom_to_ask() -> None:

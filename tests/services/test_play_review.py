@@ -20,7 +20,7 @@ APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
 def wait(play: Console, goal: ReviewGoal, pauses: int = 0, codes: tuple[str, ...] = ("42",)) -> RolloutEngine:
     """The wait for a release on production and beta."""
     engine = RolloutEngine(play, pauses=pauses)
-    engine.ended(awaited(PACKAGE, ("production", "beta"), codes, goal, Outcome("Released.")))
+    engine.ended(lambda _: awaited(PACKAGE, ("production", "beta"), codes, goal, Outcome("Released.")))
     return engine
 
 
@@ -96,10 +96,10 @@ def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt:
         play.fail("commit", TIRED, after=True)
     for _ in range(2):
         with pytest.raises(TemporaryError):
-            RolloutEngine(play, {}).ended(flow(job))
+            RolloutEngine(play, {}).ended(lambda _: flow(job))
     play.reviews.clear()
     engine = RolloutEngine(play)
-    outcome = engine.ended(flow(job))
+    outcome = engine.ended(lambda _: flow(job))
     assert (len(play.commits), engine.outputs["committed"]) == (1, "true")
     assert "Review: internal: published." in outcome.headline
 
@@ -107,7 +107,7 @@ def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt:
 def test_a_dry_run_waits_for_nothing() -> None:
     """What is not committed is not reviewed."""
     play = Console()
-    RolloutEngine(play).ended(flow(release_job(artifact(42), review=PUBLISHED, dry_run=True)))
+    RolloutEngine(play).ended(lambda _: flow(release_job(artifact(42), review=PUBLISHED, dry_run=True)))
     assert play.asked == []
 
 

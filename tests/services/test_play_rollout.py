@@ -221,10 +221,9 @@ def test_the_reporting_api_is_asked_only_for_a_gate() -> None:
 
 def test_a_query_is_what_the_documents_say() -> None:
     """Whole days of Los Angeles up to the freshest, by version, rate and users; pages until there is no more."""
-    steps = flow(rollout_job(above="anr-rate 0.47%"))
     engine = RolloutEngine(play := rolling())
     play.rates = {"42": 0.0}
-    engine.drive(steps)
+    engine.drive(lambda _: flow(rollout_job(above="anr-rate 0.47%")))
     freshness, query = [step for step in engine.steps if isinstance(step, Call) and "v1beta1" in step.path]
     assert (freshness.method, freshness.path) == ("GET", "/v1beta1/apps/com.example.app/anrRateMetricSet")
     assert (query.method, query.path) == ("POST", "/v1beta1/apps/com.example.app/anrRateMetricSet:query")

@@ -163,7 +163,7 @@ class Chaos:
                     planned, reporter, cancellation, stack, clock=clock.clock(), client=transport
                 )
                 engine = engine_setup.engine(planned, made, reporter)
-                engine.run(planned.prepared.flow())
+                engine.run(planned.prepared.flow)
                 engine.clear_journal(ok=True)
                 code = "0"
         except Interrupted:

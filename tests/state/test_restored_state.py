@@ -173,7 +173,7 @@ class World:
         code: int | None = None
         error = ""
         try:
-            engine.run(plan.make(read, problems).prepared.flow())
+            engine.run(plan.make(read, problems).prepared.flow)
             code = 0
             engine.clear_journal(ok=True)
         except Killed:

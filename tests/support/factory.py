@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.recording_context import RecordingContext
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
-from uploader.services.base import Batch, Call, Outcome, Prepared, Publish, Step, Upload
+from uploader.services.base import Batch, Call, Download, Outcome, Prepared, Publish, Sleep, Step, Upload
+from uploader.services.old_steps import tell
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -58,9 +60,14 @@ def run(
     prepared: Prepared,
     resource: Mapping[str, Any] | None = None,
     response: Callable[[Step], Any] = lambda _: None,
+    context: RecordingContext | None = None,
 ) -> tuple[Outcome, list[Step]]:
-    """Drives a flow to its end: uploads succeed with `resource`, unless `answer` returns something else or an error."""
-    flow, steps = prepared.flow(), list[Step]()
+    """Drives a flow to its end: uploads succeed with `resource`, unless `response` returns something else or an error.
+
+    What the flow told stands in the `context`.
+    """
+    context = context or RecordingContext()
+    flow, steps = prepared.flow(context), list[Step]()
     reply: Any = None
     try:
         while True:
@@ -68,7 +75,7 @@ def run(
             steps.append(step)
             reply = response(step)
             if reply is None:
-                reply = _success(step, resource or {})
+                reply = _success(step, resource or {}, context)
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome, steps
@@ -89,9 +96,15 @@ def problems(error: InputError) -> dict[str, str]:
     return {problem.name: problem.what for problem in error.problems}
 
 
-def _success(step: Step, resource: Mapping[str, Any]) -> Any:
-    if isinstance(step, Upload):
-        return result(step, resource)
-    if isinstance(step, Batch):
-        return tuple(result(upload, resource) for upload in step.uploads)
-    return {} if isinstance(step, Call) else None
+def _success(step: Step, resource: Mapping[str, Any], context: RecordingContext) -> Any:
+    match step:
+        case Upload():
+            return result(step, resource)
+        case Batch():
+            return tuple(result(upload, resource) for upload in step.uploads)
+        case Call():
+            return {}
+        case Download() | Sleep():
+            return None
+        case _:
+            return tell(step, context)

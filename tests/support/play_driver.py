@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from tests.support.fake_play import PACKAGE, Play, sha256
+from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import (
-    Backoff,
-    Batch,
-    Call,
-    Digest,
-    Discarded,
-    Flow,
-    Note,
-    Outcome,
-    Publish,
-    Recall,
-    Remember,
-    Reused,
-    Show,
-    Step,
-    Upload,
-)
+from uploader.services.base import Batch, Call, Context, Flow, Outcome, Sleep, Step, Upload
+from uploader.services.old_steps import tell
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.release import flow
 
@@ -35,37 +23,48 @@ class Killed(BaseException):
     """The process is gone: nothing more runs, not even a cleanup."""
 
 
-class Engine:
-    """Carries a flow's steps out on a `Play`; the journal outlives it, as it outlives a process."""
+class Engine(RecordingContext):
+    """Carries a flow's steps out on a `Play`, and is the flow's context; the journal outlives it, as a process's does.
+
+    `moments` counts the steps and what the flow told; at number `kill_at` the process dies.
+    """
 
     def __init__(self, play: Play, journal: dict[str, str] | None = None) -> None:
+        super().__init__(journal)
         self.play = play
-        self.journal = {} if journal is None else journal
         self.steps: list[Step] = []
-        self.outputs: dict[str, str] = {}
-        self.results: list[FileResult] = []
-        self.discarded = ""
+        self.moments = 0
         self.kill_at: int | None = None
         self.kill_after_effect = False
         self.max_retries = 5
         self.waits = 0
-        self._forgotten: set[str] = set()
 
     def run(self, job: ReleaseJob) -> Outcome:
         """Drives the flow to its end. Raises what it raises; `Killed` when the process was to die."""
-        return self.drive(flow(job))
+        return self.drive(lambda _: flow(job))
 
-    def drive(self, steps: Flow) -> Outcome:
+    def drive(self, begin: Callable[[Context], Flow]) -> Outcome:
         """What is forgotten leaves the journal when the run has come to an end of its own, as with the real one."""
         try:
-            return self._drive(steps)
+            outcome = self._drive(begin(self))
         except Exception:
-            self._settle()
+            self.settle()
             raise
+        self.settle()
+        return outcome
 
-    def _settle(self) -> None:
-        for name in self._forgotten:
-            self.journal.pop(name, None)
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """The process dies before or after what happens here, if it is its moment."""
+        self.moments += 1
+        dying = self.moments == self.kill_at
+        if dying and not self.kill_after_effect:
+            raise Killed
+        try:
+            yield
+        finally:
+            if dying:
+                raise Killed
 
     def _drive(self, steps: Flow) -> Outcome:
         response: Any = None
@@ -75,37 +74,14 @@ class Engine:
                 step = steps.send(response) if failure is None else steps.throw(failure)
             except StopIteration as end:
                 outcome: Outcome = end.value
-                self._settle()
                 return outcome
             self.steps.append(step)
-            dying = len(self.steps) == self.kill_at
-            if dying and not self.kill_after_effect:
-                steps.close()
-                raise Killed
             response, failure = None, None
             try:
-                response = self._carry_out(step)
+                with self.moment():
+                    response = self._carry_out(step)
             except UploaderError as error:
                 failure = error
-            if dying:
-                steps.close()
-                raise Killed
-
-    @property
-    def notes(self) -> str:
-        """The log."""
-        texts = ("\n".join(step.lines) if isinstance(step, Show) else step.text for step in self.told)
-        return "\n".join(texts)
-
-    @property
-    def told(self) -> list[Note | Show]:
-        """The steps that leave lines in the log."""
-        return [step for step in self.steps if isinstance(step, (Note, Show))]
-
-    @property
-    def warnings(self) -> list[str]:
-        """What of the log is a warning."""
-        return [step.text for step in self.steps if isinstance(step, Note) and step.level == "warning"]
 
     def _carry_out(self, step: Step) -> Any:
         match step:
@@ -115,19 +91,16 @@ class Engine:
                 return self._upload(step)
             case Batch():
                 return tuple(self._tried(upload) for upload in step.uploads)
-            case Digest():
-                return sha256(step.artifact)
-            case Recall():
-                return None if step.name in self._forgotten else self.journal.get(step.name)
-            case Backoff():
-                return self._back_off(step)
+            case Sleep():
+                return self._sleep(step)
             case _:
-                return self._take_note(step)
+                return tell(step, self)
 
-    def _back_off(self, step: Backoff) -> None:
-        if step.attempt > self.max_retries:
+    def _sleep(self, step: Sleep) -> bool | None:
+        if step.number > self.max_retries:
             raise TemporaryError(f"Gave up after {self.max_retries} retries without progress; last error: {step.why}.")
         self.waits += 1
+        return None
 
     def _again(self, step: Call | Upload, refused: ApiError, waits: int) -> None:
         """Waits as the engine does for a refusal that passes by itself, and raises as it does where none is left."""
@@ -139,23 +112,6 @@ class Engine:
                 f"Gave up after {waits} retries without progress; last error: {refused.what}", cause=cause
             ) from refused
         self.waits += 1
-
-    def _take_note(self, step: Step) -> None:
-        match step:
-            case Reused():
-                self.results.append(step.result)
-            case Remember(value=None):
-                self._forgotten.add(step.name)
-            case Remember(value=str(value)):
-                self._forgotten.discard(step.name)
-                self.journal[step.name] = value
-            case Discarded():
-                self.outputs = {name: value for name, value in self.outputs.items() if name not in step.outputs}
-                self.discarded = step.why
-            case Publish():
-                self.outputs |= step.outputs
-                if step.ids:
-                    self.outputs |= {"id": step.ids[0], "ids": ",".join(step.ids)}
 
     def _call(self, step: Call) -> Any:
         try:

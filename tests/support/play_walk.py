@@ -15,7 +15,6 @@ from tests.support.fake_play import Commit, Play, State, artifact
 from tests.support.play_driver import Engine, Killed, release_job
 from tests.support.play_faults import FIRST, SECOND, Fault, FaultyPlay
 from uploader.errors import Interrupted, TemporaryError, UploaderError
-from uploader.services.base import Show
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.tracks import in_words
 
@@ -155,7 +154,7 @@ class Walk:
 
     def _check_told(self, engine: Engine, commits: list[Commit]) -> None:
         """What comes to a track was shown before it came, by this run or by those of other jobs in the edit."""
-        told = "\n".join(line for step in engine.told if isinstance(step, Show) for line in step.lines)
+        told = "\n".join(line for shown in engine.shown for line in shown.lines)
         for commit in commits:
             for track, live in commit.after.tracks.items():
                 if commit.before.tracks.get(track) != live:
@@ -167,11 +166,11 @@ class Walk:
     def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
         """An edit of our own that is left open is told, and there is a reason for it."""
         told = engine.outputs.get("edit-id", "")
-        play.named |= {told, *re.findall(r"[Ee]dit (\w+)", engine.notes)}
+        play.named |= {told, *re.findall(r"[Ee]dit (\w+)", engine.log)}
         again = isinstance(failure, (Killed, TemporaryError, Interrupted))
         for edit in play.opened & play.edits.keys():
             assert edit in play.named, "an edit is kept in silence"
-            if isinstance(failure, Killed) or f"Edit {edit} could not be deleted" in engine.notes:
+            if isinstance(failure, Killed) or f"Edit {edit} could not be deleted" in engine.log:
                 continue
             assert told == edit, "an edit is kept in silence"
             # Otherwise it was committed in vain, or could not even be looked up, or is meant to be left open.

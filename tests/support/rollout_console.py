@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.support.play_driver import Engine, Killed
 from tests.support.play_faults import FaultyPlay
 from uploader.errors import Interrupted, TemporaryError
 from uploader.inputs.parse_rollout import limits, rollout_steps
-from uploader.services.base import Call, Flow, Outcome, Pause, Step, Time, Upload
+from uploader.services.base import Call, Context, Flow, Outcome, Sleep, Step, Upload
 from uploader.services.play.gate import Gate
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.rollout import RolloutJob, flow
@@ -122,23 +123,22 @@ class RolloutEngine(Engine):
 
     def __init__(self, play: Console, journal: dict[str, str] | None = None, pauses: int = 0) -> None:
         super().__init__(play, journal)
+        self.time = TODAY.timestamp()
         self.pauses = pauses
 
     def _carry_out(self, step: Step) -> Any:
-        if isinstance(step, Time):
-            return TODAY.timestamp()
-        if isinstance(step, Pause):
+        if isinstance(step, Sleep) and step.timeout is not None:
             self.pauses -= 1
             return self.pauses >= 0
         return super()._carry_out(step)
 
     def look(self, job: RolloutJob) -> Outcome:
         """One run. Raises what ends it."""
-        return self.ended(flow(job))
+        return self.ended(lambda _: flow(job))
 
-    def ended(self, steps: Flow) -> Outcome:
+    def ended(self, begin: Callable[[Context], Flow]) -> Outcome:
         """Drives a flow as a run does: the outcome's trouble is raised."""
-        outcome = self.drive(steps)
+        outcome = self.drive(begin)
         if outcome.trouble:
             raise outcome.trouble
         return outcome

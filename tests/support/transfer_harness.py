@@ -22,7 +22,7 @@ from uploader.http.client import HttpClient, Transport
 from uploader.inputs import JobRun
 from uploader.results import FileResult
 from uploader.retrier import RetryPolicy
-from uploader.services.base import Dialect, Endpoint, Flow, Outcome, Upload
+from uploader.services.base import Context, Dialect, Endpoint, Flow, Outcome, Upload
 from uploader.state.journal import Journal, SessionRecord
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine
@@ -186,12 +186,12 @@ class Bench:
     def send(self, job: Upload) -> FileResult:
         """Uploads one file through the engine; a failure stands in the result."""
 
-        def flow() -> Flow:
+        def flow(_: Context) -> Flow:
             yield job
             return Outcome("done")
 
         try:
-            self.engine.run(flow())
+            self.engine.run(flow)
         except UploaderError:
             assert self.engine.record.results
         return self.engine.record.results[-1]

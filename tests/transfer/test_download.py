@@ -18,7 +18,7 @@ from tests.support.transfer_harness import Bench, data_of, schedule
 from uploader.errors import ApiError, CredentialsError, InputError, IntegrityError, ProtocolError, TemporaryError
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
-from uploader.services.base import Download, Downloaded, Flow, Outcome
+from uploader.services.base import Context, Download, Downloaded, Flow, Outcome
 
 DATA = data_of(300_000)
 ETAG = '"one"'
@@ -61,7 +61,7 @@ def fetch(
     """One download into `folder/file.bin`."""
     found: list[Downloaded] = []
 
-    def flow() -> Flow:
+    def flow(_: Context) -> Flow:
         destination = Destination(Workspace(folder), "universal-apk", "file.bin")
         step = Download(
             server.url, "/file?alt=media", destination, most, "the file", check, public=public, sha256=sha256
@@ -69,7 +69,7 @@ def fetch(
         found.append((yield step))
         return Outcome("done")
 
-    (bench or Bench(server.url, stall=1.0)).engine.run(flow())
+    (bench or Bench(server.url, stall=1.0)).engine.run(flow)
     return found[0]
 
 

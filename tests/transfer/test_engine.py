@@ -10,7 +10,7 @@ from tests.support.transfer_harness import Bench, MemoryJournal, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
 from uploader.http.messages import Response
-from uploader.services.base import Batch, Flow, Note, Outcome, Recall
+from uploader.services.base import Batch, Call, Context, Flow, Outcome
 
 CONFLICT = Response(409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}')
 STORED = Response(200, body=b'{"id": "1"}')
@@ -27,18 +27,19 @@ def test_a_defect_in_a_step_lets_the_flow_clean_up() -> None:
     """Whatever goes wrong is thrown into the flow, which may have something open, and leaves the engine as it is."""
     cleaned = list[str]()
 
-    def flow() -> Flow:
+    def flow(context: Context) -> Flow:
         try:
-            yield Recall("edit")
+            context.recall("edit")
+            yield Call("GET", "https://things.googleapis.com", "/")
         except KeyError:
             cleaned.append("up")
-            yield Note("The edit is deleted.")
+            context.info("The edit is deleted.")
             raise
         return Outcome("done")
 
     bench = Bench("https://things.googleapis.com", journal=DefectiveJournal())
     with pytest.raises(KeyError):
-        bench.engine.run(flow())
+        bench.engine.run(flow)
     assert cleaned == ["up"]
     assert bench.reporter.infos == ["The edit is deleted."]
 
@@ -47,11 +48,11 @@ def test_a_failed_file_leaves_nothing_but_its_result() -> None:
     """No frame of the transfer is held by the error: of ten thousand failed files that would be a hundred megabytes."""
     bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(Response(403, body=b"{}")))
 
-    def flow() -> Flow:
+    def flow(_: Context) -> Flow:
         yield Batch((upload_of(in_memory(b"content")),))
         return Outcome("done")
 
-    bench.engine.run(flow())
+    bench.engine.run(flow)
     failure = bench.engine.record.results[0].failure
     assert failure is not None
     assert (failure.__traceback__, failure.__context__) == (None, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -26,7 +26,7 @@ from uploader.services import (
     stated_digest,
     uri_template,
 )
-from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
+from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.method_catalogue import Method
 
 _STORAGE = "storage.objects.insert"
@@ -101,11 +101,11 @@ def _metadata_alone(request: _MethodRequest, inputs: Inputs) -> Prepared:
     endpoint = _endpoint(request)
     line = f"Send the metadata alone to {endpoint.id}"
 
-    def flow() -> Flow:
+    def flow(_: Context) -> Flow:
         yield from metadata_request.send_once(endpoint, request.metadata, endpoint.id)
         return Outcome(f"Metadata sent to {endpoint.id}.")
 
-    return Prepared((line,), endpoint.scopes, partial(batch_upload.rehearse, line) if inputs.dry_run else flow)
+    return Prepared((line,), endpoint.scopes, (lambda _: batch_upload.rehearse(line)) if inputs.dry_run else flow)
 
 
 def _upload(request: _MethodRequest, file: Artifact) -> Upload:

@@ -5,20 +5,18 @@ step, receives the answer, and returns when done. The engine in `transfer` carri
 wrong into the generator, which may clean up (yield more steps) and raises again.
 """
 
-# Annotations as they are: a NamedTuple compiles each that is a text, a third of the time that it takes to make.
+from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
 
 from uploader.errors import ApiError, UploaderError
 from uploader.files.artifacts import Artifact
+from uploader.files.destination import Destination
 from uploader.protocol.media import identifier
 from uploader.results import FileResult
-
-if TYPE_CHECKING:
-    from uploader.files.destination import Destination
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -130,7 +128,7 @@ class Download:
 
     root: str
     path: str
-    destination: "Destination"
+    destination: Destination
     most: int
     what: str
     check: Callable[[BinaryIO], str]
@@ -152,7 +150,7 @@ class Downloaded:
 class Write:
     """Make a file hold exactly these bytes. The answer is False where it did already."""
 
-    destination: "Destination"
+    destination: Destination
     data: bytes
 
 
@@ -191,28 +189,22 @@ class Publish:
 
 
 @dataclass(frozen=True)
-class Backoff:
-    """Wait before looking again, for the `attempt`-th time (1, 2, …), as scheduled. The answer is None."""
-
-    attempt: int
-    why: str
-
-
-@dataclass(frozen=True)
 class Time:
     """Ask for the time as the service has it. The answer is in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
-class Pause:
-    """Wait before looking again at something that takes its time, for the `number`-th time (1, 2, …), longer each time.
+class Sleep:
+    """Wait before looking again, for the `number`-th time (1, 2, …), longer each time; `why` is told.
 
-    The answer is False, at once, when `most` seconds have passed since the first pause: then the last look is done.
+    Without `timeout` as the retries do: after the last of them a `TemporaryError` is thrown into the flow. With it as
+    for something that takes its time: the response is False, at once, when `timeout` seconds have passed since the
+    first such wait, for then the last look is done, and True after every other.
     """
 
     number: int
-    most: float
     why: str
+    timeout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -280,9 +272,8 @@ Step: TypeAlias = (
     | ForgetUploads
     | Recall
     | Publish
-    | Backoff
     | Time
-    | Pause
+    | Sleep
     | Digest
     | Reused
     | Identified
@@ -304,6 +295,59 @@ class Outcome:
     trouble: UploaderError | None = None
 
 
+class Context(Protocol):
+    """What a flow tells and keeps while it runs, at once and without a request: the log, the outputs, the journal."""
+
+    def info(self, text: str) -> None:
+        """Logs a sentence."""
+
+    def warning(self, text: str) -> None:
+        """Logs a sentence that deserves attention."""
+
+    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+        """Logs what is about to change, under a heading of its own.
+
+        `sections` are the same for the summary of a run that ends badly; a flow that ends well returns its own.
+        """
+
+    def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
+        """Makes output values known as soon as they are true, so that they are written even if a later step fails.
+
+        The outputs `id` and `ids` are made from the uploads' results; `ids` is for a service whose resource ids are
+        others, the first of them the value of `id`.
+        """
+
+    def remember(self, name: str, value: str | None) -> None:
+        """Keeps a value in the journal for the next run of the same job; None forgets it."""
+
+    def recall(self, name: str) -> str | None:
+        """What an earlier run of the same job remembered."""
+
+    def forget_uploads(self, upload_path: str) -> None:
+        """Forgets every upload session below this path, because what they belong to is over."""
+
+    def reused(self, result: FileResult) -> None:
+        """Adds the result of a file that the service had already and that is not sent."""
+
+    def identified(self, result: FileResult) -> None:
+        """Replaces the last upload's result by one with what its own response did not tell (an id, an error)."""
+
+    def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
+        """What this run uploaded is gone, and `why`: its results say so and its ids are no outputs.
+
+        `files` names those that were there already, but only in what is gone now; `outputs` are no longer true.
+        """
+
+    def now(self) -> float:
+        """The time as the service has it, in seconds since the epoch."""
+
+    def sha256(self, artifact: Artifact) -> str:
+        """The SHA-256 of a file's bytes in lower-case hex, to compare it with what the service has."""
+
+    def write(self, destination: Destination, data: bytes) -> bool:
+        """Makes a file hold exactly these bytes; False where it did already."""
+
+
 Steps: TypeAlias = Generator[Step, Any, T]
 Flow: TypeAlias = Steps[Outcome]
 
@@ -313,11 +357,11 @@ class Prepared:
     """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
 
     `lines` is the plan as people read it (one step a line), `scopes` what the token must allow. `flow` starts a fresh
-    generator each time. `package` is the app of a Play release.
+    generator each time, with the context of the run. `package` is the app of a Play release.
     """
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
-    flow: Callable[[], Flow]
+    flow: Callable[[Context], Flow]
     warnings: tuple[str, ...] = ()
     package: str = ""

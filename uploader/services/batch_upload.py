@@ -6,7 +6,6 @@ None of them has anything to undo, so a dry run says what would be sent and send
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TypeAlias
 from urllib.parse import urlencode
 
@@ -16,7 +15,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import media_types
-from uploader.services.base import Batch, Flow, Note, Outcome, Prepared, Publish, Upload
+from uploader.services.base import Batch, Context, Flow, Note, Outcome, Prepared, Publish, Upload
 from uploader.text import format_size, plural
 
 OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Mapping[str, str]]
@@ -43,7 +42,10 @@ def prepared(
     for upload in uploads:
         check(upload, inputs, problems)
     problems.raise_if_any()
-    flow = partial(_rehearse, uploads) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
+
+    def flow(_: Context) -> Flow:
+        return _rehearse(uploads) if inputs.dry_run else _send(uploads, inputs.target, outputs)
+
     return Prepared(_lines(uploads), uploads[0].endpoint.scopes, flow)
 
 

@@ -20,7 +20,19 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch_upload, media_types, uri_template
-from uploader.services.base import Call, Endpoint, Flow, Identified, Json, Note, Outcome, Prepared, Steps, Upload
+from uploader.services.base import (
+    Call,
+    Context,
+    Endpoint,
+    Flow,
+    Identified,
+    Json,
+    Note,
+    Outcome,
+    Prepared,
+    Steps,
+    Upload,
+)
 from uploader.text import sentence
 
 Packages: TypeAlias = dict[str, str]  # names, and why the upload failed
@@ -58,7 +70,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     return made if inputs.dry_run else replace(made, flow=partial(_flow, inputs, uploads[0]))
 
 
-def _flow(inputs: Inputs, upload: Upload) -> Flow:
+def _flow(inputs: Inputs, upload: Upload, _: Context) -> Flow:
     """The upload between two looks at the packages: the one that is new is the one that it made."""
     before = yield from _packages_before(inputs)
     result: FileResult = yield upload

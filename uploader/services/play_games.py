@@ -37,7 +37,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
             what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
             problems.add("files", what, "an image file")
     made = batch_upload.prepared(inputs, uploads, problems)
-    flow = made.flow if inputs.dry_run else lambda: _flow(uploads[0])
+    flow = made.flow if inputs.dry_run else lambda _: _flow(uploads[0])
     return replace(made, warnings=(_DEPRECATED,), flow=flow)
 
 

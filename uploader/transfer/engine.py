@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from uploader.errors import ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.files.artifacts import Artifact
+from uploader.files.destination import Destination
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
 from uploader.retrier import CAUSE, HINT, Retrier, Watch
-from uploader.services.base import (
-    Backoff,
-    Batch,
-    Call,
-    Digest,
-    Discarded,
-    Download,
-    Flow,
-    ForgetUploads,
-    Identified,
-    Note,
-    Outcome,
-    Pause,
-    Publish,
-    Recall,
-    Remember,
-    Reused,
-    Section,
-    Show,
-    Step,
-    Time,
-    Upload,
-    Write,
-)
+from uploader.services.base import Batch, Call, Context, Download, Flow, Outcome, Section, Sleep, Step, Upload
+from uploader.services.old_steps import tell
 from uploader.state.journal import Journal
 from uploader.text import plural
 from uploader.transfer.api_call import call
@@ -61,8 +41,9 @@ class Engine:
         self.record = RunRecord()
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
 
-    def run(self, flow: Flow) -> Outcome:
-        """Carries the flow to its end. Raises what the flow raises."""
+    def run(self, begin: Callable[[Context], Flow]) -> Outcome:
+        """Begins a flow, which gets this engine as its context, and carries it to its end. Raises what it raises."""
+        flow = begin(self)
         response: Any = None
         failure: Exception | None = None
         while True:
@@ -85,52 +66,79 @@ class Engine:
                 return self._upload(step)
             case Batch():
                 return self._batch(step.uploads, step.most)
-            case Digest():
-                return sha256(step.artifact)
             case Download():
                 from uploader.transfer.download import download  # few runs fetch anything
 
                 return download(step, self._client, self._reporter)
-            case Write():
-                return step.destination.write(step.data)
-            case Recall():
-                return None if step.name in self._forgotten else self._journal.recall(step.name)
-            case Remember() | ForgetUploads():
-                return self._remember(step)
-            case Time() | Backoff() | Pause():
-                return self._about_time(step)
+            case Sleep(timeout=None):
+                return self._back_off(step)
+            case Sleep():
+                return self._pause(step)
             case _:
-                return self._report(step)
+                return tell(step, self)
 
-    def _report(self, step: Reused | Identified | Publish | Discarded | Note | Show) -> None:
-        """What is only for the record, or for people."""
-        match step:
-            case Reused():
-                self.record.add(step.result)
-            case Identified():
-                self.record.results[-1] = step.result
-                if step.result.error:
-                    self._anew.append(self._uploaded[-1])
-            case Publish():
-                self.record.publish(step.outputs, step.ids)
-            case Discarded():
-                self.record.discard(step.why, step.files, step.outputs)
-            case Note():
-                getattr(self._reporter, step.level)(step.text)
-            case Show():
-                self.planned = step.sections
-                with self._reporter.group(step.title):
-                    for line in step.lines:
-                        self._reporter.info(line)
+    # --- the context that the flow is given -----------------------------------------------------------------------
 
-    def _remember(self, step: Remember | ForgetUploads) -> None:
-        if isinstance(step, ForgetUploads):
-            self._journal.drop_below(step.upload_path)
-        elif step.value is None:
-            self._forgotten.add(step.name)
+    def info(self, text: str) -> None:
+        """Logs a sentence."""
+        self._reporter.info(text)
+
+    def warning(self, text: str) -> None:
+        """Logs a sentence that deserves attention."""
+        self._reporter.warning(text)
+
+    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+        """Logs what is about to change; `sections` are for the summary of a run that ends badly."""
+        self.planned = sections
+        with self._reporter.group(title):
+            for line in lines:
+                self._reporter.info(line)
+
+    def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
+        """Makes output values known; see `RunRecord.publish`."""
+        self.record.publish(outputs, ids)
+
+    def remember(self, name: str, value: str | None) -> None:
+        """Keeps a value in the journal; what is to be forgotten stays there until the end of the run is reported."""
+        if value is None:
+            self._forgotten.add(name)
         else:
-            self._forgotten.discard(step.name)
-            self._journal.remember(step.name, step.value)
+            self._forgotten.discard(name)
+            self._journal.remember(name, value)
+
+    def recall(self, name: str) -> str | None:
+        """What an earlier run of the same job remembered."""
+        return None if name in self._forgotten else self._journal.recall(name)
+
+    def forget_uploads(self, upload_path: str) -> None:
+        """Forgets every upload session below this path."""
+        self._journal.drop_below(upload_path)
+
+    def reused(self, result: FileResult) -> None:
+        """Adds the result of a file that is not sent."""
+        self.record.add(result)
+
+    def identified(self, result: FileResult) -> None:
+        """Replaces the last upload's result; after an error the next run sends the file again."""
+        self.record.results[-1] = result
+        if result.error:
+            self._anew.append(self._uploaded[-1])
+
+    def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
+        """What this run uploaded is gone; see `RunRecord.discard`."""
+        self.record.discard(why, files, outputs)
+
+    def now(self) -> float:
+        """The time as the service has it, in seconds since the epoch."""
+        return self._client.service_time()
+
+    def sha256(self, artifact: Artifact) -> str:
+        """The SHA-256 of a file's bytes."""
+        return sha256(artifact)
+
+    def write(self, destination: Destination, data: bytes) -> bool:
+        """Makes a file hold exactly these bytes; False where it did already."""
+        return destination.write(data)
 
     def clear_journal(self, *, ok: bool) -> None:
         """Removes from the journal what this run is done with, once its end is reported, and closes it.
@@ -145,25 +153,15 @@ class Engine:
             self._journal.drop(job)
         self._journal.close()
 
-    def _about_time(self, step: Time | Backoff | Pause) -> float | bool | None:
-        match step:
-            case Time():
-                return self._client.service_time()
-            case Pause():
-                return self._pause(step)
-            case Backoff():
-                self._back_off(step)
-        return None
-
-    def _back_off(self, step: Backoff) -> None:
-        retrier = self._backoffs.get(step.why) if step.attempt > 1 else None
+    def _back_off(self, step: Sleep) -> None:
+        retrier = self._backoffs.get(step.why) if step.number > 1 else None
         if retrier is None:
             retrier = self._backoffs[step.why] = self._retrier()
         retrier.wait(step.why)
 
-    def _pause(self, step: Pause) -> bool:
+    def _pause(self, step: Sleep) -> bool:
         if self._watch is None or step.number == 1:
-            self._watch = self._client.policy.watch(self._reporter.info, step.most)
+            self._watch = self._client.policy.watch(self._reporter.info, step.timeout or 0.0)
         return self._watch.wait(step.why)
 
     def _retrier(self, name: str = "") -> Retrier:

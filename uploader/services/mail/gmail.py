@@ -28,7 +28,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch_upload, metadata_request, uri_template
-from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Publish, Recall, Remember, Upload
+from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Publish, Recall, Remember, Upload
 from uploader.services.mail import mail_inputs, message_metadata, mime
 from uploader.text import format_size, plural
 
@@ -132,9 +132,9 @@ def _described(mail: mail_inputs.Mail, upload: Upload) -> str:
 
 
 def _prepared(
-    inputs: Inputs, action: _MailAction, flow: Callable[[], Flow], line: str, warnings: tuple[str, ...] = ()
+    inputs: Inputs, action: _MailAction, flow: Callable[[Context], Flow], line: str, warnings: tuple[str, ...] = ()
 ) -> Prepared:
-    done = partial(batch_upload.rehearse, line) if inputs.dry_run else flow
+    done = (lambda _: batch_upload.rehearse(line)) if inputs.dry_run else flow
     return Prepared((line,), (_scope(action),), done, warnings)
 
 
@@ -175,7 +175,12 @@ def _endpoint(inputs: Inputs, action: _MailAction) -> Endpoint:
 
 
 def _send(
-    inputs: Inputs, action: _MailAction, mail: mail_inputs.Mail, identity: mime.MessageIdentity, upload: Upload
+    inputs: Inputs,
+    action: _MailAction,
+    mail: mail_inputs.Mail,
+    identity: mime.MessageIdentity,
+    upload: Upload,
+    _: Context,
 ) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
     along = json.dumps(upload.metadata, sort_keys=True) if inputs.metadata else ""
@@ -202,7 +207,7 @@ def _send(
     return outcome
 
 
-def _send_metadata(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any]) -> Flow:
+def _send_metadata(inputs: Inputs, action: _MailAction, resource: Mapping[str, Any], _: Context) -> Flow:
     """Sends what needs no upload. A draft that was sent is gone, so that it goes once by itself."""
     endpoint = _endpoint(inputs, action)
     try:

@@ -61,7 +61,7 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.services.base import Backoff, Discarded, ForgetUploads, Note, Publish, Recall, Remember, Steps
+from uploader.services.base import Discarded, ForgetUploads, Note, Publish, Recall, Remember, Sleep, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_api import Edit, Releases, entries, releases
 from uploader.services.play.job import ReleaseJob
@@ -595,7 +595,7 @@ def _answered_no(edit: ReleaseEdit, *, gone: bool) -> Steps[None]:
 def _look_up(edit: ReleaseEdit, losses: int, error: UploaderError) -> Steps[None]:
     """Finds out what became of a commit whose answer is lost. Raises Refused when the edit is gone."""
     yield Note(f"{sentence(error.what)} Checking whether edit {edit.id} is committed.", "warning")
-    yield Backoff(losses, f"the commit of edit {edit.id} was not answered")
+    yield Sleep(losses, f"the commit of edit {edit.id} was not answered")
     yield from look(edit)
     if edit.state.stage is Stage.GONE:
         raise ApiError(

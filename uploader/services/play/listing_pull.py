@@ -92,7 +92,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         f"write it to {printable(job.listing)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (edit_api.SCOPE,), lambda: flow(job), () if edit else (_WARNING,), job.package)
+    return Prepared(lines, (edit_api.SCOPE,), lambda _: flow(job), () if edit else (_WARNING,), job.package)
 
 
 def flow(job: PullJob) -> Flow:

@@ -109,7 +109,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     return Prepared(
         lines=tuple(_steps(job)),
         scopes=(edit_api.SCOPE,),
-        flow=lambda: flow(job),
+        flow=lambda _: flow(job),
         warnings=(*_warnings(inputs), *_release_warnings(inputs, artifacts), *problems.warnings),
         package=package,
     )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryError
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Call, Flow, Note, Outcome, Pause, Publish, Section, Steps
+from uploader.services.base import Call, Flow, Note, Outcome, Publish, Section, Sleep, Steps
 from uploader.services.play.edit_api import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 from uploader.services.uri_template import expand
@@ -128,7 +128,7 @@ def awaited(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal:
         told = ", ".join(f"{track}: {words(state)}" for track, state in states.items()) or "it could not be looked up"
         through = bool(states) and all(state in goal.enough for state in states.values())
         rejected = REJECTED in states.values()
-        if through or rejected or not (yield Pause(number, goal.seconds, f"the review has not finished ({told})")):
+        if through or rejected or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds)):
             break
     yield Note(f"Review: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())

@@ -125,7 +125,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)
     job = RolloutJob(release, inputs.rollout_steps, held_to)
     scopes = (edit_api.SCOPE, *((gate.SCOPE,) if limits else ()))
-    return Prepared(tuple(_lines(job)), scopes, lambda: flow(job), package=inputs.package_name)
+    return Prepared(tuple(_lines(job)), scopes, lambda _: flow(job), package=inputs.package_name)
 
 
 def _lines(job: RolloutJob) -> Iterator[str]:

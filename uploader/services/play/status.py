@@ -81,7 +81,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         lines += (f"fetch the universal APK of the newest release: {apk.destination.name}",)
     if job.goal:
         lines += (f"wait until the newest release is {job.goal.state}",)
-    return Prepared(lines, (edit_api.SCOPE,), lambda: flow(job), (_WARNING,) if may_open else (), job.package)
+    return Prepared(lines, (edit_api.SCOPE,), lambda _: flow(job), (_WARNING,) if may_open else (), job.package)
 
 
 def flow(job: StatusJob) -> Flow:

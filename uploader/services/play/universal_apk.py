@@ -33,7 +33,7 @@ from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.protocol.digests import normal
-from uploader.services.base import Call, Download, Downloaded, Flow, Note, Outcome, Pause, Publish, Section, Steps
+from uploader.services.base import Call, Download, Downloaded, Flow, Note, Outcome, Publish, Section, Sleep, Steps
 from uploader.services.play.edit_api import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
 from uploader.services.uri_template import expand
@@ -136,7 +136,7 @@ def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
             if len(found) > 1:
                 yield Note(f"Google Play signs version {code} with {len(found)} keys; the APK of the first is fetched.")
             return found[0]
-        if not (yield Pause(number, seconds, f"the universal APK of version {code} is not generated yet")):
+        if not (yield Sleep(number, f"the universal APK of version {code} is not generated yet", seconds)):
             break
     raise TemporaryError(
         f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
