@@ -13,7 +13,7 @@ import uploader
 from tests.support.transfer_harness import Bench, FakeTime, in_memory, job
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
-from uploader.http.client import Limits
+from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.retrier import Retrier, RetryPolicy, Wait
 from uploader.services.base import Call, Context, Flow, Outcome, Sleep
@@ -134,8 +134,8 @@ class Answers:
         self._answers = list(responses)
         self.calls: list[str] = []
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
-        del request, token, limits
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
+        del request, token, timeouts
         for _ in blocks:
             pass
         response = self._answers.pop(0)

@@ -31,7 +31,7 @@ from uploader.credentials.token_request import TokenRequest, Unavailable
 from uploader.errors import InputError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.http import hosts
-from uploader.http.client import Limits
+from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
@@ -150,9 +150,9 @@ class OneAnswer:
     def __init__(self, response: Response) -> None:
         self._answer = response
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:  # noqa: ARG002  # the protocol has these
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:  # noqa: ARG002  # the protocol has these
         """The answer, cut where the transport would cut it."""
-        return Response(self._answer.status, self._answer.headers, self._answer.body[: limits.size])
+        return Response(self._answer.status, self._answer.headers, self._answer.body[: timeouts.max_size])
 
     def abort(self) -> None:
         """Nothing is under way."""

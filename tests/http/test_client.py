@@ -21,14 +21,14 @@ from tests.support.raw_server import read_head, read_request, reset, serving
 from tests.support.raw_server import response as answer
 from uploader.credentials.token_request import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ProtocolError, ServiceError
-from uploader.http.client import HttpClient, Limits
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.connection import Outgoing
 from uploader.http.connection_pool import ConnectionPool
 from uploader.http.messages import Body, Request, Response, Span, TransportError
 from uploader.http.proxy import ProxiedConnection
 from uploader.http.response import LARGEST_ANSWER
 
-QUICK = Limits(connect=5, stall=0.3, response=0.5)
+QUICK = Timeouts(connect=5, stall=0.3, response=0.5)
 BLOCK = 256 * 1024
 
 
@@ -63,7 +63,7 @@ def test_sends_headers_token_length_and_bytes(transport: HttpClient) -> None:
         connection.sendall(answer(200, b'{"id": "1"}', "X-Two: b"))
 
     with serving(serve) as url:
-        got = transport.send(put(url, 600_000), blocks(600_000), "token", Limits())
+        got = transport.send(put(url, 600_000), blocks(600_000), "token", Timeouts())
     head = seen[0][0].lower()
     assert (got.status, got.json(), got.headers.get("x-two"), got.sent_whole) == (200, {"id": "1"}, "b", True)
     assert b"authorization: bearer token" in head
@@ -82,7 +82,7 @@ def test_an_empty_body_says_length_zero(transport: HttpClient) -> None:
         connection.sendall(answer(308))
 
     with serving(serve) as url:
-        assert transport.send(put(url), (), "", Limits()).status == 308
+        assert transport.send(put(url), (), "", Timeouts()).status == 308
     assert b"content-length: 0" in heads[0].lower()
     assert b"authorization" not in heads[0].lower()
 
@@ -100,7 +100,7 @@ def test_no_redirect_is_followed(transport: HttpClient, status: int) -> None:
         connection.sendall(answer(status, b"", "Location: http://127.0.0.1:9/elsewhere"))
 
     with serving(serve) as url:
-        assert transport.send(put(url), (), "token", Limits()).status == status
+        assert transport.send(put(url), (), "token", Timeouts()).status == status
     assert len(count) == 1
 
 
@@ -129,7 +129,7 @@ def test_an_answer_during_the_body_stops_the_body(
             yield block
 
     with serving(serve, tls=context if secure else None) as url:
-        got = HttpClient().send(put(url, 64 << 20), counting(), "", Limits(stall=10, response=10))
+        got = HttpClient().send(put(url, 64 << 20), counting(), "", Timeouts(stall=10, response=10))
     assert (got.status, got.body, got.headers.get("retry-after"), got.sent_whole) == (503, b"busy", "7", False)
     assert sent < 32 << 20
 
@@ -155,7 +155,7 @@ def test_an_interim_answer_during_the_body_does_not_stop_it(
         connection.sendall(answer(200, b'{"id": "1"}'))
 
     with serving(serve, tls=context if secure else None) as url:
-        got = HttpClient().send(put(url, 8 << 20), blocks(8 << 20), "", Limits(stall=10, response=10))
+        got = HttpClient().send(put(url, 8 << 20), blocks(8 << 20), "", Timeouts(stall=10, response=10))
     assert (got.status, got.json(), got.sent_whole) == (200, {"id": "1"}, True)
 
 
@@ -172,8 +172,8 @@ def test_a_connection_whose_body_was_cut_short_is_not_used_again(transport: Http
             connection.sendall(answer(200, b"{}"))
 
     with serving(serve) as url:
-        first = transport.send(put(url, 32 << 20), blocks(32 << 20), "", Limits(stall=5))
-        second = transport.send(put(url), (), "", Limits())
+        first = transport.send(put(url, 32 << 20), blocks(32 << 20), "", Timeouts(stall=5))
+        second = transport.send(put(url), (), "", Timeouts())
     assert (first.status, first.sent_whole, second.status) == (503, False, 200)
 
 
@@ -189,7 +189,7 @@ def test_connections_are_kept_for_the_next_request(transport: HttpClient) -> Non
 
     with serving(serve) as url:
         for _ in range(2):
-            transport.send(put(url, 10), [bytes(10)], "", Limits())
+            transport.send(put(url, 10), [bytes(10)], "", Timeouts())
     assert len(connections) == 1
 
 
@@ -203,8 +203,8 @@ def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(transport: Http
         connection.sendall(answer(201, b"{}"))
 
     with serving(serve) as url:
-        first = transport.send(put(url), (), "", Limits(size=10))
-        second = transport.send(put(url), (), "", Limits(size=10))
+        first = transport.send(put(url), (), "", Timeouts(max_size=10))
+        second = transport.send(put(url), (), "", Timeouts(max_size=10))
     assert (first.status, first.body, second.status) == (200, b"x" * 10, 200)
 
 
@@ -230,7 +230,7 @@ def test_a_small_body_goes_with_its_head(transport: HttpClient) -> None:
         connection.sendall(answer(200, b"{}"))
 
     with serving(serve) as url:
-        transport.send(put(url, 10), [b"0123456789"], "", Limits())
+        transport.send(put(url, 10), [b"0123456789"], "", Timeouts())
     assert came[0].endswith(b"\r\n\r\n0123456789")
 
 
@@ -242,7 +242,7 @@ def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:
         connection.sendall(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b", "X-Folded: one\r\n  two"))
 
     with serving(serve) as url:
-        headers = transport.send(put(url), (), "", Limits()).headers
+        headers = transport.send(put(url), (), "", Timeouts()).headers
     assert headers.get("x-goog-hash") == "crc32c=a, md5=b"
     assert (headers.get("x-folded") or "").split() == ["one", "two"]
     assert "\n" not in (headers.get("x-folded") or "")
@@ -254,7 +254,7 @@ def test_a_request_that_can_not_be_written_is_not_sent(transport: HttpClient, na
     """What would end a header, or is no header, breaks off before the first byte."""
     heads: list[bytes] = []
     with serving(lambda connection: heads.append(connection.recv(1))) as url, pytest.raises(TransportError) as broke:
-        transport.send(replace(put(url), headers=((name, value),)), (), "", Limits())
+        transport.send(replace(put(url), headers=((name, value),)), (), "", Timeouts())
     assert (broke.value.sent_whole, heads) in ((False, []), (False, [b""]))
 
 
@@ -266,7 +266,7 @@ def test_a_reset_in_the_body_is_a_broken_connection_that_was_not_sent_whole(tran
         reset(connection)
 
     with serving(serve) as url, pytest.raises(TransportError) as broke:
-        transport.send(put(url, 64 << 20), blocks(64 << 20), "", Limits(stall=5, response=5))
+        transport.send(put(url, 64 << 20), blocks(64 << 20), "", Timeouts(stall=5, response=5))
     assert broke.value.sent_whole is False
 
 
@@ -277,7 +277,7 @@ def test_a_lost_answer_is_a_broken_connection_that_was_sent_whole(transport: Htt
         read_request(connection)
 
     with serving(serve) as url, pytest.raises(TransportError) as broke:
-        transport.send(put(url, 1000), [bytes(1000)], "", Limits())
+        transport.send(put(url, 1000), [bytes(1000)], "", Timeouts())
     assert broke.value.sent_whole is True
 
 
@@ -318,7 +318,7 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
         connection.sendall(answer(200, b"{}"))
 
     with serving(serve) as url:
-        assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Limits(stall=0.3, response=5)).status == 200
+        assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Timeouts(stall=0.3, response=5)).status == 200
 
 
 @pytest.mark.threat("server", "an endless response fills the memory or blocks the run")
@@ -351,7 +351,7 @@ def test_a_huge_answer_is_cut(transport: HttpClient) -> None:
             connection.sendall(bytes(1 << 20))
 
     with serving(serve) as url:
-        got = transport.send(put(url), (), "", Limits(response=10))
+        got = transport.send(put(url), (), "", Timeouts(response=10))
     assert len(got.body) == LARGEST_ANSWER
     assert got.json() is None
 
@@ -384,7 +384,7 @@ def test_no_answer_is_read_without_end(name: str, kind: str) -> None:
         else:
             size = BLOCK if kind == "session" else 0
             try:
-                got = HttpClient().send(put(url, size), blocks(size), "", Limits(response=20))
+                got = HttpClient().send(put(url, size), blocks(size), "", Timeouts(response=20))
                 assert len(got.body) == LARGEST_ANSWER
             except TransportError as broke:
                 assert broke.sent_whole  # noqa: PT017  # both ends are right
@@ -437,7 +437,7 @@ def test_a_body_is_sent_on_a_high_descriptor(transport: HttpClient) -> None:
         connection.sendall(answer(200, b"{}"))
 
     with serving(serve) as url:
-        assert transport.send(put(url, 3 * BLOCK), blocks(3 * BLOCK), "", Limits(stall=5)).status == 200
+        assert transport.send(put(url, 3 * BLOCK), blocks(3 * BLOCK), "", Timeouts(stall=5)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -475,7 +475,7 @@ def test_a_server_that_never_shakes_hands_is_given_up(certificate: Path, monkeyp
 
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(TransportError, match="time limit"):
-        HttpClient().send(put(url.replace("http:", "https:")), (), "", Limits(connect=0.3, stall=9, response=9))
+        HttpClient().send(put(url.replace("http:", "https:")), (), "", Timeouts(connect=0.3, stall=9, response=9))
     assert time.monotonic() - began < 2
 
 
@@ -562,7 +562,7 @@ def test_the_trusted_certificates_are_read_once(
     with serving(serve, tls=context) as url:
         for harm in (lambda: path.write_text(""), path.unlink, list):
             for transport in (one := HttpClient(), one):
-                assert transport.send(put(url), (), "", Limits()).status == 200
+                assert transport.send(put(url), (), "", Timeouts()).status == 200
             harm()
 
 
@@ -603,7 +603,7 @@ def test_a_netrc_does_not_replace_the_token(
         connection.sendall(answer(200, b"{}"))
 
     with serving(serve) as url:
-        transport.send(put(url), (), "token", Limits())
+        transport.send(put(url), (), "token", Timeouts())
     assert b"Authorization: Bearer token" in heads[0]
     assert b"Basic" not in heads[0]
 
@@ -618,7 +618,7 @@ def test_abort_breaks_a_request_at_once(transport: HttpClient) -> None:
 
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(TransportError):
-        transport.send(put(url), (), "", Limits())
+        transport.send(put(url), (), "", Timeouts())
     assert time.monotonic() - began < 5
 
 
@@ -627,7 +627,7 @@ def test_nothing_is_sent_after_an_abort(transport: HttpClient) -> None:
     heads: list[bytes] = []
     transport.abort()
     with serving(lambda connection: heads.append(connection.recv(1))) as url, pytest.raises(TransportError):
-        transport.send(put(url), (), "token", Limits())
+        transport.send(put(url), (), "token", Timeouts())
     assert heads in ([], [b""])
 
 

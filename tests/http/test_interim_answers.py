@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.raw_server import Handler, read_head, read_request, response, serving
 from uploader.credentials.token_request import TokenRequest
-from uploader.http.client import HttpClient, Limits
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Body, Request, Response, Span, TransportError
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -25,8 +25,8 @@ SEVERAL = [
 ]
 SIZE = 24 << 20
 BLOCK = 256 * 1024
-QUICK = Limits(connect=5, stall=0.5, response=0.5)
-PATIENT = Limits(stall=10, response=10)
+QUICK = Timeouts(connect=5, stall=0.5, response=0.5)
+PATIENT = Timeouts(stall=10, response=10)
 
 
 def put(url: str, size: int = SIZE) -> Request:
@@ -34,10 +34,10 @@ def put(url: str, size: int = SIZE) -> Request:
     return Request("PUT", url, body=Body(span=Span(0, size)))
 
 
-def send(url: str, size: int = SIZE, limits: Limits = PATIENT) -> Response:
+def send(url: str, size: int = SIZE, timeouts: Timeouts = PATIENT) -> Response:
     """What comes of a PUT."""
     body = repeat(bytes(BLOCK), size // BLOCK) if size else iter(())
-    return HttpClient().send(put(url, size), body, "", limits)
+    return HttpClient().send(put(url, size), body, "", timeouts)
 
 
 @pytest.mark.parametrize("interim", SEVERAL)
@@ -141,7 +141,7 @@ def test_interim_answers_without_end_are_no_answer(first: bytes, again: bytes, s
 
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(TransportError):
-        send(url, size, Limits(connect=5, stall=5, response=5))
+        send(url, size, Timeouts(connect=5, stall=5, response=5))
     assert time.monotonic() - began < 5
 
 

@@ -18,10 +18,10 @@ import pytest
 
 from tests.support.raw_server import read_request, response, serving
 from uploader.errors import ServiceError
-from uploader.http.client import HttpClient, Limits
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Body, Request, Response, Span, TransportError
 
-PATIENT = Limits(connect=5, stall=5, response=5)
+PATIENT = Timeouts(connect=5, stall=5, response=5)
 SOON = 2.0  # seconds; less than any of the limits
 LARGE = 32 << 20  # bytes; more than what waits on a connection that nobody reads
 BLOCK = 256 * 1024

@@ -12,7 +12,7 @@ from tests.support.scripted_transport import finished, says, scripted, started, 
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ApiError, CredentialsError, Interrupted, TemporaryError
-from uploader.http.client import HttpClient, Limits
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response
 from uploader.services.base import Dialect
 
@@ -215,9 +215,9 @@ def test_only_the_last_byte_gets_the_long_wait(dialect: Dialect) -> None:
     seen: list[float] = []
 
     class Watching(HttpClient):
-        def send(self, request: Request, blocks: object, token: str, limits: Limits) -> Response:
-            seen.append(limits.response)
-            return super().send(request, blocks, token, limits)  # type: ignore[arg-type]  # passed on as it came
+        def send(self, request: Request, blocks: object, token: str, timeouts: Timeouts) -> Response:
+            seen.append(timeouts.response)
+            return super().send(request, blocks, token, timeouts)  # type: ignore[arg-type]  # passed on as it came
 
     with Emulator([fault(STEPS[dialect]["put"], "reset")]) as emulator:
         bench = Bench(emulator, chunk=3 * GRANULE, stall=30, finalize=600, transport=Watching(direct=True))

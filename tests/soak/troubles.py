@@ -9,7 +9,7 @@ from typing import Any
 
 from google_emulator.http.response import Json
 from uploader.clock import Clock
-from uploader.http.client import HttpClient, Limits
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response
 
 DAY = 86_400.0  # seconds
@@ -30,15 +30,15 @@ class Mortal(HttpClient):
         self._left = dies
         self._where = where
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
         """As the real one, until the end has come; then every thread finds itself dead."""
         if self._left is not None:
             self._left -= 1
         if self._left is None or self._left > 0:
-            return super().send(request, blocks, token, limits)
+            return super().send(request, blocks, token, timeouts)
         if self._left < 0 or self._where < 0.2:
             raise Killed
-        answer = super().send(request, self._until(blocks, request.body.size), token, limits)
+        answer = super().send(request, self._until(blocks, request.body.size), token, timeouts)
         del answer  # it arrived, and nobody was there to read it
         raise Killed
 

@@ -20,7 +20,7 @@ from tests.support.transfer_harness import FakeTime, RecordingReporter
 from uploader import inputs, plan
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
-from uploader.http.client import HttpClient, Limits
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
 from uploader.redaction import Redactor
@@ -57,7 +57,7 @@ class FatedClient(HttpClient):
         self._count = 0
         self.known: list[str] = []
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
         """As the real one, until the fate strikes; then it is down for good."""
         self._count += 1
         struck = self._fate.kind != "none" and self._count >= self._fate.at
@@ -65,7 +65,7 @@ class FatedClient(HttpClient):
             raise Killed
         if struck and self._fate.kind == "network down":
             raise TransportError("the connection was reset", sent_whole=False)
-        response = super().send(request, blocks, token, limits)
+        response = super().send(request, blocks, token, timeouts)
         if struck and self._fate.kind == "dies after":
             raise Killed
         if struck and self._fate.kind == "answer lost" and self._count == self._fate.at:

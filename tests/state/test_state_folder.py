@@ -14,7 +14,7 @@ from tests.support.job import Job
 from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
 from uploader.engine_setup import workspace_owners
-from uploader.http.client import Limits
+from uploader.http.client import Timeouts
 from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.inputs import JobRun
 from uploader.state.journal import Journal
@@ -146,9 +146,9 @@ def test_a_workspace_that_is_gone_has_no_owner(tmp_path: Path) -> None:
 class NoNetwork:
     """Opens a session for whoever asks, and breaks every other connection."""
 
-    def send(self, request: Request, blocks: object, token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: object, token: str, timeouts: Timeouts) -> Response:
         """The answer to a start; anything else breaks off."""
-        del blocks, token, limits
+        del blocks, token, timeouts
         if "uploadType=resumable" in request.url and "upload_id" not in request.url:
             return Response(200, Headers({"Location": f"{request.url}&upload_id={os.urandom(12).hex()}"}), b"")
         raise TransportError("the connection was reset", sent_whole=False)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.transfer_harness import ITEMS, Bench
 from uploader.errors import CredentialsError, Interrupted
-from uploader.http.client import Limits
+from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
 from uploader.transfer.api_call import call
@@ -24,8 +24,8 @@ class AnsweringTransport:
         self.responses = list(responses)
         self.before: Callable[[], None] = before
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
-        del request, token, limits
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
+        del request, token, timeouts
         list(blocks)
         self.before()
         response = self.responses.pop(0)

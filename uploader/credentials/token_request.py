@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from uploader.credentials.login_errors import refused
 from uploader.errors import CredentialsError, ProtocolError, UntrustedHost
-from uploader.http.client import Limits, Transport
+from uploader.http.client import Timeouts, Transport
 from uploader.http.hosts import moved
 from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol import google_error, retry
@@ -76,12 +76,12 @@ class TokenRequest:
         # A token is fetched once an hour: an idle connection would not live so long.
         fields = {**(headers or {}), "Connection": "close"}
         request = Request(method, moved(url, self._root), tuple(fields.items()), Body(prefix=content), _files(cert))
-        limits = Limits(min(CONNECT, timeout or CONNECT), ANSWER, min(ANSWER, timeout or ANSWER), LARGEST)
-        return self._judged(urlsplit(request.url).hostname or "", self._send(request, content, limits))
+        timeouts = Timeouts(min(CONNECT, timeout or CONNECT), ANSWER, min(ANSWER, timeout or ANSWER), LARGEST)
+        return self._judged(urlsplit(request.url).hostname or "", self._send(request, content, timeouts))
 
-    def _send(self, request: Request, content: bytes, limits: Limits) -> Response | TransportError:
+    def _send(self, request: Request, content: bytes, timeouts: Timeouts) -> Response | TransportError:
         try:
-            return self._client.send(request, (content,) if content else (), "", limits)
+            return self._client.send(request, (content,) if content else (), "", timeouts)
         except TransportError as error:
             return error
 

@@ -29,25 +29,25 @@ _EVERY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class Timeouts:
     """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after the last byte.
 
-    `size` is how many bytes of the answer's body are kept.
+    `max_size` is how many bytes of the answer's body are kept.
     """
 
     connect: float = 30.0
     stall: float = 60.0
     response: float = 60.0
-    size: int = LARGEST_ANSWER
+    max_size: int = LARGEST_ANSWER
 
 
 class Transport(Protocol):
     """What the program needs from a network: one request out, one response back."""
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
         """Sends `request` with `blocks` (as many bytes as its body says) and returns the answer.
 
-        `token` is the bearer token, empty for none. A body longer than `limits.size` is cut there. Raises
+        `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut there. Raises
         `TransportError` when there is no answer, or not all of one that `request.receive` takes; what reading the
         blocks raises comes through as it is, unless it is an OSError, and what the receiver raises likewise.
         """
@@ -68,16 +68,16 @@ class HttpClient:
         self._under_way: set[Outgoing] = set()
         self._aborted = False
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, limits: Limits) -> Response:
+    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
-        outgoing = Outgoing(blocks, limits.stall, limits.size, watched=request.receive is not None)
+        outgoing = Outgoing(blocks, timeouts.stall, timeouts.max_size, watched=request.receive is not None)
         self._under_way.add(outgoing)
         if self._aborted and not request.closing:
             outgoing.aborted = True
         server: Server | None = None
         try:
             server = self._pool.server(request.url, request.client_certificate)
-            return _exchange(server, request, outgoing, token, limits)
+            return _exchange(server, request, outgoing, token, timeouts)
         except (HTTPException, OSError, UnicodeError) as error:
             refused = untrusted(error, urlsplit(request.url).hostname or "the server")
             proxy = server.proxy if server else ""
@@ -93,16 +93,16 @@ class HttpClient:
             outgoing.abort()
 
 
-def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, limits: Limits) -> Response:
+def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, timeouts: Timeouts) -> Response:
     connection = server.take()
     try:
-        connection.begin(outgoing, limits.connect)
+        connection.begin(outgoing, timeouts.connect)
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         headers = {**_EVERY, **dict(request.headers), **bearer, "Content-Length": str(request.body.size)}
         connection.send_request(request.method, _target(request.url), headers)
-        with connection.receive(limits.response) as answer:
+        with connection.receive(timeouts.response) as answer:
             received = Headers(_joined(answer.getheaders()))
-            body = _body(answer, request.receive and request.receive(answer.status, received), limits)
+            body = _body(answer, request.receive and request.receive(answer.status, received), timeouts)
             whole = answer.isclosed()
     except BaseException:
         connection.close()
@@ -111,10 +111,10 @@ def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, 
     return Response(answer.status, received, body, outgoing.sent_whole)
 
 
-def _body(answer: CheckedResponse, receiver: Callable[[bytes], object] | None, limits: Limits) -> bytes:
+def _body(answer: CheckedResponse, receiver: Callable[[bytes], object] | None, timeouts: Timeouts) -> bytes:
     """The body, unless there is a receiver for it. What is longer is cut, and then fails as JSON."""
     kept = bytearray()
-    receive, left = (receiver, limits.size) if receiver else (kept.extend, min(limits.size, LARGEST_ANSWER))
+    receive, left = (receiver, timeouts.max_size) if receiver else (kept.extend, min(timeouts.max_size, LARGEST_ANSWER))
     while left and (block := answer.take(min(_BLOCK, left))):
         receive(block)
         left -= len(block)

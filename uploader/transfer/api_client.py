@@ -1,4 +1,4 @@
-"""Sends the requests of a run to an API: with its token, its limits and, where a repeat does no harm, its retries."""
+"""Sends the requests of a run to an API: with its token, its timeouts and, where a repeat does no harm, its retries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from uploader.credentials.token_prefetch import TokenSource
 from uploader.errors import ApiError, CredentialsError, Interrupted, ServiceError, UntrustedHost, UploaderError
-from uploader.http.client import Limits, Transport
+from uploader.http.client import Timeouts, Transport
 from uploader.http.hosts import on_loopback, trusted
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.protocol import google_error
@@ -46,10 +46,10 @@ class TransferSettings:
     finalize_timeout: float = 600.0
     quota_project: str = ""
 
-    def limits(self, *, final: bool) -> Limits:
-        """The limits of one request; the answer to the last byte may take longer than any other."""
+    def timeouts(self, *, final: bool) -> Timeouts:
+        """The timeouts of one request; the answer to the last byte may take longer than any other."""
         response = self.finalize_timeout if final else self.stall_timeout
-        return Limits(min(self.stall_timeout, 30.0), self.stall_timeout, response)
+        return Timeouts(min(self.stall_timeout, 30.0), self.stall_timeout, response)
 
 
 class ApiClient:
@@ -103,18 +103,18 @@ class ApiClient:
         """
         if blocks is None:
             blocks = (request.body.prefix,) if request.body.prefix else ()
-        return self._send(request, blocks, self._settings.limits(final=final), path)
+        return self._send(request, blocks, self._settings.timeouts(final=final), path)
 
     def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | TransportError:
         """A request whose answer is a file of at most `size` bytes: it may not stall, and not last for ever.
 
         `public` is for a host that must not learn who asks: neither token nor project goes there.
         """
-        limits = replace(self._settings.limits(final=False), response=LONGEST_DOWNLOAD, size=size)
-        return self._send(request, (), limits, path, public=public)
+        timeouts = replace(self._settings.timeouts(final=False), response=LONGEST_DOWNLOAD, max_size=size)
+        return self._send(request, (), timeouts, path, public=public)
 
     def _send(
-        self, request: Request, blocks: Iterable[Block], limits: Limits, path: str, *, public: bool = False
+        self, request: Request, blocks: Iterable[Block], timeouts: Timeouts, path: str, *, public: bool = False
     ) -> Response | TransportError:
         self._check(request)
         if self._settings.quota_project and not public:
@@ -124,7 +124,7 @@ class ApiClient:
         self._check(request)
         began = self.policy.clock.monotonic()
         try:
-            response: Response | TransportError = self._transport.send(request, blocks, token, limits)
+            response: Response | TransportError = self._transport.send(request, blocks, token, timeouts)
         except TransportError as error:
             response = error
         if self._debug:
