@@ -15,12 +15,11 @@ demo: .venv/runtime  ## a real upload to the embedded emulator, with faults inje
 test: .venv/dev  ## every test
 	$(VENV)/python -m pytest -n auto --dist worksteal -rs
 
-strangers: .venv/dev  ## other clients against the emulator; writes the table in docs/EMULATOR.md
+strangers: .venv/dev  ## other clients against the emulator
 	@for tool in node wheels gsutil go; do sh tests/strangers/tool $$tool & done; wait
 	$(VENV)/python -m pytest tests/strangers -n auto --dist worksteal -rs
-	$(VENV)/python -m scripts.make_strangers_page
 
-bench: .venv/dev build/runtime  ## measure against curl and other clients: docs/PERFORMANCE.md
+bench: .venv/dev build/runtime  ## measure against curl and other clients: docs/development/MEASUREMENTS.md
 	$(VENV)/python -m benchmarks
 
 lint: .venv/dev  ## style and common mistakes
@@ -39,8 +38,8 @@ validate: .venv/dev  ## workflows, action, Dockerfile and scripts, each by its o
 
 check: lint types validate test  ## all of the above, as CI does it
 
-soak: .venv/dev  ## a thousand releases with random faults and kills; writes docs/RELIABILITY.md in some ten minutes
-	$(VENV)/python -m tests.soak --releases $(or $(RELEASES),1000) --seed $(or $(SEED),1) --write docs/RELIABILITY.md
+soak: .venv/dev  ## a thousand releases with random faults and kills; writes build/soak.md in some ten minutes
+	$(VENV)/python -m tests.soak --releases $(or $(RELEASES),1000) --seed $(or $(SEED),1) --write build/soak.md
 
 fuzz: .venv/fuzz  ## fuzz every parser of untrusted bytes, a minute each (SECONDS=60)
 	$(VENV)/python -m tests.fuzz --seconds $(or $(SECONDS),60)

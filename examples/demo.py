@@ -2,8 +2,6 @@
 
     make demo
 
-With a folder as its argument it leaves the job summaries there, as GitHub gets them.
-
 The first run sends a bundle to a Play track, the second archives it in a Drive folder, the third mails the ids to the
 team. Each runs the same `entrypoint.py` that a CI job runs, with the environment that GitHub's runner would give it.
 """
@@ -27,7 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from google_emulator import Emulator, specimens  # noqa: E402  # found only once the checkout is on the path
-from scripts.summary_page import on_terminal  # noqa: E402  # found only there, too
 
 MIB = 1024 * 1024
 BUNDLE = "shop-release.aab"
@@ -79,21 +76,16 @@ class Demo:
         self._common = {"api-endpoint": url, "credentials": json.dumps(key), "state-dir": str(workspace / ".state")}
 
     def upload(self, title: str, inputs: Mapping[str, str]) -> dict[str, str]:
-        """One run: shows its log, with its outputs, and its summary; returns the outputs. Ends the demo if it fails."""
+        """One run: shows its log and returns the outputs. Ends the demo if it fails."""
         say(title)
-        files = {"GITHUB_OUTPUT": self._workspace / "output", "GITHUB_STEP_SUMMARY": self._workspace / "summary.md"}
-        for path in files.values():
-            path.write_text("")
+        output = self._workspace / "output"
+        output.write_text("")
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self._workspace)}
-        environment |= {name: str(path) for name, path in files.items()}
+        environment["GITHUB_OUTPUT"] = str(output)
         environment |= {f"INPUT_{name.upper()}": value for name, value in {**self._common, **inputs}.items()}
         status = run(environment, self._workspace)
-        outputs = dict(read_outputs(files["GITHUB_OUTPUT"].read_text()))
-        summary = files["GITHUB_STEP_SUMMARY"].read_text()
-        show("job summary", on_terminal(summary, color=COLOR))
-        if len(sys.argv) > 1:
-            (Path(sys.argv[1]) / f"{inputs['target']}.md").write_text(summary)
+        outputs = dict(read_outputs(output.read_text()))
         if status:
             raise SystemExit(f"The run ended with exit code {status}.")
         return outputs
@@ -160,14 +152,6 @@ def say(title: str) -> None:
 def bold(text: str) -> str:
     """The text as a heading on a terminal that shows one."""
     return f"\x1b[1m{text}\x1b[0m" if COLOR else text
-
-
-def show(title: str, text: str) -> None:
-    """A text in a frame of its own."""
-    print(f"\n  --- {title}")
-    for line in text.strip().splitlines():
-        print(f"  {line}".rstrip())
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

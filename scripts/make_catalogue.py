@@ -1,4 +1,4 @@
-"""Makes `uploader/services/catalogue.json` and the tables of docs/METHODS.md from Google's discovery documents.
+"""Makes `uploader/services/catalogue.json` and docs/METHODS.md from Google's discovery documents.
 
 The documents are the static files inside the package google-api-python-client, a dependency of development. Run it
 without arguments to write both files, and look at the difference before it is committed.
@@ -17,7 +17,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
 PAGE = ROOT / "docs" / "METHODS.md"
-MARKS = ("<!-- made by scripts/make_catalogue.py: begin -->", "<!-- made by scripts/make_catalogue.py: end -->")
+HEAD = """# All upload methods
+
+{count} methods, from Google's discovery documents ({source}). The first column is the `target`;
+what stands in braces in the path is given by `params`. [TARGETS.md](TARGETS.md) explains `params`, `metadata`, names and repeats.
+
+| target | path | largest file | resumable |
+|---|---|---|---|
+"""
 PACKAGE = "google-api-python-client"
 AUTH = "https://www.googleapis.com/auth/"
 
@@ -202,51 +209,20 @@ def readable(count: int | None) -> str:
     return f"{count:,} B"
 
 
-def row(target: str, method: dict[str, Any]) -> str:
-    """One line of an API's table."""
-    needed = [f"`{name}`" for name, facts in method["parameters"].items() if facts.get("required")]
-    optional = [f"`{name}`" for name, facts in method["parameters"].items() if not facts.get("required")]
-    scope = f"`{method['scope']}`"
-    if method["scope_existing"] != method["scope"]:
-        scope += f", `{method['scope_existing']}`"
-    cells = (
-        f"`{target}`",
-        f"{method['http_method']} `{method['path']}`",
-        ", ".join(f"`{kind}`" for kind in method["accept"]),
-        readable(method["max_size"]),
-        "yes" if method["resumable"] else "no",
-        "yes" if method["takes_metadata"] else "no",
-        ", ".join(needed) or "nothing",
-        ", ".join(optional) or "nothing",
-        scope,
-        f"`{method['id_field']}`" if method["id_field"] else "none",
-    )
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
-
-
-def tables(data: dict[str, Any]) -> str:
-    """The generated part of docs/METHODS.md: one table for each API."""
-    head = "| target | request | accepts | largest file | resumable | metadata | needs | may have | scope | id |"
-    parts = [f"{len(data['methods'])} methods of {len(data['apis'])} discovery documents, from {data['source']}."]
-    for api, facts in data["apis"].items():
-        rows = [row(target, method) for target, method in data["methods"].items() if method["api"] == api]
-        title = f"### {facts['title']} `{api}`\n\nRevision {facts['revision']}, `{facts['root']}`."
-        parts.append("\n".join([title, "", head, "|---" * head.count(" | ") + "|---|", *rows]))
-    return "\n\n".join(parts)
-
-
-def with_tables(page: str, made: str) -> str:
-    """The page with everything between the two marks replaced."""
-    before, _, rest = page.partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    return f"{before}{MARKS[0]}\n\n{made}\n\n{MARKS[1]}{after}"
+def page(data: dict[str, Any]) -> str:
+    """docs/METHODS.md."""
+    rows = [
+        f"| `{target}` | `{one['path']}` | {readable(one['max_size'])} | {'yes' if one['resumable'] else 'no'} |"
+        for target, one in data["methods"].items()
+    ]
+    return HEAD.format(count=len(rows), source=data["source"]) + "\n".join(rows) + "\n"
 
 
 def main() -> int:
     """Writes both files."""
     data = catalogue()
     CATALOGUE.write_text(as_json(data), encoding="utf-8")
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables(data)), encoding="utf-8")
+    PAGE.write_text(page(data), encoding="utf-8")
     return 0
 
 

@@ -144,11 +144,9 @@ def test_catalogue_is_what_the_script_makes() -> None:
 
 
 def test_page_is_what_the_script_makes() -> None:
-    """docs/METHODS.md is not stale: its tables are those of the catalogue."""
+    """docs/METHODS.md is not stale: it lists the methods of the catalogue."""
     data = json.loads(make_catalogue.CATALOGUE.read_text(encoding="utf-8"))
-    page = make_catalogue.PAGE.read_text(encoding="utf-8")
-    assert page == make_catalogue.with_tables(page, make_catalogue.tables(data))
-    assert all(f"| `{target}` |" in page for target in method_catalogue.targets())
+    assert make_catalogue.PAGE.read_text(encoding="utf-8") == make_catalogue.page(data)
 
 
 def test_all_methods_are_there() -> None:

@@ -1,4 +1,4 @@
-"""The soak in its long form: `python -m tests.soak --releases 1000 --write docs/RELIABILITY.md`."""
+"""The soak in its long form: `python -m tests.soak --releases 1000 --write build/soak.md`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger as the page docs/RELIABILITY.md: figures of one soak, written by the run itself."""
+"""The ledger as the page that `make soak` writes: figures of one soak, written by the run itself."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.strangers.cases import JOBS, PLAIN, Job, cases, fault_for
-from tests.strangers.tools import PACKAGES, Tool, places, tool
+from tests.strangers.tools import Tool, places, tool
 
 SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
 PATIENCE = {False: 100.0, True: 8.0}  # seconds; some that do not survive go on trying for long
@@ -74,13 +73,9 @@ def live(state: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("job", "fault"), [pytest.param(*each, id=f"{each[0].id}-{each[1]}") for each in cases()])
-def test_a_client_does_its_job(
-    job: Job, fault: str, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_a_client_does_its_job(job: Job, fault: str, tmp_path: Path) -> None:
     """It ends well and the bytes have arrived, once; or it is known not to survive the fault, and then it says so."""
-    record_property("case", [job.client, job.name, fault])
     found = tool(job.tool)
-    record_property("version", found.version(PACKAGES.get(job.client, job.client)))
     file = upload(job, tmp_path)
     with Emulator(fault_for(job, fault)) as emulator:
         lines = emulator.serve_google_hosts(tmp_path / "client")
@@ -90,7 +85,6 @@ def test_a_client_does_its_job(
     log += f"\n{state['requests']}"
     assert [each["do"] for each in state["faults"]["waiting"]] == [], f"the fault met nothing: {log}"
     wrong = f"it ended with {code}" if code else arrived(job, state, file)
-    record_property("outcome", "no" if wrong else "yes")
     if fault in job.fails:
         assert wrong, f"it survives what it is said not to ({job.fails[fault]}): {log}"
     else:
