@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from google_emulator import reference_tables
 from google_emulator.atomic_file import write_atomically
 from google_emulator.emulator import Emulator
 from google_emulator.faults.injector import read_plan
@@ -29,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tls", nargs="?", const="", metavar="DIR",
         help="answer for Google's own hosts, too: certificate, key and variables go here (else a temporary folder)",
     )  # fmt: skip
+    parser.add_argument("--reference", action="store_true", help="print every fault, setting, operation and path")
     parser.add_argument("--tls-port", type=int, default=0, help="with --tls: port of the proxy; 0 takes a free one")
     return parser
 
@@ -46,6 +48,9 @@ def _keyless(emulator: Emulator) -> dict[str, str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until SIGTERM or SIGINT; 2 when the faults or the configuration are wrong."""
     options = _parser().parse_args(argv)
+    if options.reference:
+        sys.stdout.write(reference_tables.text())
+        return 0
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -1,10 +1,9 @@
-"""The tables of docs/EMULATOR.md, made from the code: `python -m google_emulator.reference_tables docs/EMULATOR.md`."""
+"""What can be asked of the emulator, made from the code: `python -m google_emulator --reference`."""
 
 from __future__ import annotations
 
 import inspect
 import json
-import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -85,33 +84,16 @@ def _json(value: object) -> str:
     return f"`{json.dumps(value)}`"
 
 
-TABLES = {
-    "faults": _faults,
-    "steps": _steps,
-    "methods": _methods,
-    "settings": _settings,
-    "console": _console,
-    "vitals": lambda: _keys(AppVitals()),
-    "generated-apks": lambda: _keys(Generation()),
-    "paths": _paths,
-}
-
-
-def rendered(text: str) -> str:
-    """The page with each table between its marks (`<!-- faults -->` and `<!-- /faults -->`) made anew."""
-    for name, table in TABLES.items():
-        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
-        if begin not in text or end not in text:
-            raise ValueError(f"the page has no place for the table of {name}")
-        before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n\n{table()}\n\n{end}{rest.partition(end)[2]}"
-    return text
-
-
-def main(path: Path) -> None:
-    """Brings the page up to date."""
-    path.write_text(rendered(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def text() -> str:
+    """Every table, each below its title."""
+    tables = {
+        "Faults": _faults(),
+        "Operations": _steps(),
+        "Methods": _methods(),
+        "Settings": _settings(),
+        "Console": _console(),
+        "Vitals": _keys(AppVitals()),
+        "Generated APKs": _keys(Generation()),
+        "Paths": _paths(),
+    }
+    return "\n\n".join(f"## {title}\n\n{table}" for title, table in tables.items()) + "\n"

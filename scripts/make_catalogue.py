@@ -19,8 +19,8 @@ CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
 PAGE = ROOT / "docs" / "METHODS.md"
 HEAD = """# All upload methods
 
-{count} methods, from Google's discovery documents ({source}). The first column is the `target`;
-what stands in braces in the path is given by `params`. [TARGETS.md](TARGETS.md) explains `params`, `metadata`, names and repeats.
+{count} methods, from Google's discovery documents ({source}). The first column is the `target`; what stands in
+braces in the path is given by `params`. [TARGETS.md](TARGETS.md) explains `params`, `metadata`, names and repeats.
 
 | target | path | largest file | resumable |
 |---|---|---|---|

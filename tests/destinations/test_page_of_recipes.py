@@ -21,7 +21,7 @@ VALUES = {"github.ref_name": "v1.4.2", "matrix.part": "5"}
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 STEPS = [step for block in BLOCKS for step in steps_of(yaml.safe_load(block))]
 OTHERS = [step for step in STEPS if step.get("uses") == ACTION and step["with"]["target"] != "play"]
-COMMANDS = {step["run"].split()[0]: step for step in STEPS if "run" in step}
+COMMANDS = {step["run"].split()[0]: step for step in reversed(STEPS) if "run" in step}
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'  # says how it was called, and what it was given to read
 # What shows that a target did its work, in the outputs of its run.
 PROOF = {
