@@ -11,11 +11,5 @@ def test_the_reference_lists_faults_settings_and_paths(capsys: pytest.CaptureFix
     """One of each kind is there, with its meaning and its default."""
     assert main(["--reference"]) == 0
     text = capsys.readouterr().out
-    for row in (
-        "| `status-after-effect` |",
-        "| `any_app` |",
-        "| `resumable.put` |",
-        "| `freshness_days` |",
-        "| `halt` |",
-    ):
+    for name in ("status-after-effect", "any_app", "resumable.put", "freshness_days", "halt"):
         assert f"| `{name}` |" in text
