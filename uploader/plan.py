@@ -30,7 +30,7 @@ _SERVICES = {
     "play": "play",
     "play-status": "play.status",
     "play-rollout": "play.rollout",
-    "play-listing-pull": "play.listing_pull",
+    "play-listing-pull": "play.listing",
     "play-internal-sharing": "internal_sharing",
     "gmail": "mail",
     "play-games": "play_games",

@@ -29,8 +29,8 @@ from uploader.services.play.edits import (
 from uploader.services.play.job import Companion, ReleaseJob
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, conflict, explained, find
 from uploader.services.play.last_expansion import last_expansion
-from uploader.services.play.listing_sync import ListingDifference, synchronise
-from uploader.services.play.listing_sync import compare as compare_listing
+from uploader.services.play.listing import ListingDifference, synchronise
+from uploader.services.play.listing import compare as compare_listing
 from uploader.services.play.plan import (
     Changes,
     FileChange,

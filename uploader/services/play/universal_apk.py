@@ -70,20 +70,15 @@ def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems)
     destination = Destination(Workspace.of(inputs), "universal-apk", inputs.universal_apk)
     goal = UniversalApkGoal(destination, inputs.wait_deadline)
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
-    for name, manifest in manifests.items():
-        if manifest.kind == "apk":
-            what = (
-                f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only from a bundle."
-            )
-            problems.add("universal-apk", what, "together with bundles (.aab)")
-        problems.collect(goal.of(str(manifest.version_code)).check)
-        problems.collect(partial(_check_kept, goal.of(str(manifest.version_code)), artifacts))
+    for name in (name for name, one in manifests.items() if one.kind == "apk"):
+        what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only from a bundle."
+        problems.add("universal-apk", what, "together with bundles (.aab)")
     if inputs.target == "play" and not (inputs.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
         problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
-    if not manifests:
-        problems.collect(destination.check)
-        problems.collect(partial(_check_kept, destination, ()))
+    for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [destination]:
+        problems.collect(place.check)
+        problems.collect(partial(_check_kept, place, artifacts))
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
 
@@ -106,19 +101,21 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
 
     What was released is released, so no error ends the flow but the end of the run.
     """
-    files: list[Downloaded] = []
     rows: list[tuple[str, ...]] = []
     trouble: UploaderError | None = None
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
             found = yield from _generated(package, code, goal.seconds)
-            files.append((yield from _fetched(package, code, found, goal.of(code))))
-            paths, digests = (
-                ",".join(values) for values in zip(*((one.path, one.sha256) for one in files), strict=True)
-            )
+            what, destination = f"the universal APK of version {code}", goal.of(code)
+            check = partial(_check, package, int(code), found.certificate)
+            source = f"{found.path}?alt=media"
+            file: Downloaded = yield Download(ROOT, source, destination, MAX_BYTES["apk"], what, check)
+            signer, size = fingerprint(found.certificate), format_size(file.size)
+            yield Note(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
+            rows.append((file.path, size, file.sha256, found.certificate))
+            paths, _, digests, _ = (",".join(values) for values in zip(*rows, strict=True))
             yield Publish({"universal-apk": paths, "universal-apk-sha256": digests})
-            rows.append((files[-1].path, format_size(files[-1].size), files[-1].sha256, found.certificate))
     except Interrupted:
         raise
     except ApiError as refused:
@@ -147,7 +144,7 @@ def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
     )
 
 
-def _listed(package: str, code: str) -> Steps[tuple[_Generated, ...]]:
+def _listed(package: str, code: str) -> Steps[list[_Generated]]:
     """The universal APKs, by signing key; a version of which nothing is generated may be answered with 404."""
     path = expand(_LIST, {"package": package, "code": code})
     try:
@@ -155,9 +152,9 @@ def _listed(package: str, code: str) -> Steps[tuple[_Generated, ...]]:
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
-        return ()
+        return []
     every = (_universal(package, code, entry) for entry in entries(response, "generatedApks"))
-    return tuple(one for one in every if one)
+    return [one for one in every if one]
 
 
 def _universal(package: str, code: str, entry: Mapping[str, Any]) -> _Generated | None:
@@ -169,15 +166,6 @@ def _universal(package: str, code: str, entry: Mapping[str, Any]) -> _Generated 
     if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
         raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
     return _Generated(certificate, expand(_DOWNLOAD, {"package": package, "code": code, "download": download}))
-
-
-def _fetched(package: str, code: str, found: _Generated, destination: Destination) -> Steps[Downloaded]:
-    what = f"the universal APK of version {code}"
-    check = partial(_check, package, int(code), found.certificate)
-    file: Downloaded = yield Download(ROOT, f"{found.path}?alt=media", destination, MAX_BYTES["apk"], what, check)
-    signer = fingerprint(found.certificate)
-    yield Note(f"{destination.name}: {what}, {format_size(file.size)}, signed with certificate {signer}.")
-    return file
 
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:

@@ -1,0 +1,430 @@
+"""The store listing and the images directory in fastlane's layout: a push makes Play's listing equal to the directory,
+a pull (target `play-listing-pull`) the directory equal to the listing and the release notes that are live.
+
+A push sends only what differs, by digest and in order. What a pull writes is what a push of the same folder leaves
+unchanged: everything is read in an edit first, which is deleted before the first file is written; files that Google
+Play does not have are left as they are, and told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from typing import Any, BinaryIO, TypeAlias
+
+from uploader.errors import ApiError, IntegrityError, ProtocolError, ReleaseRefused
+from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
+from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
+from uploader.files.android.notes import is_language_name, normalised
+from uploader.files.artifacts import Artifact
+from uploader.files.destination import Destination
+from uploader.files.workspace import Workspace, printable
+from uploader.http.hosts import image_host
+from uploader.input_problems import Problems
+from uploader.inputs import Inputs
+from uploader.inputs.parse_play import LAST_RELEASE
+from uploader.results import FileResult
+from uploader.services.base import (
+    Batch,
+    Digest,
+    Download,
+    Downloaded,
+    Flow,
+    Note,
+    Outcome,
+    Prepared,
+    Reused,
+    Section,
+    Steps,
+    Upload,
+    Write,
+)
+from uploader.services.media_types import choose
+from uploader.services.play import edit_api, tracks
+from uploader.services.play.edit_api import Edit, Release, entries
+from uploader.services.play.edits import ReleaseEdit, read_and_deleted, unfinished
+from uploader.services.play.known_errors import conflict, explained
+from uploader.services.play.plan import ImageChange, TextChange
+from uploader.text import plural
+
+MAX_IN_FLIGHT = 4  # images; they all change one edit, and Play refuses changes that meet (409)
+_MAX_LANGUAGES = 250  # three times as many as Google Play knows
+_MAX_NAMED = 20  # files in one sentence
+_WARNING = (
+    "The listing is read in an edit of its own, and Google Play then closes any other edit that this account has open "
+    "for the app. `existing-edit-id` reads in that edit."
+)
+
+Name: TypeAlias = tuple[str, str]  # language, image type
+Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
+Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
+
+
+# The push
+
+
+@dataclass(frozen=True)
+class Place:
+    """One image type in one language: what is to be sent, what is there already, and the ids of what is to go."""
+
+    language: str
+    type: str
+    missing: tuple[Upload, ...]
+    reused: tuple[FileResult, ...]
+    unwanted: tuple[str, ...]
+    change: ImageChange | None
+
+
+@dataclass(frozen=True)
+class ListingDifference:
+    """What has to be done to make the store listing equal to the directory. `texts` are whole listings by language."""
+
+    texts: Mapping[str, Mapping[str, Any]]
+    text_changes: tuple[TextChange, ...]
+    places: tuple[Place, ...]
+
+
+def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
+    """What differs between the directory and the edit. Changes nothing."""
+    response = yield edit.api.listed("listings")
+    listed = {str(entry.get("language", "")): entry for entry in entries(response, "listings")}
+    changes = tuple(_text_changes(listing, listed))
+    texts = {
+        language: {**listed.get(language, {}), "language": language, **listing.texts[language]}
+        for language in dict.fromkeys(change.language for change in changes)
+    }
+    names = list(listing.images)
+    if edit.job.prune_images:  # every place that may have something to prune, the directory's own first
+        languages = dict.fromkeys([*(language for language, _ in names), *listing.texts, *listed])
+        names = list(dict.fromkeys([*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]))
+    places = []
+    for name in names:
+        # A language that this run adds has no images yet, and Play may not answer for it.
+        new = name[0] in texts and name[0] not in listed
+        places.append((yield from _place(edit, name, listing.images.get(name, ()), new=new)))
+    return ListingDifference(texts, changes, tuple(places))
+
+
+def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
+    """Texts first, since an image needs the listing of its language; then the images."""
+    for language, whole in difference.texts.items():
+        yield from edit.changing("listing")
+        yield edit.api.update_listing(language, whole)
+        fields = ", ".join(change.field for change in difference.text_changes if change.language == language)
+        yield Note(f"Listing {language}: {fields} changed.")
+    for place in difference.places:
+        for result in place.reused:
+            yield Reused(result)
+        yield from _prune(edit, place)
+    # Two images of one type would race for their order; images of different places are independent of one another.
+    for wave in zip_longest(*(place.missing for place in difference.places)):
+        yield from edit.changing("listing")
+        for result in (yield Batch(tuple(upload for upload in wave if upload), most=MAX_IN_FLIGHT)):
+            if result.failure is not None:
+                raise result.failure
+
+
+def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Iterator[TextChange]:
+    for language, texts in listing.texts.items():
+        before = listed.get(language, {})
+        for name, text in texts.items():
+            if normalised(str(before.get(name, ""))) != text:
+                yield TextChange(language, name, str(before.get(name, "")), text)
+
+
+def _place(edit: ReleaseEdit, name: Name, images: tuple[Artifact, ...], *, new: bool) -> Steps[Place]:
+    """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
+    there = [] if new else entries((yield edit.api.images(*name)), "images")
+    digests = []
+    for image in images:
+        digests.append((yield Digest(image)))  # noqa: PERF401  # a comprehension can't yield
+    spots = yield from _spots(edit, name, there, digests)
+    endpoint, missing, reused = edit.api.upload_image(*name), [], []
+    for image, digest, spot in zip(images, digests, spots, strict=True):
+        if spot is None:
+            media_type = choose(image, endpoint.media_types) or "image/png"
+            missing.append((Upload(endpoint, image, media_type, retry_on=conflict), digest))
+        else:
+            known, size = there[spot], image.size or 0
+            reused.append(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
+    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if edit.job.prune_images else []
+    ids = tuple(filter(None, (str(one.get("id", "")) for one in unwanted)))
+    change = _image_change(name, there, missing, unwanted)
+    return Place(*name, tuple(upload for upload, _ in missing), tuple(reused), ids, change)
+
+
+def _image_change(
+    name: Name, there: Images, missing: Sequence[tuple[Upload, str]], unwanted: Images
+) -> ImageChange | None:
+    """The same for people: an image that is removed and sent again is one that changes its place."""
+    if not (missing or unwanted):
+        return None
+    gone = Counter(map(_sha256, unwanted))
+    added: list[str] = []
+    again: list[str] = []
+    for upload, digest in missing:
+        (again if gone[digest] else added).append(upload.artifact.name)
+        gone[digest] -= gone[digest] > 0
+    replaced = len(there) if name[1] in SINGLE and added else gone.total()
+    return ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
+
+
+def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> Steps[Spots]:
+    """Where on Play each of the images is; one that is wanted twice has to be there twice.
+
+    Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed.
+    """
+    free: dict[str, list[int]] = {}
+    for spot, known in enumerate(there):
+        free.setdefault(_sha256(known), []).append(spot)
+    spots: Spots = [free[digest].pop(0) if free.get(digest) else None for digest in digests]
+    pairs = enumerate(pairwise([-1, *spots]))
+    right = next((number for number, (one, after) in pairs if one is None or after is None or after < one), len(spots))
+    wrong = sum(spot is not None for spot in spots[right:])
+    if wrong and edit.job.prune_images:
+        yield Note(f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order.")
+        return [*spots[:right], *(None for _ in spots[right:])]
+    if wrong:
+        text = "the order on Google Play will differ from that of the directory, because new images come last"
+        yield Note(f"{' '.join(name)}: {text}; `images-prune: true` restores it.", "warning")
+    return spots
+
+
+def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
+    for image in place.unwanted:
+        yield from edit.changing("listing")
+        try:
+            yield edit.api.delete_image(place.language, place.type, image)
+        except ApiError as refused:
+            if refused.status != 404:  # a repeated deletion finds nothing any more
+                raise
+    if place.unwanted:
+        yield Note(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
+
+
+def _sha256(image: Mapping[str, Any]) -> str:
+    return str(image.get("sha256", "")).lower()
+
+
+# The pull
+
+
+@dataclass(frozen=True)
+class PullJob:
+    """What is pulled: the listing into one folder, the notes of the newest release on a track into another."""
+
+    package: str
+    workspace: Workspace
+    listing: str
+    notes: str
+    track: str = ""
+    existing_edit: str = ""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class PulledText:
+    """One text for one file."""
+
+    language: str
+    destination: Destination
+    text: str
+
+
+@dataclass(frozen=True)
+class PulledImage:
+    """One image for one file, whose ending its content decides."""
+
+    language: str
+    download: Download
+
+
+def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    """Checks the inputs. Raises InputError with every problem."""
+    problems, workspace = Problems(), Workspace.of(inputs)
+    if files:
+        problems.add("files", "a pull sends no files.", "no files")
+    if not inputs.package_name:
+        problems.add("package-name", "is required for this target.")
+    if not inputs.images_directory:
+        problems.add("images-directory", "is required for this target.", "the folder to write to")
+    if inputs.whats_new_directory == LAST_RELEASE:
+        problems.add("whats-new-directory", "names no folder.", "the folder to write to")
+    notes = inputs.whats_new_directory or inputs.images_directory
+    for name, folder in (("images-directory", inputs.images_directory), ("whats-new-directory", notes)):
+        problems.collect(Destination(workspace, name, f"{folder}/en-US/title.txt").check)
+    problems.raise_if_any()
+    track, edit = "".join(inputs.tracks[:1]), inputs.existing_edit_id
+    job = PullJob(inputs.package_name, workspace, inputs.images_directory, notes, track, edit, inputs.dry_run)
+    where = f"edit {edit}" if edit else "an edit that is deleted at once"
+    lines = (
+        f"read the store listing of {job.package} in {where}",
+        f"write it to {printable(job.listing)}",
+        f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
+    )
+    return Prepared(lines, (edit_api.SCOPE,), lambda _: flow(job), () if edit else (_WARNING,), job.package)
+
+
+def flow(job: PullJob) -> Flow:
+    """Reads everything, then writes what differs; every refusal leaves with its cause and its cure."""
+    try:
+        texts, images = yield from _content(job)
+    except ApiError as refused:
+        raise explained(refused) from None
+    if job.dry_run:
+        return Outcome(f"{job.package}: {plural(len(texts) + len(images), 'file')} would be pulled; none is written.")
+    changed = 0
+    for one in texts:
+        if (yield Write(one.destination, one.text.encode())):
+            changed += 1
+            yield Note(f"{one.destination.name} written.")
+    fetched, damaged = yield from _fetch_images(images)
+    yield from _tell_left(job, {one.destination.path for one in texts} | set(fetched))
+    changed += sum(size > 0 for size in fetched.values())
+    told = f"{plural(changed, 'file')} written, {len(texts) + len(fetched) - changed} unchanged"
+    trouble = None
+    if damaged:
+        trouble = IntegrityError(
+            f"{plural(len(damaged), 'image')} could not be pulled: {damaged[0].what}",
+            cause=damaged[0].cause,
+            hint="The other files are written. Run again; report the error if it recurs.",
+            code=damaged[0].code,
+        )
+    return Outcome(f"{job.package}: {told}.", sections=(_section(texts, images),), trouble=trouble)
+
+
+def _content(job: PullJob) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
+    if job.existing_edit:
+        return (yield from _read(job, Edit(job.package, job.existing_edit)))
+    if kept := (yield from unfinished(job.package)):
+        raise ReleaseRefused(
+            f"Edit {kept} of an unfinished release is open, and opening another would close it.",
+            cause="An earlier run of the job left it to be continued.",
+            hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be live with it.",
+            code="release-unfinished",
+        )
+    edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
+    return (yield from read_and_deleted(edit, lambda edit: _read(job, edit)))
+
+
+def _read(job: PullJob, edit: Edit) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
+    listed = entries((yield edit.listed("listings")), "listings")
+    if len(listed) > _MAX_LANGUAGES:
+        raise ProtocolError(
+            f"Google Play returned listings in {len(listed)} languages, more than Google Play supports."
+        )
+    texts: list[PulledText] = []
+    images: list[PulledImage] = []
+    for entry in listed:
+        language = yield from _language(entry)
+        if language:
+            texts += _texts(job, language, entry)
+            for kind in IMAGE_RULES:
+                found = entries((yield edit.images(language, kind)), "images")
+                images += _images(job, language, kind, found)
+    texts += yield from _notes(job, edit)
+    return texts, images
+
+
+def _language(entry: Mapping[str, Any]) -> Steps[str]:
+    """The language of a text; empty where it is none, which could lead out of the folder."""
+    language = str(entry.get("language", ""))
+    if is_language_name(language):
+        return language
+    yield Note(
+        f"Google Play returned a text in {printable(language)[:50]!r}, which is not a language; left out.", "warning"
+    )
+    return ""
+
+
+def _texts(job: PullJob, language: str, entry: Mapping[str, Any]) -> Iterable[PulledText]:
+    for name, field in TEXTS.items():
+        text = entry.get(field, "")
+        if not isinstance(text, str):
+            raise ProtocolError(f"Google Play returned the {language} listing in an undocumented format.")
+        if text.strip():
+            destination = Destination(job.workspace, "images-directory", f"{job.listing}/{language}/{name}")
+            yield PulledText(language, destination, text)
+
+
+def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str, Any]]) -> Iterable[PulledImage]:
+    """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""
+    single = kind in SINGLE
+    for number, image in enumerate(list(found)[: 1 if single else MAX_SCREENSHOTS], 1):
+        path = f"{language}/images/{kind}" if single else f"{language}/images/{kind}/{number}_{language}"
+        url, sha256 = str(image.get("url", "")), str(image.get("sha256", "")).lower()
+        root = image_host(url)
+        if not root:
+            raise ProtocolError(
+                f"Google Play names an image ({language}, {kind}) on a host that is not one of its image hosts.",
+                cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
+                hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
+            )
+        destination = Destination(job.workspace, "images-directory", f"{job.listing}/{path}")
+        place, endings = f"/{url.split('/', 3)[-1]}=s0", tuple(IMAGE_ENDINGS.values())
+        what = destination.name
+        yield PulledImage(
+            language,
+            Download(root, place, destination, MAX_BYTES["image"], what, _ending, endings, public=True, sha256=sha256),
+        )
+
+
+def _notes(job: PullJob, edit: Edit) -> Steps[list[PulledText]]:
+    """The notes of the newest release, under its highest version code."""
+    try:
+        releases = edit_api.releases((yield edit.track(job.track or "production")))
+    except ApiError as refused:
+        if job.track or refused.status != 404:
+            raise
+        return []
+    found: list[PulledText] = []
+    newest: Release = max(releases, key=tracks.highest, default={})
+    for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
+        if (yield from _language({"language": language})) and text.strip():
+            path = f"{job.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
+            found.append(PulledText(language, Destination(job.workspace, "whats-new-directory", path), text))
+    return found
+
+
+def _fetch_images(images: Iterable[PulledImage]) -> Steps[tuple[dict[str, int], list[IntegrityError]]]:
+    """The paths of all that are there, with the bytes that each took; and what went wrong with the others."""
+    fetched: dict[str, int] = {}
+    damaged: list[IntegrityError] = []
+    for image in images:
+        try:
+            file: Downloaded = yield image.download
+        except IntegrityError as error:
+            damaged.append(error)
+            yield Note(error.what, "warning")
+            continue
+        fetched[file.path] = file.size
+        if file.size:
+            yield Note(f"{printable(file.path)} written.")
+    return fetched, damaged
+
+
+def _ending(file: BinaryIO) -> str:
+    """What the name of an image ends in, by its content. Raises IntegrityError for anything else."""
+    found = image_ending(file.read(16))
+    if not found:
+        raise IntegrityError("An image of the listing is neither PNG nor JPEG by its content.", code="download-damaged")
+    return found
+
+
+def _tell_left(job: PullJob, expected: set[str]) -> Steps[None]:
+    """Names what Google Play does not have; a push would send it."""
+    root = job.workspace.root / job.listing
+    patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
+    found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
+    left = sorted({f"{job.listing}/{path}" for path in found if is_language_name(path.parts[0])} - expected)
+    if left:
+        names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
+        yield Note(f"Not on Google Play, and left as it is: {names}. A push would send it.", "warning")
+
+
+def _section(texts: list[PulledText], images: list[PulledImage]) -> Section:
+    every = [[one.language for one in texts], [one.language for one in images]]
+    rows = ((language, *(str(each.count(language)) for each in every)) for language in sorted({*every[0], *every[1]}))
+    return Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
