@@ -35,16 +35,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _keyless(emulator: Emulator) -> dict[str, str]:
-    """The variables and inputs of a job that logs in without a key."""
-    return {
-        "ACTIONS_ID_TOKEN_REQUEST_URL": emulator.oidc_url,
-        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": emulator.oidc_request_token,
-        "workload-identity-provider": emulator.provider,
-        "service-account": emulator.service_account,
-    }
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until SIGTERM or SIGINT; 2 when the faults or the configuration are wrong."""
     options = _parser().parse_args(argv)
@@ -69,24 +59,27 @@ def _serve(emulator: Emulator, options: argparse.Namespace, stop: threading.Even
     with contextlib.ExitStack() as stack:
         said = f"listening on {emulator.url}\n"
         if options.tls is not None:
+            # Late, since what writes a truststore for Java is missing in older versions of cryptography.
+            from google_emulator.google_hosts import shell_lines
+
             folder = options.tls or stack.enter_context(tempfile.TemporaryDirectory(prefix="google-emulator-"))
-            said += _google_hosts(emulator, Path(folder), options.tls_port)
+            said += shell_lines(emulator.serve_google_hosts(Path(folder), options.tls_port))
         if options.key_file:
             write_atomically(options.key_file, _json(emulator.key))
         if options.oidc_file:
-            write_atomically(options.oidc_file, _json(_keyless(emulator)))
+            # The variables and inputs of a job that logs in without a key.
+            keyless = {
+                "ACTIONS_ID_TOKEN_REQUEST_URL": emulator.oidc_url,
+                "ACTIONS_ID_TOKEN_REQUEST_TOKEN": emulator.oidc_request_token,
+                "workload-identity-provider": emulator.provider,
+                "service-account": emulator.service_account,
+            }
+            write_atomically(options.oidc_file, _json(keyless))
         if options.port_file:
             write_atomically(options.port_file, f"{emulator.port}\n".encode())
         sys.stdout.write(said)
         sys.stdout.flush()
         stop.wait()
-
-
-def _google_hosts(emulator: Emulator, folder: Path, port: int) -> str:
-    """Serves Google's own hosts; what a shell is told. Raises `ImportError` where the library for it is too old."""
-    from google_emulator.google_hosts import shell_lines  # certificates are made by those alone who want TLS
-
-    return shell_lines(emulator.serve_google_hosts(folder, port))
 
 
 def _json(value: Mapping[str, str]) -> bytes:

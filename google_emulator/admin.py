@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
-from google_emulator.auth.authority import Authority
 from google_emulator.backend import Backend
 from google_emulator.clock import timestamp
 from google_emulator.faults.injector import FaultInjector
@@ -16,7 +14,6 @@ from google_emulator.services.play.store import AppContent, Edit, PlayStore
 from google_emulator.traffic import Traffic
 
 ADMIN_PATH = "/__emulator/"
-Control: TypeAlias = Callable[[dict[str, Json]], dict[str, Json]]
 
 
 class Admin:
@@ -26,12 +23,12 @@ class Admin:
         self._faults = faults
         self._backend = backend
         self._traffic = traffic
-        self._controls: Mapping[str, Control] = {
+        self._controls: Mapping[str, Callable[[dict[str, Json]], Json]] = {
             "faults": self._add_faults,
-            "clock": self._advance,
-            "console": self._act,
-            "lifecycle": self._script_lifecycle,
-            "vitals": self._script_vitals,
+            "clock": lambda wanted: {"time": timestamp(backend.clock.advance(float(wanted.get("advance", 0))))},
+            "console": lambda wanted: backend.console.carry_out(wanted.get("operations", [])),
+            "lifecycle": backend.lifecycle.script,
+            "vitals": backend.vitals.script,
         }
 
     def respond(self, request: Request) -> Response:
@@ -43,7 +40,7 @@ class Admin:
         if request.method != "POST" or name not in self._controls:
             return not_found(request)
         try:
-            return json_response(self._controls[name](request.json()))
+            return json_response(self._controls[name](request.json()) or {})
         except (ValueError, TypeError, AttributeError) as error:
             raise ApiError(400, str(error)) from None
 
@@ -51,30 +48,22 @@ class Admin:
         self._faults.add(wanted.get("faults", []))
         return {"waiting": self._faults.queue.waiting()}
 
-    def _advance(self, wanted: dict[str, Json]) -> dict[str, Json]:
-        return {"time": timestamp(self._backend.clock.advance(float(wanted.get("advance", 0))))}
-
-    def _act(self, wanted: dict[str, Json]) -> dict[str, Json]:
-        self._backend.console.carry_out(wanted.get("operations", []))
-        return {}
-
-    def _script_lifecycle(self, wanted: dict[str, Json]) -> dict[str, Json]:
-        self._backend.lifecycle.script(wanted)
-        return {}
-
-    def _script_vitals(self, wanted: dict[str, Json]) -> dict[str, Json]:
-        self._backend.vitals.script(wanted)
-        return {}
-
 
 def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[str, Json]:
     """Everything the emulator holds, without any secret in it. Sizes are in bytes, digests in hexadecimal."""
+    now = backend.clock()
     with backend.lock:
         drive = {f"drive/{file_id}": file for file_id, file in backend.drive.files.items()}
         return {
             **_play(backend.play),
-            "reviews": _reviews(backend.play, backend.clock()),
-            "time": timestamp(backend.clock()),
+            "reviews": {
+                package: {
+                    track: [{"versionCodes": list(one.codes), "state": one.state(now)} for one in reviews]
+                    for track, reviews in app.reviews.items()
+                }
+                for package, app in backend.play.apps.items()
+            },
+            "time": timestamp(now),
             "objects": [_upload(one) for one in backend.uploads.completed],
             "sessions": [_session(one) for one in list(backend.uploads.sessions.values())],
             "messages": list(backend.gmail.messages),
@@ -83,7 +72,10 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             "files": {**backend.storage.objects, **drive},
             "packages": list(backend.over_the_air.packages),
             "gameImages": dict(backend.games.images),
-            "tokens": _tokens(backend.authority),
+            "tokens": [
+                {"email": one.email, "subject": one.subject, "scopes": list(one.scopes)}
+                for one in list(backend.authority.tokens.values())
+            ],
             "requests": dict(sorted(traffic.requests.items())),
             "connections": traffic.connections,
             "bytes_received": traffic.bytes_received,
@@ -103,21 +95,6 @@ def _play(store: PlayStore) -> dict[str, Json]:
             package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in store.apps.items()
         },
     }
-
-
-def _reviews(store: PlayStore, now: float) -> dict[str, Json]:
-    return {
-        package: {
-            track: [{"versionCodes": list(one.codes), "state": one.state(now)} for one in reviews]
-            for track, reviews in app.reviews.items()
-        }
-        for package, app in store.apps.items()
-    }
-
-
-def _tokens(authority: Authority) -> list[dict[str, Json]]:
-    tokens = list(authority.tokens.values())
-    return [{"email": one.email, "subject": one.subject, "scopes": list(one.scopes)} for one in tokens]
 
 
 def _edit(edit: Edit) -> dict[str, Json]:
@@ -141,17 +118,17 @@ def _content(content: AppContent) -> dict[str, Json]:
 
 def _upload(one: CompletedUpload) -> dict[str, Json]:
     return {
-        "method": one.method,
-        "http_method": one.http_method,
-        "path": one.path,
+        "method": one.method.id,
+        "http_method": one.request.method,
+        "path": one.request.path,
         "protocol": one.protocol,
-        "media_type": one.media_type,
-        "size": one.blob.size,
-        **one.blob.digests(),
-        "metadata": one.metadata,
+        "media_type": one.media.content_type,
+        "size": one.media.blob.size,
+        **one.media.blob.digests(),
+        "metadata": one.media.metadata,
         "resource": one.resource,
-        "account": one.account,
-        "file": str(one.blob.path),
+        "account": one.request.account,
+        "file": str(one.media.blob.path),
         "requests": one.requests,
         "bytes_received": one.received,
     }
@@ -160,7 +137,7 @@ def _upload(one: CompletedUpload) -> dict[str, Json]:
 def _session(one: Session) -> dict[str, Json]:
     return {
         "method": one.method.id,
-        "path": one.path,
+        "path": one.started.path,
         "state": one.state,
         "protocol": one.dialect,
         "stored": one.blob.size,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from google_emulator.auth.authority import Authority
-from google_emulator.auth.keyless import IdentityTokens, Impersonation, SecurityTokenService
+from google_emulator.auth.keyless import KeylessLogins
 from google_emulator.auth.oauth import TokenEndpoint
 from google_emulator.clock import SimulatedClock
 from google_emulator.config import Config
@@ -47,7 +47,7 @@ class Backend:
         blobs = BlobStore(root)
         self.uploads = UploadStore(blobs, self.lock, clock, config.session_lifetime)
         self.authority = Authority(config, clock)
-        self.identity_tokens = IdentityTokens(self.authority, config)
+        self.keyless_logins = KeylessLogins(self.authority, config)
         self.clock = SimulatedClock(clock)
         self.play = PlayStore(config, self.clock)
         self.lifecycle = ReleaseLifecycle(config, self.clock)
@@ -71,9 +71,7 @@ class Backend:
             *(ProductsApi(self.play, kind) for kind in KINDS),
             ReportingApi(self.vitals, config),
             self.gmail,
-            self.identity_tokens,
-            SecurityTokenService(self.authority),
-            Impersonation(self.authority),
+            self.keyless_logins,
             self.games,
             self.over_the_air,
             self.storage,

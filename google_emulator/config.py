@@ -8,102 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from google_emulator.http.response import Json
 
 Review = Literal["any", "automatic", "manual"]
 
 
+def setting(default: Any, meaning: str) -> Any:
+    """A field of a dataclass whose keys people write, with what the documentation says of it."""
+    metadata = {"meaning": meaning}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
 @dataclass
 class Config:
     """Every setting. Durations are in seconds, sizes and rates in bytes."""
 
-    any_app: bool = field(
-        default=True,
-        metadata={"meaning": "every package name is an app created by hand; else only those under `apps`"},
+    any_app: bool = setting(True, "every package name is an app created by hand; else only those under `apps`")
+    apps: dict[str, Json] = setting(
+        dict,
+        "live state by package: `tracks` {name: [release]}, `used` [codes], `artifacts` [{versionCode, "
+        "versionName, kind, sha256}], `details` {defaultLanguage}, `testers` {track: [group]}, `countries` "
+        "{track: [code]}",
     )
-    apps: dict[str, Json] = field(
-        default_factory=dict,
-        metadata={
-            "meaning": "live state by package: `tracks` {name: [release]}, `used` [codes], "
-            "`artifacts` [{versionCode, versionName, kind, sha256}], `details` {defaultLanguage}, "
-            "`testers` {track: [group]}, `countries` {track: [code]}"
-        },
+    denied: list[str] = setting(list, "packages for which the account has no permission (403)")
+    any_track: bool = setting(True, "custom tracks exist without being created; else a 404")
+    review: Review = setting(
+        "any",
+        "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is refused; "
+        "`automatic`: it must not; `any`: both pass",
     )
-    denied: list[str] = field(
-        default_factory=list,
-        metadata={"meaning": "packages for which the account has no permission (403)"},
+    in_review: bool = setting(False, "changes are in review: a commit with ERROR_IF_IN_REVIEW is refused")
+    draft_app: bool = setting(False, "a draft app: only releases with status draft pass validation and commit")
+    lifecycle: dict[str, Json] = setting(
+        dict,
+        "by package (`*`: any other) the course of a review: states, or {state, looks or seconds until the next};"
+        " PUBLISHED at once where there is none",
     )
-    any_track: bool = field(default=True, metadata={"meaning": "custom tracks exist without being created; else a 404"})
-    review: Review = field(
-        default="any",
-        metadata={
-            "meaning": "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is refused; "
-            "`automatic`: it must not; `any`: both pass"
-        },
+    vitals: dict[str, Json] = setting(dict, "by package (`*`: any other) what the Reporting API measures; see Vitals")
+    generated_apks: dict[str, Json] = setting(
+        dict, "by package (`*`: any other) how the universal APK of a bundle comes about; see Generated APKs"
     )
-    in_review: bool = field(
-        default=False,
-        metadata={"meaning": "changes are in review: a commit with ERROR_IF_IN_REVIEW is refused"},
+    package_error: str = setting("", "OTA: the `uploadError` of new packages, whose upload the list then calls failed")
+    one_edit_per_app: bool = setting(False, "a new edit deletes the open ones of the same app")
+    used_on_upload: bool = setting(False, "a version code is used up by its upload, not only by a commit")
+    edit_lifetime: float = setting(604_800.0, "life of an edit")
+    token_lifetime: float = setting(3600.0, "the longest life of an access token")
+    oidc_lifetime: float = setting(300.0, "life of a CI system's identity token")
+    session_lifetime: float = setting(604_800.0, "life of an upload session")
+    delegation: bool = setting(True, "the service account may act for users (`sub` in the assertion)")
+    anonymous: bool = setting(
+        False,
+        "a request without a token is the service account's: Google's storage clients send none to an emulator "
+        "(STORAGE_EMULATOR_HOST); else a 401",
     )
-    draft_app: bool = field(
-        default=False,
-        metadata={"meaning": "a draft app: only releases with status draft pass validation and commit"},
-    )
-    lifecycle: dict[str, Json] = field(
-        default_factory=dict,
-        metadata={
-            "meaning": "by package (`*`: any other) the course of a review: states, or "
-            "{state, looks or seconds until the next}; PUBLISHED at once where there is none"
-        },
-    )
-    vitals: dict[str, Json] = field(
-        default_factory=dict,
-        metadata={"meaning": "by package (`*`: any other) what the Reporting API measures; see Vitals"},
-    )
-    generated_apks: dict[str, Json] = field(
-        default_factory=dict,
-        metadata={
-            "meaning": "by package (`*`: any other) how the universal APK of a bundle comes about; see Generated APKs"
-        },
-    )
-    package_error: str = field(
-        default="",
-        metadata={"meaning": "OTA: the `uploadError` of new packages, whose upload the list then calls failed"},
-    )
-    one_edit_per_app: bool = field(
-        default=False,
-        metadata={"meaning": "a new edit deletes the open ones of the same app"},
-    )
-    used_on_upload: bool = field(
-        default=False,
-        metadata={"meaning": "a version code is used up by its upload, not only by a commit"},
-    )
-    edit_lifetime: float = field(default=604_800.0, metadata={"meaning": "life of an edit"})
-    token_lifetime: float = field(default=3600.0, metadata={"meaning": "the longest life of an access token"})
-    oidc_lifetime: float = field(default=300.0, metadata={"meaning": "life of a CI system's identity token"})
-    session_lifetime: float = field(default=604_800.0, metadata={"meaning": "life of an upload session"})
-    delegation: bool = field(
-        default=True,
-        metadata={"meaning": "the service account may act for users (`sub` in the assertion)"},
-    )
-    anonymous: bool = field(
-        default=False,
-        metadata={
-            "meaning": "a request without a token is the service account's: Google's storage clients send none to an "
-            "emulator (STORAGE_EMULATOR_HOST); else a 401"
-        },
-    )
-    granularity: int = field(
-        default=262_144,
-        metadata={"meaning": "dialect B: chunk granularity that is announced and checked"},
-    )
-    upload_url_scheme: bool = field(default=True, metadata={"meaning": "dialect B: X-Goog-Upload-URL has its scheme"})
-    read_rate: float = field(
-        default=0.0,
-        metadata={"meaning": "bytes a second that the server reads from each connection; 0 = no limit"},
-    )
+    granularity: int = setting(262_144, "dialect B: chunk granularity that is announced and checked")
+    upload_url_scheme: bool = setting(True, "dialect B: X-Goog-Upload-URL has its scheme")
+    read_rate: float = setting(0.0, "bytes a second that the server reads from each connection; 0 = no limit")
 
     @classmethod
     def read(cls, values: Mapping[str, Json]) -> Config:
@@ -116,9 +80,3 @@ class Config:
         if config.review not in get_args(Review):
             raise ValueError(f"review is one of {', '.join(get_args(Review))}")
         return config
-
-
-def settings() -> list[tuple[str, str, str]]:
-    """Name, default and meaning of every setting, for the documentation."""
-    defaults = Config()
-    return [(one.name, repr(getattr(defaults, one.name)), one.metadata["meaning"]) for one in fields(Config)]

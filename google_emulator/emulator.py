@@ -17,9 +17,7 @@ from google_emulator.auth.keyless import PROVIDER
 from google_emulator.backend import Backend
 from google_emulator.config import Config
 from google_emulator.faults.injector import FaultInjector
-from google_emulator.faults.kinds import FaultTargets
 from google_emulator.http.response import Json
-from google_emulator.http.routes import all_operations
 from google_emulator.router import Router
 from google_emulator.server import Server
 from google_emulator.traffic import LoggedRequest, Traffic
@@ -33,10 +31,10 @@ POLL_INTERVAL = 0.02  # seconds between two looks whether the server is to stop
 class Emulator:
     """Google's servers on 127.0.0.1, in threads of this process, from `start` (or `with`) to `stop`.
 
-    `faults` and `config` are described in docs/EMULATOR.md; a wrong name in either raises `ValueError` here. `root` is
-    where uploaded bytes are kept, a temporary folder (removed at the end) unless given. `port` 0 takes a free one; a
-    port that can't be had raises `OSError` or `OverflowError`. `clock` tells seconds since the epoch; tokens, edits and
-    sessions age by it.
+    `faults` and `config` are told by `python -m google_emulator --reference`; a wrong name in either raises
+    `ValueError` here. `root` is where uploaded bytes are kept, a temporary folder (removed at the end) unless given.
+    `port` 0 takes a free one; a port that can't be had raises `OSError` or `OverflowError`. `clock` tells seconds since
+    the epoch; tokens, edits and sessions age by it.
 
     `config` are the settings, most of which may be changed while it runs; `faults` are those that wait, and the
     receipts of those that fired. `clock` is the one by which Play ages: `advance` moves it. `console` is what people do
@@ -60,7 +58,7 @@ class Emulator:
             self._backend = backend = Backend(self.config, Path(root), clock)
             self._server = Server(port, self.config, self._traffic)
             stack.callback(self._server.server_close)
-            self.faults = self._injector()
+            self.faults = FaultInjector(backend, self._server.sleep)
             self.faults.add(faults)
             self._cleanup = stack.pop_all()
         self._server.respond = Router(backend, self.faults, self._traffic).respond
@@ -74,16 +72,6 @@ class Emulator:
         self.vitals = backend.vitals
         self.provider = PROVIDER
         self.service_account = SERVICE_ACCOUNT
-
-    def _injector(self) -> FaultInjector:
-        backend = self._backend
-        targets = FaultTargets(
-            sessions=backend.uploads.sessions,
-            sleep=self._server.sleep,
-            expire_token=backend.authority.expire,
-            invalidate_edit=backend.play.invalidate_edit,
-        )
-        return FaultInjector(targets, all_operations(backend.method_ids))
 
     @property
     def url(self) -> str:
@@ -124,7 +112,7 @@ class Emulator:
 
     def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
         """An identity token as GitLab puts it into a job's variable."""
-        return self._backend.identity_tokens.issue(audience)
+        return self._backend.keyless_logins.identity_token(audience)
 
     def token(self, *scopes: str, user: str = "") -> str:
         """A bearer token with these scopes (short names of Google's), without the way over the token endpoint."""

@@ -125,11 +125,6 @@ class Authority:
         """The service account's key pair."""
         return process_key()
 
-    @property
-    def token_lifetime(self) -> float:
-        """The longest life of an access token, in seconds."""
-        return self._config.token_lifetime
-
     def service_account_key(self, server_url: str) -> dict[str, str]:
         """The service-account key file whose `token_uri` points at this server."""
         return {
@@ -149,7 +144,7 @@ class Authority:
     ) -> str:
         """A new bearer token. `lifetime` is in seconds; the longest that is allowed unless given."""
         text = "ya29." + secrets.token_urlsafe(96)
-        expires = self.now() + (lifetime or self.token_lifetime)
+        expires = self.now() + (lifetime or self._config.token_lifetime)
         self.tokens[text] = AccessToken(email, subject, scopes, expires, federated)
         return text
 

@@ -20,17 +20,37 @@ from google_emulator.protocol.uploads import Service
 
 ISSUER = "https://token.actions.githubusercontent.com"
 DEFAULT_AUDIENCE = "https://github.com/octo-org"
+PROVIDER = "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
+EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type, not a token
+SUBJECT_TYPES = ("urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params:oauth:token-type:id_token")
+IAM_SCOPES = (CLOUD_PLATFORM, "https://www.googleapis.com/auth/iam")
+MAX_LIFETIME = 3600  # seconds
+_AUDIENCE = re.compile(
+    r"//iam\.googleapis\.com/projects/\d+/locations/global/workloadIdentityPools/[\w-]+/providers/[\w-]+"
+)
+_ID = "iamcredentials.projects.serviceAccounts."
+_PATH = "/v1/projects/-/serviceAccounts/{email}:"
 
 
-class IdentityTokens(Service):
-    """Identity tokens of a CI system, and the endpoint at which GitHub's jobs ask for one."""
+class KeylessLogins(Service):
+    """What a job without a key asks for, one after the other.
+
+    GitHub's endpoint gives identity tokens, the Security Token Service exchanges them, IAM Credentials gives the
+    service account's access tokens and signatures to whoever may act as it.
+    """
 
     def __init__(self, authority: Authority, config: Config) -> None:
         self._authority = authority
         self._config = config
-        self.routes = [Route("oidc.token", "GET", "/oidc/token", self._github, scopes=None)]
+        self.routes = [
+            Route("oidc.token", "GET", "/oidc/token", self._github, scopes=None),
+            Route("sts.token", "POST", "/v1/token", self._exchange, scopes=None),
+            Route(_ID + "generateAccessToken", "POST", _PATH + "generateAccessToken", self._generate, scopes=None),
+            Route(_ID + "signJwt", "POST", _PATH + "signJwt", self._sign, scopes=None),
+        ]
 
-    def issue(self, audience: str) -> str:
+    def identity_token(self, audience: str) -> str:
         """An identity token for one job, valid for as long as the configuration says."""
         now = self._authority.now()
         claims = {
@@ -50,41 +70,22 @@ class IdentityTokens(Service):
         token = bearer_token(request.header("Authorization"))
         if not secrets.compare_digest(token, self._authority.request_token):
             return json_response({"message": "unauthorized"}, 401)
-        value = self.issue(request.query.get("audience") or DEFAULT_AUDIENCE)
+        value = self.identity_token(request.query.get("audience") or DEFAULT_AUDIENCE)
         return json_response({"count": len(value), "value": value})
 
-
-PROVIDER = "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
-EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
-ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type, not a token
-SUBJECT_TYPES = ("urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params:oauth:token-type:id_token")
-_AUDIENCE = re.compile(
-    r"//iam\.googleapis\.com/projects/\d+/locations/global/workloadIdentityPools/[\w-]+/providers/[\w-]+"
-)
-
-
-class SecurityTokenService(Service):
-    """`POST /v1/token`."""
-
-    def __init__(self, authority: Authority) -> None:
-        self._authority = authority
-        self.routes = [Route("sts.token", "POST", "/v1/token", self._token, scopes=None)]
-
-    def _token(self, request: Request) -> Response:
-        try:
-            return json_response(self._exchange(read_form(request)))
-        except OAuthError as error:
-            return error.response()
-
-    def _exchange(self, form: dict[str, str]) -> dict[str, Json]:
+    def _exchange(self, request: Request) -> Response:
+        form = read_form(request)
         _check_form(form)
         claims = self._claims(form.get("subject_token", ""), form["audience"])
-        return {
-            "access_token": self._authority.issue(str(claims["sub"]), tuple(form["scope"].split()), federated=True),
-            "issued_token_type": ACCESS_TOKEN_TYPE,
-            "token_type": "Bearer",
-            "expires_in": int(self._authority.token_lifetime),
-        }
+        token = self._authority.issue(str(claims["sub"]), tuple(form["scope"].split()), federated=True)
+        return json_response(
+            {
+                "access_token": token,
+                "issued_token_type": ACCESS_TOKEN_TYPE,
+                "token_type": "Bearer",
+                "expires_in": int(self._config.token_lifetime),
+            }
+        )
 
     def _claims(self, token: str, audience: str) -> dict[str, Json]:
         """The claims of an identity token of the CI system, for this provider and still valid."""
@@ -100,46 +101,17 @@ class SecurityTokenService(Service):
             raise OAuthError("invalid_grant", "ID Token is stale to sign-in.")
         return claims
 
-
-def _check_form(form: dict[str, str]) -> None:
-    """Refuses an exchange whose grant, types, audience or scope are not those of the documents."""
-    if form.get("grant_type") != EXCHANGE_GRANT:
-        raise OAuthError("unsupported_grant_type", "Unsupported grant type.")
-    if form.get("requested_token_type", ACCESS_TOKEN_TYPE) != ACCESS_TOKEN_TYPE:
-        raise OAuthError("invalid_request", "Invalid requested token type.")
-    if form.get("subject_token_type") not in SUBJECT_TYPES:
-        raise OAuthError("invalid_request", "Invalid subject token type.")
-    if not _AUDIENCE.fullmatch(form.get("audience", "")):
-        raise OAuthError(
-            "invalid_request", 'Invalid value for "audience". This value should be the full resource name.'
-        )
-    if not form.get("scope", "").strip():
-        raise OAuthError("invalid_scope", "A scope is required.")
-
-
-IAM_SCOPES = (CLOUD_PLATFORM, "https://www.googleapis.com/auth/iam")
-LONGEST_LIFETIME = 3600  # seconds
-_ID = "iamcredentials.projects.serviceAccounts."
-_PATH = "/v1/projects/-/serviceAccounts/{email}:"
-
-
-class Impersonation(Service):
-    """`generateAccessToken` and `signJwt` of the service account."""
-
-    def __init__(self, authority: Authority) -> None:
-        self._authority = authority
-        self.routes = [
-            Route(_ID + "generateAccessToken", "POST", _PATH + "generateAccessToken", self._generate, scopes=None),
-            Route(_ID + "signJwt", "POST", _PATH + "signJwt", self._sign, scopes=None),
-        ]
-
     def _generate(self, request: Request) -> Response:
         self._check_caller(request)
         wanted = request.json()
         scopes = wanted.get("scope")
         if not isinstance(scopes, list) or not scopes:
             raise ApiError(400, "Request must include at least one scope.")
-        lifetime = min(_lifetime(str(wanted.get("lifetime", "3600s"))), self._authority.token_lifetime)
+        text = str(wanted.get("lifetime", "3600s"))
+        if not re.fullmatch(r"\d{1,6}s", text) or not 0 < int(text[:-1]) <= MAX_LIFETIME:
+            message = f"Invalid value at 'lifetime' (type.googleapis.com/google.protobuf.Duration), \"{text}\""
+            raise ApiError(400, message)
+        lifetime = min(int(text[:-1]), self._config.token_lifetime)
         token = self._authority.issue(SERVICE_ACCOUNT, tuple(map(str, scopes)), lifetime=lifetime)
         expires = datetime.fromtimestamp(self._authority.tokens[token].expires, timezone.utc)
         return json_response({"accessToken": token, "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ")})
@@ -165,8 +137,16 @@ class Impersonation(Service):
             raise ApiError(404, "Not found; Gaia id not found for email " + request.params["email"])
 
 
-def _lifetime(text: str) -> int:
-    """`3600s` in seconds. Raises `ApiError` 400 for anything else, or more than an hour."""
-    if not re.fullmatch(r"\d{1,6}s", text) or not 0 < int(text[:-1]) <= LONGEST_LIFETIME:
-        raise ApiError(400, f"Invalid value at 'lifetime' (type.googleapis.com/google.protobuf.Duration), \"{text}\"")
-    return int(text[:-1])
+def _check_form(form: dict[str, str]) -> None:
+    """Refuses an exchange whose grant, types, audience or scope are not those of the documents."""
+    if form.get("grant_type") != EXCHANGE_GRANT:
+        raise OAuthError("unsupported_grant_type", "Unsupported grant type.")
+    if form.get("requested_token_type", ACCESS_TOKEN_TYPE) != ACCESS_TOKEN_TYPE:
+        raise OAuthError("invalid_request", "Invalid requested token type.")
+    if form.get("subject_token_type") not in SUBJECT_TYPES:
+        raise OAuthError("invalid_request", "Invalid subject token type.")
+    if not _AUDIENCE.fullmatch(form.get("audience", "")):
+        message = 'Invalid value for "audience". This value should be the full resource name.'
+        raise OAuthError("invalid_request", message)
+    if not form.get("scope", "").strip():
+        raise OAuthError("invalid_scope", "A scope is required.")

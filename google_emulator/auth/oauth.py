@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from google_emulator.auth.authority import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority, InvalidJwt
 from google_emulator.config import Config
 from google_emulator.http.request import Request
-from google_emulator.http.response import Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 
@@ -25,19 +25,19 @@ PATHS = ("/token", "/oauth2/v4/token", "/o/oauth2/token")
 ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 USER = "user@example.com"
 CLOCK_SKEW = 10  # seconds
-LONGEST_ASSERTION = 3600  # seconds
+MAX_ASSERTION = 3600  # seconds
 
 
-class OAuthError(Exception):
+class OAuthError(ApiError):
     """The token endpoint's own form of an error (RFC 6749, section 5.2)."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
-        super().__init__(description)
-        self.error, self.description, self.status = error, description, status
+        super().__init__(status, description)
+        self.error = error
 
     def response(self) -> Response:
         """The error as it is sent."""
-        return json_response({"error": self.error, "error_description": self.description}, self.status)
+        return json_response({"error": self.error, "error_description": self.message}, self.status)
 
 
 class TokenEndpoint(Service):
@@ -49,20 +49,17 @@ class TokenEndpoint(Service):
         self.routes = [Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS]
 
     def _token(self, request: Request) -> Response:
-        try:
-            return json_response(self._grant(read_form(request), request.server_url))
-        except OAuthError as error:
-            return error.response()
-
-    def _grant(self, form: Mapping[str, str], server_url: str) -> dict[str, Json]:
+        form = read_form(request)
         grant_type = form.get("grant_type", "")
-        answer = {"expires_in": int(self._authority.token_lifetime), "token_type": "Bearer"}
+        issued: dict[str, Json] = {"expires_in": int(self._config.token_lifetime), "token_type": "Bearer"}
         if grant_type == ASSERTION_GRANT:
-            return {"access_token": self._from_assertion(form.get("assertion", ""), server_url), **answer}
-        if grant_type == "refresh_token":
+            token = self._from_assertion(form.get("assertion", ""), request.server_url)
+        elif grant_type == "refresh_token":
             scopes = tuple(form.get("scope", CLOUD_PLATFORM).split())
-            return {"access_token": self._from_refresh_token(form, scopes), **answer, "scope": " ".join(scopes)}
-        raise OAuthError("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
+            token, issued["scope"] = self._from_refresh_token(form, scopes), " ".join(scopes)
+        else:
+            raise OAuthError("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
+        return json_response({"access_token": token, **issued})
 
     def _from_assertion(self, assertion: str, server_url: str) -> str:
         try:
@@ -104,7 +101,7 @@ def _check_times(claims: Mapping[str, Json], now: float) -> None:
     issued, expires = claims.get("iat"), claims.get("exp")
     if not isinstance(issued, (int, float)) or not isinstance(expires, (int, float)):
         raise OAuthError("invalid_grant", "Invalid JWT: iat and exp are required.")
-    too_long = not 0 < expires - issued <= LONGEST_ASSERTION
+    too_long = not 0 < expires - issued <= MAX_ASSERTION
     if issued > now + CLOCK_SKEW or expires <= now - CLOCK_SKEW or too_long:
         raise OAuthError(
             "invalid_grant",

@@ -13,9 +13,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from google_emulator.faults.kinds import KINDS, FaultContext, FaultTargets
+from google_emulator.backend import Backend
+from google_emulator.faults.kinds import KINDS, FaultContext
 from google_emulator.http.request import Request
 from google_emulator.http.response import Json, Response
+from google_emulator.http.routes import all_operations
 
 _COMMON = {"on", "do", "nth", "times"}
 
@@ -90,12 +92,13 @@ class FaultQueue:
 
 
 class FaultInjector:
-    """The faults of one emulator, and what lets them act. `operations` are the names that a fault's `on` may have."""
+    """The faults of one emulator, and what lets them act. `sleep` waits, at most until the emulator stops."""
 
-    def __init__(self, targets: FaultTargets, operations: AbstractSet[str]) -> None:
+    def __init__(self, backend: Backend, sleep: Callable[[float], None]) -> None:
         self.queue = FaultQueue()
-        self._targets = targets
-        self._operations = operations
+        self._backend = backend
+        self._sleep = sleep
+        self._operations = all_operations(backend.method_ids)
 
     def add(self, specs: Sequence[Mapping[str, Json]]) -> None:
         """Queues more faults, all or none. Raises `ValueError` for a name or an option that does not exist."""
@@ -120,7 +123,7 @@ class FaultInjector:
             self.queue.record({**receipt, "after_bytes": request.body.received, **detail})
 
         kind = KINDS[fault.do]
-        context = FaultContext(request, fault.options, self._targets, fire, Response())
+        context = FaultContext(request, fault.options, self._backend, self._sleep, fire, Response())
         try:
             if kind.when == "before":
                 kind.act(context)

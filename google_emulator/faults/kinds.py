@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
+from google_emulator.backend import Backend
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Interrupted, Json, Response, unauthenticated
 from google_emulator.protocol.uploads import Session
@@ -31,38 +32,26 @@ ERROR_OPTIONS: dict[str, Json] = {
 }
 
 
-@dataclass(frozen=True)
-class FaultTargets:
-    """What faults act on.
-
-    `sessions` are the upload sessions by id; `sleep` waits so many seconds, at most until the emulator stops;
-    `expire_token` takes an Authorization header, `invalidate_edit` a path and how, and both tell whether there was one.
-    """
-
-    sessions: dict[str, Session]
-    sleep: Callable[[float], object]
-    expire_token: Callable[[str], bool]
-    invalidate_edit: Callable[[str, str], bool]
-
-
 @dataclass
 class FaultContext:
     """A fault that is due for a request; it counts as fired once `fire` was called.
 
-    `fire` writes the receipt, with what is to be known besides. `response` is the true response, for faults that act
-    on it; they change it, or put another in its place.
+    `fire` writes the receipt, with what is to be known besides; `sleep` waits so many seconds, at most until the
+    emulator stops. `response` is the true response, for faults that act on it; they change it, or put another in its
+    place.
     """
 
     request: Request
     options: Mapping[str, Json]
-    targets: FaultTargets
+    backend: Backend
+    sleep: Callable[[float], None]
     fire: Callable[..., None]
     response: Response
 
     @property
     def session(self) -> Session | None:
         """The upload session that the request names, if there is one."""
-        return self.targets.sessions.get(self.request.upload_id)
+        return self.backend.uploads.sessions.get(self.request.upload_id)
 
     @property
     def succeeded(self) -> bool:
@@ -183,7 +172,7 @@ def _short_store(context: FaultContext) -> None:
 def _stall(context: FaultContext) -> None:
     def act() -> None:
         context.fire()
-        context.targets.sleep(context.options["seconds"])
+        context.sleep(context.options["seconds"])
 
     context.schedule(act)
 
@@ -191,7 +180,7 @@ def _stall(context: FaultContext) -> None:
 @_before("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
 def _session_lost(context: FaultContext) -> None:
     def act() -> None:
-        if context.targets.sessions.pop(context.request.upload_id, None) is not None:
+        if context.backend.uploads.sessions.pop(context.request.upload_id, None) is not None:
             context.fire()
             raise Interrupted(ApiError(context.options["status"], "Requested entity was not found.").response())
 
@@ -201,7 +190,7 @@ def _session_lost(context: FaultContext) -> None:
 @_before("token-expired", "expires the access token and answers 401", after=0)
 def _token_expired(context: FaultContext) -> None:
     def act() -> None:
-        if context.targets.expire_token(context.request.header("Authorization")):
+        if context.backend.authority.expire(context.request.header("Authorization")):
             context.fire()
             raise Interrupted(unauthenticated().response())
 
@@ -214,14 +203,14 @@ def _token_expired(context: FaultContext) -> None:
     how="deleted",
 )
 def _lose_edit(context: FaultContext) -> None:
-    if context.targets.invalidate_edit(context.request.path, context.options["how"]):
+    if context.backend.play.invalidate_edit(context.request.path, context.options["how"]):
         context.fire()
 
 
 @_after("slow-answer", "carries the request out, waits `seconds`, answers", seconds=1.0)
 def _slow_answer(context: FaultContext) -> None:
     context.fire()
-    context.targets.sleep(context.options["seconds"])
+    context.sleep(context.options["seconds"])
 
 
 @_after("slow-drip", "sends the answer byte by byte, `seconds` after each", seconds=0.01)

@@ -60,29 +60,20 @@ def reason_phrase(status: int) -> str:
         return "Client Closed Request" if status == 499 else "Unknown"
 
 
-STATUS_NAMES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    408: "DEADLINE_EXCEEDED",
-    409: "ABORTED",
-    410: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
-REASONS = {
-    400: "badRequest",
-    401: "authError",
-    403: "forbidden",
-    404: "notFound",
-    409: "conflict",
-    429: "rateLimitExceeded",
-    500: "backendError",
-    503: "backendError",
+# The canonical name of a status, and the reason of the older list of errors.
+STATUSES = {
+    400: ("INVALID_ARGUMENT", "badRequest"),
+    401: ("UNAUTHENTICATED", "authError"),
+    403: ("PERMISSION_DENIED", "forbidden"),
+    404: ("NOT_FOUND", "notFound"),
+    408: ("DEADLINE_EXCEEDED", "unknown"),
+    409: ("ABORTED", "conflict"),
+    410: ("NOT_FOUND", "unknown"),
+    429: ("RESOURCE_EXHAUSTED", "rateLimitExceeded"),
+    499: ("CANCELLED", "unknown"),
+    500: ("INTERNAL", "backendError"),
+    503: ("UNAVAILABLE", "backendError"),
+    504: ("DEADLINE_EXCEEDED", "unknown"),
 }
 
 
@@ -106,8 +97,9 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
-        self.reason = reason or REASONS.get(status, "unknown")
-        self.status_name = status_name or STATUS_NAMES.get(status, "UNKNOWN")
+        usual_name, usual_reason = STATUSES.get(status, ("UNKNOWN", "unknown"))
+        self.reason = reason or usual_reason
+        self.status_name = status_name or usual_name
         self.domain = domain
         self.details = list(details)
 

@@ -105,7 +105,7 @@ def _write_all(descriptor: int, data: memoryview, offset: int) -> None:
 
 
 def store_body(
-    body: Body, write: Callable[[memoryview], None], *, skip: int = 0, stored: int = 0, max_stored: int | None = None
+    body: Body, write: Callable[[memoryview], object], *, skip: int = 0, stored: int = 0, max_stored: int | None = None
 ) -> None:
     """Moves a body to `write` in whole granules, the rest only once the body has properly ended.
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from email.message import Message
 from email.parser import BytesParser
+from functools import partial
+from typing import TypeAlias
 
 from google_emulator.http.request import Request, json_object
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.wire import BLOCK, Body
-from google_emulator.protocol.blobs import Blob, store_body
+from google_emulator.protocol.blobs import store_body
 from google_emulator.protocol.uploads import UNKNOWN_TYPE, Media, UploadMethod, UploadStore
 
 HEAD_LIMIT = 1024 * 1024
+Write: TypeAlias = Callable[["bytes | memoryview"], None]
 
 
 def _malformed(what: str) -> ApiError:
@@ -36,7 +39,14 @@ class MultipartReader:
 
     def metadata(self) -> dict[str, Json]:
         """The first part: a JSON object."""
-        self._first_boundary()
+        line = self._until(b"\n")
+        while line in (b"", b"\r"):
+            line = self._until(b"\n")
+        begun = line.removesuffix(b"\r")
+        if begun != self._dashes and begun != b"--" + self._dashes[2:].strip(b"'"):
+            raise _malformed("It does not begin with its boundary.")
+        self._dashes = begun
+        self._eol = b"\r\n" if line.endswith(b"\r") else b"\n"
         head = self._head()
         if head.get("Content-Type") and head.get_content_type() != "application/json":
             raise _malformed("The first part must be the metadata, as application/json.")
@@ -44,13 +54,14 @@ class MultipartReader:
 
     def media_type(self) -> str:
         """The second part's own Content-Type, empty without one."""
-        self._line_after_boundary()
+        if self._until(self._eol).strip():
+            raise _malformed("There must be exactly two parts.")
         head = self._head()
         if head.get("Content-Transfer-Encoding", "binary").lower() not in ("binary", "8bit", "7bit"):
             raise _malformed("The media part must not be encoded.")
         return str(head.get("Content-Type", ""))
 
-    def media(self, write: Callable[[bytes], None]) -> None:
+    def media(self, write: Write) -> None:
         """The second part's bytes, streamed to `write`, and the proper end of the body behind them."""
         delimiter = self._eol + self._dashes
         while (at := self._buffer.find(delimiter)) < 0:
@@ -82,20 +93,6 @@ class MultipartReader:
         taken, self._buffer = self._buffer[:at], self._buffer[at + len(end) :]
         return taken
 
-    def _first_boundary(self) -> None:
-        line = self._until(b"\n")
-        while line in (b"", b"\r"):
-            line = self._until(b"\n")
-        begun = line.removesuffix(b"\r")
-        if begun != self._dashes and begun != b"--" + self._dashes[2:].strip(b"'"):
-            raise _malformed("It does not begin with its boundary.")
-        self._dashes = begun
-        self._eol = b"\r\n" if line.endswith(b"\r") else b"\n"
-
-    def _line_after_boundary(self) -> None:
-        if self._until(self._eol).strip():
-            raise _malformed("There must be exactly two parts.")
-
     def _head(self) -> Message:
         # A part without headers begins with the empty line itself; looking from one line end before finds both.
         self._buffer = self._eol + self._buffer
@@ -117,12 +114,9 @@ def simple_upload(
     """
     require_length(request)
     content_type = content_type or request.header("Content-Type") or UNKNOWN_TYPE
-
-    def receive(blob: Blob) -> None:
-        store_body(request.body, blob.write)
-
     method.check_media(content_type, request.body.length)
-    return _upload(uploads, request, method, receive, content_type=content_type, metadata={}, protocol=protocol)
+    media = Media(uploads.blobs.new(method.algorithms), content_type, {})
+    return _upload(uploads, request, method, media, partial(store_body, request.body), protocol)
 
 
 def multipart_upload(uploads: UploadStore, request: Request, method: UploadMethod) -> Response:
@@ -132,34 +126,27 @@ def multipart_upload(uploads: UploadStore, request: Request, method: UploadMetho
     metadata = reader.metadata()
     content_type = reader.media_type()
     method.check_agreement(content_type, metadata)
-
-    def receive(blob: Blob) -> None:
-        reader.media(blob.write)
-
     method.check_media(content_type, None)
-    kind = content_type or UNKNOWN_TYPE
-    return _upload(uploads, request, method, receive, content_type=kind, metadata=metadata, protocol="multipart")
+    media = Media(uploads.blobs.new(method.algorithms), content_type or UNKNOWN_TYPE, metadata)
+    return _upload(uploads, request, method, media, reader.media, "multipart")
 
 
 def _upload(
     uploads: UploadStore,
     request: Request,
     method: UploadMethod,
-    receive: Callable[[Blob], None],
-    *,
-    content_type: str,
-    metadata: dict[str, Json],
+    media: Media,
+    receive: Callable[[Write], None],
     protocol: str,
 ) -> Response:
-    method.check(request, metadata)
-    blob = uploads.blobs.new(method.algorithms)
+    """Carries the method out with media whose bytes `receive` still has to write."""
     try:
-        receive(blob)
-        method.check_media(content_type, blob.size)
-        media = Media(blob, content_type, metadata)
-        resource = uploads.complete(request, method, media, protocol=protocol, received=request.body.received)
+        method.check(request, media.metadata)
+        receive(media.blob.write)
+        method.check_media(media.content_type, media.blob.size)
+        resource = uploads.complete(request, method, media, protocol, request.body.received)
     except BaseException:
-        blob.remove()
+        media.blob.remove()
         raise
     return Response() if method.empty else json_response(resource)
 

@@ -97,16 +97,13 @@ class Session:
 
     Sizes are in bytes; `total` is None while unknown; `received` counts every byte that came, `repeated` those stored
     already; `uneven_chunks` are those that were no multiple of the granularity and not the last. `expires` is in
-    seconds since the epoch. `params` and `query` are those of the start. `result` is the response that every request
-    gets once the session is over. `lock` guards all of it.
+    seconds since the epoch. `started` is the request that opened it. `result` is the response that every request gets
+    once the session is over. `lock` guards all of it.
     """
 
     id: str
     method: UploadMethod
-    params: dict[str, str]
-    http_method: str
-    path: str
-    query: dict[str, str]
+    started: Request
     metadata: dict[str, Json]
     content_type: str
     total: int | None
@@ -184,17 +181,16 @@ class Session:
 
 @dataclass(frozen=True)
 class CompletedUpload:
-    """One upload that was completed: how it came, what it is, and where its bytes are. `received` is in bytes."""
+    """One upload that was completed: how it came, what it is, and what came of it. `received` is in bytes.
 
-    method: str
-    http_method: str
-    path: str
+    `request` is the only one, or the one that opened the session.
+    """
+
+    method: UploadMethod
+    request: Request
     protocol: str
-    media_type: str
-    metadata: dict[str, Json]
-    blob: Blob
+    media: Media
     resource: dict[str, Json]
-    account: str
     received: int
     requests: int
 
@@ -232,10 +228,7 @@ class UploadStore:
         session = Session(
             id=secrets.token_urlsafe(48),
             method=method,
-            params=request.params,
-            http_method=request.method,
-            path=request.path,
-            query=dict(request.query),
+            started=request,
             metadata=metadata,
             content_type=content_type or UNKNOWN_TYPE,
             total=total,
@@ -252,7 +245,7 @@ class UploadStore:
         Raises `ApiError` 404 when it is unknown, expired or another path's.
         """
         session = self.sessions.get(request.upload_id)
-        if session is None or session.path != request.path or session.expires <= self._clock():
+        if session is None or session.started.path != request.path or session.expires <= self._clock():
             raise ApiError(404, "Requested entity was not found.")
         session.supersede()
         return session
@@ -261,9 +254,8 @@ class UploadStore:
         """Makes the resource of what is stored, once; afterwards every response is the same one."""
         with session.lock:
             if session.result is None:
-                started = replace(request, params=session.params, query=session.query)
                 try:
-                    session.result = self._finish(session, started)
+                    session.result = self._finish(session, replace(session.started, headers=request.headers))
                     session.state = "done"
                 except ApiError as error:
                     session.result, session.state = error.response(), "failed"
@@ -273,36 +265,15 @@ class UploadStore:
         method = session.method
         method.check_media(session.content_type, session.blob.size)
         media = Media(session.blob, session.content_type, session.metadata)
-        resource = self.complete(
-            replace(request, method=session.http_method),
-            method,
-            media,
-            protocol=session.dialect,
-            received=session.received,
-            requests=session.requests,
-        )
-        status = method.created if session.dialect == "resumable" and session.http_method == "POST" else 200
+        resource = self.complete(request, method, media, session.dialect, session.received, session.requests)
+        status = method.created if session.dialect == "resumable" and request.method == "POST" else 200
         return Response(status) if method.empty else json_response(resource, status)
 
     def complete(
-        self, request: Request, method: UploadMethod, media: Media, *, protocol: str, received: int, requests: int = 1
+        self, request: Request, method: UploadMethod, media: Media, protocol: str, received: int, requests: int = 1
     ) -> dict[str, Json]:
         """Carries out the method's effect with complete media and records it; returns the resource."""
         with self._lock:
             resource = method.finish(request, media)
-            self.completed.append(
-                CompletedUpload(
-                    method=method.id,
-                    http_method=request.method,
-                    path=request.path,
-                    protocol=protocol,
-                    media_type=media.content_type,
-                    metadata=media.metadata,
-                    blob=media.blob,
-                    resource=resource,
-                    account=request.account,
-                    received=received,
-                    requests=requests,
-                )
-            )
+            self.completed.append(CompletedUpload(method, request, protocol, media, resource, received, requests))
         return resource

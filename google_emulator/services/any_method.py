@@ -19,9 +19,8 @@ class GenericUpload(Service):
             UploadMethod("anything.upload", "{path+}", self._resource, methods=methods, scopes=(), algorithms=("md5",))
         ]
 
-    def _resource(self, request: Request, media: Media) -> dict[str, Json]:
+    def _resource(self, _: Request, media: Media) -> dict[str, Json]:
         """A resource as most APIs would give it: the metadata, an id, and what is known of the bytes."""
-        del request
         number = str(next(self._numbers))
         return {
             "id": number,

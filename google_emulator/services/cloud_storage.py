@@ -127,7 +127,8 @@ class CloudStorage(Service):
             data = gzip.decompress(self._blobs[key].path.read_bytes())
             return Response(200, data, [*headers, ("Warning", "214 UploadServer gunzipped")])
         encoding = [("Content-Encoding", str(found["contentEncoding"]))] if found.get("contentEncoding") else []
-        return media_response(request, self._blobs[key].path, [*headers, *encoding])
+        with self._blobs[key].path.open("rb") as file:
+            return media_response(request, file, [*headers, *encoding])
 
     def _list(self, request: Request) -> Response:
         bucket = request.params["bucket"]

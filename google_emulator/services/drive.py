@@ -6,7 +6,9 @@ Reference: developers.google.com/drive/api/reference/rest/v3/files.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import operator
+import re
+from collections.abc import Callable, Mapping
 
 from google_emulator.clock import timestamp
 from google_emulator.http.request import Request
@@ -14,7 +16,7 @@ from google_emulator.http.response import ApiError, Json, Response, json_respons
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
-from google_emulator.services.drive_query import condition_of
+from google_emulator.services.filters import Condition, FilterParser
 from google_emulator.services.partial_response import media_response, selected
 
 WRITE = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
@@ -22,9 +24,55 @@ READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
 DEFAULT_FIELDS = "kind,id,name,mimeType"
 FOLDER = "application/vnd.google-apps.folder"
 ROOT = "root"
-LONGEST_PAGE = 1000
+MAX_PAGE = 1000
 _FILES = "/drive/v3/files"
 _FILE = _FILES + "/{file}"
+_COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "contains": lambda has, wanted: wanted.lower() in has.lower(),
+}
+
+
+class DriveQuery(FilterParser):
+    """The search language of files.list, as far as clients use it: comparisons, `in`, `and`, `or`, `not`.
+
+    Reference: developers.google.com/drive/api/guides/ref-search-terms.
+    """
+
+    token = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")
+    negations = ("not",)
+    loose = ("or", any)
+    tight = ("and", all)
+
+    def comparison(self) -> Condition:
+        """A field, an operator and a value; or a value that is `in` a field."""
+        left, sign, right = self.take(), self.take(), self.take()
+        if sign == "in" and left.startswith("'"):
+            wanted = _unquoted(left)
+            return lambda file: wanted in file.get(right, ())
+        compare = _COMPARISONS.get(sign)
+        if compare is None or not (right.startswith("'") or right in ("true", "false")):
+            raise self.error("no comparison")
+        value = _unquoted(right)
+        return lambda file: compare(_as_text(file.get(left, "")), value)
+
+    def error(self, why: str) -> ApiError:
+        """Drive does not say why."""
+        del why
+        return ApiError(400, "Invalid Value", "invalid")
+
+
+def _unquoted(token: str) -> str:
+    return re.sub(r"\\(.)", r"\1", token[1:-1]) if token.startswith("'") else token
+
+
+def _as_text(value: Json) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Drive(Service):
@@ -50,7 +98,7 @@ class Drive(Service):
                 "drive.files.update",
                 "/upload" + _FILE,
                 self._update,
-                self._check_exists,
+                lambda request, _: self._file(request),
                 methods=("PATCH",),
                 scopes=WRITE,
                 algorithms=digests,
@@ -63,13 +111,14 @@ class Drive(Service):
             return _shown(request, file)
         if file["id"] not in self._blobs:
             raise ApiError(403, "Only files with binary content can be downloaded.", "fileNotDownloadable")
-        return media_response(request, self._blobs[file["id"]].path, [("Content-Type", str(file["mimeType"]))])
+        with self._blobs[file["id"]].path.open("rb") as opened:
+            return media_response(request, opened, [("Content-Type", str(file["mimeType"]))])
 
     def _list(self, request: Request) -> Response:
         """A page of the files that `q` asks for; the newest first, as Drive gives them unless told otherwise."""
-        condition, begin = condition_of(request.query.get("q", "")), _number(request, "pageToken", 0)
+        condition, begin = DriveQuery(request.query.get("q", "")).parse(), _number(request, "pageToken", 0)
         found = [file for file in reversed(self.files.values()) if condition(file)]
-        end = begin + min(_number(request, "pageSize", 100), LONGEST_PAGE)
+        end = begin + min(_number(request, "pageSize", 100), MAX_PAGE)
         listing = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[begin:end]}
         more = {"nextPageToken": str(end)} if len(found) > end else {}
         fields = request.query.get("fields", f"kind,incompleteSearch,nextPageToken,files({DEFAULT_FIELDS})")
@@ -95,10 +144,6 @@ class Drive(Service):
         if file_id != ROOT and (file := self.files.get(file_id, {})) == {}:
             raise ApiError(404, f"File not found: {file_id}.")
         return file
-
-    def _check_exists(self, request: Request, metadata: dict[str, Json]) -> None:
-        del metadata
-        self._file(request)
 
     def _new_id(self, metadata: dict[str, Json]) -> str:
         return str(metadata.get("id") or f"file-{next(self._numbers)}")

@@ -39,7 +39,6 @@ class PlayGames(Service):
         return made
 
 
-def _check_type(request: Request, metadata: dict[str, Json]) -> None:
-    del metadata
+def _check_type(request: Request, _: dict[str, Json]) -> None:
     if request.params["type"] not in IMAGE_TYPES:
         raise ApiError(400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import itertools
 from collections import Counter
+from dataclasses import replace
 from email.message import Message
 from email.parser import BytesHeaderParser
 
@@ -17,11 +18,9 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, failed_precondition, json_response
 from google_emulator.http.routes import Handler, Route
 from google_emulator.protocol.blobs import Blob, BlobStore
-from google_emulator.protocol.uploads import Check, Finish, Media, Service, UploadMethod
+from google_emulator.protocol.uploads import Finish, Media, Service, UploadMethod
 
 HEADER_LIMIT = 1024 * 1024  # bytes
-
-
 _AUTH = "https://www.googleapis.com/auth/gmail."
 MODIFY = ("https://mail.google.com/", _AUTH + "modify")
 SEND = (*MODIFY, _AUTH + "send", _AUTH + "compose")
@@ -55,25 +54,18 @@ class Gmail(Service):
             Route("gmail.users.drafts.update", "PUT", DRAFT, self._raw(self._update_draft), COMPOSE),
             Route("gmail.users.drafts.get", "GET", DRAFT, self._get_draft, COMPOSE),
         ]
-        checked = self._check_user
         self.uploads = [
-            _upload("messages.send", "/messages/send", self._send, checked, SEND),
-            _upload("messages.import", "/messages/import", self._import, checked, INSERT, limit=INSERT_LIMIT),
-            _upload("messages.insert", "/messages", self._insert, checked, INSERT, limit=INSERT_LIMIT),
-            _upload("drafts.send", "/drafts/send", self._send_replaced_draft, checked, COMPOSE),
-            _upload("drafts.create", "/drafts", self._create_draft, checked, COMPOSE),
-            _upload(
-                "drafts.update", "/drafts/{draft}", self._update_draft, self._check_draft, COMPOSE, methods=("PUT",)
+            _upload("messages.send", "/messages/send", self._send, SEND),
+            _upload("messages.import", "/messages/import", self._import, INSERT, limit=INSERT_LIMIT),
+            _upload("messages.insert", "/messages", self._insert, INSERT, limit=INSERT_LIMIT),
+            _upload("drafts.send", "/drafts/send", self._send_replaced_draft, COMPOSE),
+            _upload("drafts.create", "/drafts", self._create_draft, COMPOSE),
+            replace(
+                _upload("drafts.update", "/drafts/{draft}", self._update_draft, COMPOSE),
+                check=lambda request, _: self._draft(request, request.params["draft"]),
+                methods=("PUT",),
             ),
         ]
-
-    def _check_user(self, request: Request, metadata: dict[str, Json]) -> None:
-        del metadata
-        _user(request)
-
-    def _check_draft(self, request: Request, metadata: dict[str, Json]) -> None:
-        del metadata
-        self._draft(request, request.params["draft"])
 
     def _message(self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]) -> dict[str, Json]:
         """A new message of these bytes, not yet anywhere."""
@@ -85,7 +77,7 @@ class Gmail(Service):
             "labelIds": metadata.get("labelIds", labels),
             "user": _user(request),
             "from": str(headers.get("From", "")),
-            "to": _recipients(headers),
+            "to": [str(one) for name in ("To", "Cc", "Bcc") for one in headers.get_all(name, [])],
             "subject": str(headers.get("Subject", "")),
             "size": media.blob.size,
             "sha256": media.blob.hex("sha256"),
@@ -162,18 +154,18 @@ class Gmail(Service):
         """Sends a draft with these bytes in place of its own."""
         draft = self._draft(request, str(media.metadata.get("id", "")))
         message = self._message(request, media, _object(media.metadata.get("message")), ["SENT"])
-        return self._deliver_draft(draft, message)
+        return self._deliver_draft(draft["id"], message)
 
     def _send_draft(self, request: Request) -> Response:
         """Sends a draft as it is, or with the message that the request holds; no media travels."""
         if "raw" in _object(request.json().get("message")):
             return self._raw(self._send_replaced_draft)(request)
         draft = self._draft(request, str(request.json().get("id", "")))
-        return json_response(self._deliver_draft(draft, {**draft["message"], "labelIds": ["SENT"]}))
+        return json_response(self._deliver_draft(draft["id"], {**draft["message"], "labelIds": ["SENT"]}))
 
-    def _deliver_draft(self, draft: dict[str, Json], message: dict[str, Json]) -> dict[str, Json]:
+    def _deliver_draft(self, draft_id: str, message: dict[str, Json]) -> dict[str, Json]:
         sent = self._deliver(message, "draft-send")
-        del self.drafts[draft["id"]]
+        del self.drafts[draft_id]
         return sent
 
     def _get_draft(self, request: Request) -> Response:
@@ -190,11 +182,6 @@ def _read_headers(blob: Blob) -> Message:
     if not message.keys():
         raise ApiError(400, "Invalid message: there are no headers.", "invalidArgument")
     return message
-
-
-def _recipients(message: Message) -> list[str]:
-    """Everyone a message goes to."""
-    return [str(value) for name in ("To", "Cc", "Bcc") for value in message.get_all(name, [])]
 
 
 def _object(value: Json) -> dict[str, Json]:
@@ -215,22 +202,12 @@ def _shown(message: dict[str, Json]) -> dict[str, Json]:
     return {name: message[name] for name in ("id", "threadId", "labelIds")}
 
 
-def _upload(
-    name: str,
-    path: str,
-    finish: Finish,
-    check: Check,
-    scopes: tuple[str, ...],
-    *,
-    limit: int = SEND_LIMIT,
-    methods: tuple[str, ...] = ("POST",),
-) -> UploadMethod:
+def _upload(name: str, path: str, finish: Finish, scopes: tuple[str, ...], *, limit: int = SEND_LIMIT) -> UploadMethod:
     return UploadMethod(
         f"gmail.users.{name}",
         f"/upload{USERS}{path}",
         finish,
-        check,
-        methods=methods,
+        lambda request, _: _user(request),
         accept=("message/*",),
         limit=limit,
         scopes=scopes,

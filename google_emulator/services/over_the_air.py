@@ -46,8 +46,7 @@ class OverTheAir(Service):
         shown = [_resource(one, detailed=view == "DETAILED") for one in there]
         return json_response({"packages": shown} if shown else {})
 
-    def _create(self, request: Request, media: Media) -> dict[str, Json]:
-        del request
+    def _create(self, _: Request, media: Media) -> dict[str, Json]:
         with media.blob.path.open("rb") as file:
             if file.read(len(ZIP_SIGNATURE)) != ZIP_SIGNATURE:
                 raise ApiError(400, "The package is not a zip file.")
@@ -67,8 +66,7 @@ def _resource(package: dict[str, Json], *, detailed: bool) -> dict[str, Json]:
     return {**shown, "details": {"sizeBytes": str(package["size"]), "uploadState": "SUCCESS", **state}}
 
 
-def _check_metadata(request: Request, metadata: dict[str, Json]) -> None:
-    del request
+def _check_metadata(_: Request, metadata: dict[str, Json]) -> None:
     for name in ("deployment", "package_title"):
         if not str(metadata.get(name, "")).strip():
             raise ApiError(400, f"The field {name} is required.")

@@ -5,9 +5,9 @@ Reference: developers.google.com/drive/api/guides/performance, "Partial response
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Headers, Json, Response
@@ -72,19 +72,19 @@ def _pruned(value: Json, tree: Fields) -> Json:
 _RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{1,18})?|-(\d{1,18}))")
 
 
-def media_response(request: Request, file: Path, headers: Headers) -> Response:
+def media_response(request: Request, file: BinaryIO, headers: Headers) -> Response:
     """The file, or the one range of it that the request asks for (RFC 9110, section 14); `headers` are added."""
-    size = file.stat().st_size
-    headers = [*headers, ("Accept-Ranges", "bytes")]
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    condition = request.header("If-Range")
     found = _RANGE.fullmatch(request.header("Range"))
-    if found is None:
-        return Response(200, file.read_bytes(), headers)
+    if found is None or (condition and ("ETag", condition) not in headers):
+        return Response(200, file.read(), [*headers, ("Accept-Ranges", "bytes")])
     first, last, suffix = (None if part is None else int(part) for part in found.groups())
     start = max(0, size - (suffix or 0)) if first is None else first
     stop = size if last is None else min(size, last + 1)
     if start >= stop:
         return Response(416, b"", [("Content-Range", f"bytes */{size}")])
-    with file.open("rb") as opened:
-        opened.seek(start)
-        data = opened.read(stop - start)
-    return Response(206, data, [*headers, ("Content-Range", f"bytes {start}-{stop - 1}/{size}")])
+    file.seek(start)
+    span = [("Accept-Ranges", "bytes"), ("Content-Range", f"bytes {start}-{stop - 1}/{size}")]
+    return Response(206, file.read(stop - start), [*headers, *span])

@@ -6,8 +6,7 @@ The encoders are this package's own, written from the formats' descriptions, so 
 
 from __future__ import annotations
 
-from google_emulator.specimens.app_files import make_apk, make_bundle
+from google_emulator.specimens.artifacts import make_apk, make_bundle, make_image
 from google_emulator.specimens.manifests import Build, manifest_axml, manifest_proto
-from google_emulator.specimens.png_writer import make_image
 
 __all__ = ["Build", "make_apk", "make_bundle", "make_image", "manifest_axml", "manifest_proto"]

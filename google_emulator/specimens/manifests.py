@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from google_emulator.specimens.signature_writer import RELEASE
 
@@ -48,24 +49,18 @@ RESOURCE_IDS: Mapping[str, int] = {
 }
 LOW_32 = 0xFFFFFFFF  # a long version code is versionCodeMajor * 2**32 + versionCode
 
+Value: TypeAlias = "int | str | bool"
 # The name of an element, and its attributes of the android namespace.
-ManifestElement = tuple[str, Mapping[str, int | str | bool]]
+Element: TypeAlias = tuple[str, Mapping[str, Value]]
 
 
-def version_attributes(version_code: int, version_name: str) -> dict[str, int | str | bool]:
-    """The root's attributes; versionCodeMajor only where the code needs it."""
+def _elements(version_code: int, version_name: str, build: Build) -> list[Element]:
+    """The root, with versionCodeMajor only where the code needs it, and what stands below it."""
     low, high = version_code & LOW_32, version_code >> 32
-    major: dict[str, int | str | bool] = {"versionCodeMajor": high} if high else {}
-    return {"versionCode": low, "versionName": version_name, **major}
-
-
-def manifest_children(build: Build) -> list[ManifestElement]:
-    """What stands below the root."""
+    features: list[Element] = [("uses-feature", {"name": name, "required": on}) for name, on in build.features.items()]
     flags = {"debuggable": build.debuggable, "testOnly": build.test_only}
-    features: list[ManifestElement] = [
-        ("uses-feature", {"name": name, "required": required}) for name, required in build.features.items()
-    ]
     return [
+        ("manifest", {"versionCode": low, "versionName": version_name, **({"versionCodeMajor": high} if high else {})}),
         ("uses-sdk", {"minSdkVersion": min(24, build.target_sdk), "targetSdkVersion": build.target_sdk}),
         *(("uses-permission", {"name": name}) for name in build.permissions),
         *features,
@@ -73,33 +68,21 @@ def manifest_children(build: Build) -> list[ManifestElement]:
     ]
 
 
-def manifest_proto(
-    package: str,
-    version_code: int,
-    version_name: str,
-    build: Build = RELEASE_BUILD,
-) -> bytes:
+def manifest_proto(package: str, version_code: int, version_name: str, build: Build = RELEASE_BUILD) -> bytes:
     """A manifest as aapt2 writes it into a bundle."""
     namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
     own = field(4, field(2, b"package") + field(3, package.encode()))
-    children = manifest_children(build)
-    content = namespace + _proto_element("manifest", version_attributes(version_code, version_name)) + own
-    return field(1, content + b"".join(field(5, field(1, _proto_element(*child))) for child in children))
+    root, *children = (_proto_element(*element) for element in _elements(version_code, version_name, build))
+    return field(1, namespace + root + own + b"".join(field(5, field(1, child)) for child in children))
 
 
-def _proto_element(name: str, attributes: Mapping[str, int | str | bool]) -> bytes:
-    written = (attribute(key, _text(value), RESOURCE_IDS[key], _item(value)) for key, value in attributes.items())
-    return field(3, name.encode()) + b"".join(field(4, each) for each in written)
-
-
-def _text(value: int | str | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _item(value: int | str | bool) -> bytes | None:
-    if isinstance(value, str):
-        return None
-    return field(7, number(8 if isinstance(value, bool) else 6, int(value)))
+def _proto_element(name: str, attributes: Mapping[str, Value]) -> bytes:
+    written = field(3, name.encode())
+    for key, value in attributes.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        item = None if isinstance(value, str) else field(7, number(8 if isinstance(value, bool) else 6, int(value)))
+        written += field(4, attribute(key, text, RESOURCE_IDS[key], item))
+    return written
 
 
 def field(key: int, content: bytes) -> bytes:
@@ -137,60 +120,46 @@ _UTF8_FLAG = 1 << 8
 
 
 def manifest_axml(
-    package: str,
-    version_code: int,
-    version_name: str,
-    build: Build = RELEASE_BUILD,
-    *,
-    utf16: bool = False,
+    package: str, version_code: int, version_name: str, build: Build = RELEASE_BUILD, *, utf16: bool = False
 ) -> bytes:
     """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do."""
-    root = version_attributes(version_code, version_name)
-    children = manifest_children(build)
-    elements = [("manifest", root), *children]
+    elements = _elements(version_code, version_name, build)
     ids = {name: RESOURCE_IDS[name] for _, attributes in elements for name in attributes}
     values = [value for _, attributes in elements for value in attributes.values() if isinstance(value, str)]
     # The names of attributes come first, in the order of their ids; what is written the same is the same string.
     strings = list(dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values]))
     at = {text: index for index, text in enumerate(strings)}
-    own = (_NONE, at["package"], at[package], _STRING, at[package])
+    own = struct.pack("<3IHBBI", _NONE, at["package"], at[package], 8, 0, _STRING, at[package])
     scope = struct.pack("<2I", at["android"], at[ANDROID])
-    body = b"".join(_whole(at, name, _attributes(at, attributes)) for name, attributes in children)
-    return _chunk(
-        _XML,
-        b"",
+    (_, root), *children = elements
+    body = b"".join(_axml_element(at, name, _attributes(at, attributes)) for name, attributes in children)
+    content = (
         _string_pool(strings, utf16)
         + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids.values()))
         + _event(_NAMESPACE_START, scope)
-        + _whole(at, "manifest", [*_attributes(at, root), own], body)
-        + _event(_NAMESPACE_END, scope),
+        + _axml_element(at, "manifest", [*_attributes(at, root), own], body)
+        + _event(_NAMESPACE_END, scope)
     )
+    return _chunk(_XML, b"", content)
 
 
-_AttributeFields = tuple[int, int, int, int, int]  # namespace, name, raw string, type, data
+def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[bytes]:
+    """Each attribute: namespace, name, raw string, type and data."""
+    written = []
+    for name, value in attributes.items():
+        raw, kind, data = _NONE, _INTEGER, value
+        if isinstance(value, str):
+            raw, kind, data = at[value], _STRING, at[value]
+        elif isinstance(value, bool):
+            kind, data = _BOOLEAN, LOW_32 if value else 0
+        written.append(struct.pack("<3IHBBI", at[ANDROID], at[name], raw, 8, 0, kind, data))
+    return written
 
 
-def _attributes(at: Mapping[str, int], attributes: Mapping[str, int | str | bool]) -> list[_AttributeFields]:
-    return [(at[ANDROID], at[name], *_value(at, value)) for name, value in attributes.items()]
-
-
-def _value(at: Mapping[str, int], value: int | str | bool) -> tuple[int, int, int]:
-    if isinstance(value, bool):
-        return _NONE, _BOOLEAN, LOW_32 if value else 0
-    return (at[value], _STRING, at[value]) if isinstance(value, str) else (_NONE, _INTEGER, value)
-
-
-def _whole(at: Mapping[str, int], name: str, attributes: Sequence[_AttributeFields], body: bytes = b"") -> bytes:
+def _axml_element(at: Mapping[str, int], name: str, attributes: Sequence[bytes], body: bytes = b"") -> bytes:
     """An element from its start to its end."""
-    start = _event(_ELEMENT_START, _element(at[name], attributes))
-    return start + body + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
-
-
-def _element(name: int, attributes: Sequence[_AttributeFields]) -> bytes:
-    element = struct.pack("<2I6H", _NONE, name, 20, 20, len(attributes), 0, 0, 0)
-    for namespace, attribute, raw, kind, data in attributes:
-        element += struct.pack("<3IHBBI", namespace, attribute, raw, 8, 0, kind, data)
-    return element
+    start = struct.pack("<2I6H", _NONE, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(attributes)
+    return _event(_ELEMENT_START, start) + body + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
 
 
 def _chunk(kind: int, header: bytes, body: bytes) -> bytes:

@@ -22,7 +22,8 @@ from typing import Any
 
 import pytest
 
-from google_emulator.specimens import Build, hostile, manifest_axml, signature_writer
+from google_emulator.specimens import Build, manifest_axml, signature_writer
+from tests.support import hostile
 from uploader import der
 from uploader.errors import InputError
 from uploader.files.android import listing, manifest, mapping, native, signatures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -156,8 +157,9 @@ def test_a_folder_that_no_variable_can_name_is_refused(tmp_path: Path) -> None:
 
 def test_the_lines_on_the_page_run(tmp_path: Path) -> None:
     """The block that puts the emulator in Google's place does so: a client in that shell reaches a host of Google's."""
-    page = (Path(__file__).parents[2] / "docs" / "EMULATOR.md").read_text(encoding="utf-8")
-    lines = page.split("```sh\n")[1].split("```")[0].replace("--port 8442", "--port 0")
+    page = (Path(__file__).parents[2] / "docs" / "development" / "EMULATOR.md").read_text(encoding="utf-8")
+    (lines,) = (block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "--tls google" in block)
+    lines = lines.replace("--port 8442", "--port 0")
     asked = "import requests; print(requests.get('https://www.googleapis.com/nothing').status_code)"
     script = f'{lines}python -c "{asked}"\nkill %1\n'
     folder = str(Path(sys.executable).parent)

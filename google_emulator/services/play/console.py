@@ -99,7 +99,7 @@ class Console:
         stages = self._lifecycle.course(package) if course is None else read_course(list(course))
         with self._changed(package) as app:
             for code in map(int, added["versionCodes"]):
-                app.live.artifacts.setdefault(code, StoreArtifact(code, "bundle", "0" * 40, "0" * 64, 0))
+                app.live.artifacts.setdefault(code, StoreArtifact(code))
                 app.used.add(code)
             self._lifecycle.reviews(app, track, app.live.tracks.get(track, []))  # those that were there are published
             self._put(app, track, added)

@@ -7,49 +7,44 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
+import io
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from google_emulator.config import setting
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
+from google_emulator.services.partial_response import media_response
 from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, StoreArtifact, number_of
 from google_emulator.specimens import Build, make_apk
-from google_emulator.specimens.signature_writer import (
-    RELEASE,
-    V3,
-    V3_1,
-    certificate,
-    scheme_value,
-    with_signing_block,
-)
+from google_emulator.specimens.signature_writer import RELEASE, V3, V3_1, certificate, scheme_value, with_signing_block
 
 EVERY_APP = "*"
 _LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
-_RANGE = re.compile(r"bytes=(\d+)-")
+_DOWNLOAD = _LIST + "/downloads/{download}:download"
 
 
 @dataclass(frozen=True)
 class Generation:
     """How the APKs of a bundle come about, once someone has looked for them."""
 
-    looks: int = field(default=0, metadata={"meaning": "how many looks find nothing"})
-    seconds: float = field(default=0.0, metadata={"meaning": "how long after the first look nothing is found"})
-    never: bool = field(default=False, metadata={"meaning": "nothing is ever generated"})
-    signer: str = field(default=RELEASE, metadata={"meaning": "common name of the certificate that signs"})
-    rotated: str = field(default="", metadata={"meaning": "common name of a newer certificate that signs in v3.1 too"})
-    certificate: str = field(default="", metadata={"meaning": "the digest that is reported, instead of the signer's"})
-    keys: int = field(default=1, metadata={"meaning": "how many signing keys are listed; the first signs"})
-    package: str = field(default="", metadata={"meaning": "the package in the APK, instead of the bundle's"})
-    code: int = field(default=0, metadata={"meaning": "the version code in the APK, instead of the bundle's"})
-    size: int = field(default=0, metadata={"meaning": "bytes of the APK; as short as it can be when that is more"})
-    ranges: bool = field(default=True, metadata={"meaning": "a Range is answered; else with the whole file"})
-    etag: bool = field(default=True, metadata={"meaning": "the file has an ETag"})
-    digest: bool = field(default=True, metadata={"meaning": "the answer has an x-goog-hash"})
+    looks: int = setting(0, "how many looks find nothing")
+    seconds: float = setting(0.0, "how long after the first look nothing is found")
+    never: bool = setting(False, "nothing is ever generated")
+    signer: str = setting(RELEASE, "common name of the certificate that signs")
+    rotated: str = setting("", "common name of a newer certificate that signs in v3.1 too")
+    certificate: str = setting("", "the digest that is reported, instead of the signer's")
+    keys: int = setting(1, "how many signing keys are listed; the first signs")
+    package: str = setting("", "the package in the APK, instead of the bundle's")
+    code: int = setting(0, "the version code in the APK, instead of the bundle's")
+    size: int = setting(0, "bytes of the APK; as short as it can be when that is more")
+    ranges: bool = setting(True, "a Range is answered; else with the whole file")
+    etag: bool = setting(True, "the file has an ETag")
+    digest: bool = setting(True, "the answer has an x-goog-hash")
 
 
 @dataclass
@@ -73,12 +68,7 @@ class GeneratedApksApi(Service):
         self._works: dict[tuple[str, int], _Work] = {}
         self.routes = [
             Route("androidpublisher.generatedapks.list", "GET", _LIST, self._list),
-            Route(
-                "androidpublisher.generatedapks.download",
-                "GET",
-                _LIST + "/downloads/{download}:download",
-                self._download,
-            ),
+            Route("androidpublisher.generatedapks.download", "GET", _DOWNLOAD, self._download),
         ]
 
     def _generation(self, package: str) -> Generation:
@@ -100,7 +90,13 @@ class GeneratedApksApi(Service):
         if artifact.kind == "apk" or generation.never or waiting:
             return json_response({})
         reported = generation.certificate or hashlib.sha256(certificate(generation.signer)).hexdigest()
-        keys = [_per_key(artifact.code, reported if not key else f"{key:064x}", key) for key in range(generation.keys)]
+        keys = [
+            {
+                "certificateSha256Hash": f"{key:064x}" if key else reported,
+                "generatedUniversalApk": {"downloadId": _download_id(artifact.code, key)},
+            }
+            for key in range(generation.keys)
+        ]
         return json_response({"generatedApks": keys})
 
     def _download(self, request: Request) -> Response:
@@ -123,11 +119,6 @@ def read_generation(values: Json) -> Generation:
     return Generation(**values)
 
 
-def _per_key(code: int, reported: str, key: int) -> dict[str, Json]:
-    universal = {"downloadId": _download_id(code, key)}
-    return {"certificateSha256Hash": reported, "generatedUniversalApk": universal}
-
-
 def _download_id(code: int, key: int) -> str:
     return f"universal-{code}-{key}="
 
@@ -142,16 +133,8 @@ def _universal_apk(package: str, code: int, generation: Generation) -> bytes:
 
 
 def _media(request: Request, data: bytes, generation: Generation) -> Response:
-    """All of the file, or from the offset on that the request names (RFC 9110, section 14)."""
     md5 = hashlib.md5(data, usedforsecurity=False)
     headers = [("Content-Type", "application/vnd.android.package-archive")]
     headers += [("ETag", f'"{md5.hexdigest()}"')] if generation.etag else []
     headers += [("x-goog-hash", f"md5={base64.b64encode(md5.digest()).decode()}")] if generation.digest else []
-    wanted = _RANGE.fullmatch(request.header("Range"))
-    condition = request.header("If-Range")
-    if wanted is None or not generation.ranges or (condition and condition != f'"{md5.hexdigest()}"'):
-        return Response(200, data, headers)
-    start = int(wanted[1])
-    if start >= len(data):
-        return Response(416, b"", [("Content-Range", f"bytes */{len(data)}")])
-    return Response(206, data[start:], [*headers, ("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")])
+    return media_response(request, io.BytesIO(data), headers) if generation.ranges else Response(200, data, headers)

@@ -18,6 +18,13 @@ _DETAILS = EDIT + "/details"
 _LISTING_RULE = dict.fromkeys((*TEXT_LIMITS, "video", "language"), text)
 _CONTACTS = ("contactEmail", "contactPhone", "contactWebsite")
 _DETAILS_RULE = dict.fromkeys(("defaultLanguage", *_CONTACTS), text)
+SCREENSHOTS = ("phoneScreenshots", "sevenInchScreenshots", "tenInchScreenshots", "tvScreenshots", "wearScreenshots")
+SINGLE = ("icon", "featureGraphic", "tvBanner")
+MAX_SCREENSHOTS = 8
+IMAGE_LIMIT = 15 << 20  # bytes
+HOST = "https://play-lh.googleusercontent.com"  # whose requests an `api-endpoint` on this machine takes, too
+_PUBLIC = "/emulated-images/{image}"
+_IMAGES = LISTING + "/{type}"
 
 
 class ListingsApi(Service):
@@ -29,8 +36,8 @@ class ListingsApi(Service):
             Route("androidpublisher.edits.listings.list", "GET", LISTINGS, self._list),
             Route("androidpublisher.edits.listings.deleteall", "DELETE", LISTINGS, self._delete_all),
             Route("androidpublisher.edits.listings.get", "GET", LISTING, self._get),
-            Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._update),
-            Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch),
+            Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._set),
+            Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._set),
             Route("androidpublisher.edits.listings.delete", "DELETE", LISTING, self._delete),
             Route("androidpublisher.edits.details.get", "GET", _DETAILS, self._get_details),
             Route("androidpublisher.edits.details.update", "PUT", _DETAILS, self._set_details),
@@ -50,8 +57,9 @@ class ListingsApi(Service):
             raise ApiError(404, "No listing was found for this language.", "listingNotFound", domain="androidpublisher")
         return json_response(listing)
 
-    def _set(self, request: Request, before: dict[str, Json]) -> Response:
+    def _set(self, request: Request) -> Response:
         language = language_of(request)
+        before = self._listings(request).get(language, {}) if request.method == "PATCH" else {}
         wanted = read_message(request.json(), _LISTING_RULE, "listing")
         listing = {name: text for name, text in {**before, **wanted, "language": language}.items() if text}
         for name, limit in TEXT_LIMITS.items():
@@ -59,12 +67,6 @@ class ListingsApi(Service):
                 raise ApiError(400, f"The {name} is too long; the limit is {limit} characters.", "listingTextTooLong")
         self._listings(request)[language] = listing
         return json_response(listing)
-
-    def _update(self, request: Request) -> Response:
-        return self._set(request, {})
-
-    def _patch(self, request: Request) -> Response:
-        return self._set(request, self._listings(request).get(language_of(request), {}))
 
     def _delete(self, request: Request) -> Response:
         self._listings(request).pop(language_of(request), None)
@@ -87,15 +89,6 @@ class ListingsApi(Service):
         return json_response(content.details)
 
 
-SCREENSHOTS = ("phoneScreenshots", "sevenInchScreenshots", "tenInchScreenshots", "tvScreenshots", "wearScreenshots")
-SINGLE = ("icon", "featureGraphic", "tvBanner")
-MOST_SCREENSHOTS = 8
-IMAGE_LIMIT = 15 << 20  # bytes
-HOST = "https://play-lh.googleusercontent.com"  # whose requests an `api-endpoint` on this machine takes, too
-_PUBLIC = "/emulated-images/{image}"
-_IMAGES = LISTING + "/{type}"
-
-
 class ImagesApi(Service):
     """The pictures of an edit."""
 
@@ -114,7 +107,7 @@ class ImagesApi(Service):
                 "androidpublisher.edits.images.upload",
                 "/upload" + _IMAGES,
                 self._add,
-                self._check_room,
+                lambda request, _: self._with_room(request),
                 accept=("image/*",),
                 limit=IMAGE_LIMIT,
                 algorithms=("sha1",),
@@ -132,14 +125,14 @@ class ImagesApi(Service):
         found = self._images(request)
         return json_response({"images": found} if found else {})
 
-    def _check_room(self, request: Request, metadata: dict[str, Json]) -> None:
-        del metadata
-        if len(self._images(request)) >= MOST_SCREENSHOTS and request.params["type"] in SCREENSHOTS:
-            raise ApiError(403, f"At most {MOST_SCREENSHOTS} images of this type are allowed.", "tooManyImages")
+    def _with_room(self, request: Request) -> list[dict[str, Json]]:
+        images = self._images(request)
+        if len(images) >= MAX_SCREENSHOTS and request.params["type"] in SCREENSHOTS:
+            raise ApiError(403, f"At most {MAX_SCREENSHOTS} images of this type are allowed.", "tooManyImages")
+        return images
 
     def _add(self, request: Request, media: Media) -> dict[str, Json]:
-        self._check_room(request, media.metadata)
-        images = self._images(request)
+        images = self._with_room(request)
         number = str(next(self._numbers))
         image = {
             "id": number,

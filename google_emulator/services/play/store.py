@@ -25,10 +25,10 @@ class StoreArtifact:
     """An APK or a bundle in the app's library. `size` is in bytes, the digests in hexadecimal, `name` its version's."""
 
     code: int
-    kind: ArtifactKind
-    sha1: str
-    sha256: str
-    size: int
+    kind: ArtifactKind = "bundle"
+    sha1: str = "0" * 40
+    sha256: str = "0" * 64
+    size: int = 0
     name: str = ""
 
 
@@ -86,19 +86,17 @@ def configured_app(package: str, live: Mapping[str, Json]) -> App:
     """An app with the live state that the configuration gives it."""
     artifacts = {}
     for one in live.get("artifacts", []):
+        known = {name: one[name] for name in ("kind", "sha1", "sha256") if name in one}
         code = int(one["versionCode"])
-        sha1, sha256 = one.get("sha1", "0" * 40), one.get("sha256", "0" * 64)
-        artifacts[code] = StoreArtifact(
-            code, one.get("kind", "bundle"), sha1, sha256, 0, name=one.get("versionName", "")
-        )
+        artifacts[code] = StoreArtifact(code, **known, name=one.get("versionName", ""))
     tracks = copy.deepcopy(live.get("tracks", {}))
     for releases in tracks.values():
         for release in releases:
             release["versionCodes"] = [str(code) for code in release.get("versionCodes", [])]
             for code in map(int, release["versionCodes"]):
-                known = artifacts.setdefault(code, StoreArtifact(code, "bundle", "0" * 40, "0" * 64, 0))
-                if known.name:
-                    release.setdefault("name", known.name)
+                artifact = artifacts.setdefault(code, StoreArtifact(code))
+                if artifact.name:
+                    release.setdefault("name", artifact.name)
     content = AppContent(tracks=tracks, artifacts=artifacts, listings=copy.deepcopy(live.get("listings", {})))
     content.details |= live.get("details", {})
     content.testers |= live.get("testers", {})

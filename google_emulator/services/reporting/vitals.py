@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, timedelta, timezone
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
+from google_emulator.config import setting
 from google_emulator.http.response import Json
 
 USERS = "distinctUsers"
@@ -29,6 +31,13 @@ DIMENSIONS: Mapping[str, str] = {
     "deviceRamBucket": "int64Value",
     **dict.fromkeys(_STRINGS, "stringValue"),
 }
+PEOPLE = "users"  # beside the rates, in what is scripted
+FOREGROUND_SHARE = 10  # of a day's users one in so many is there in a given hour, where nothing else is scripted
+OUTAGES = ("", "unavailable", "disabled", "forbidden")
+EVERY_APP = "*"
+HOUR = 3600  # seconds
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SINCE = {"DAILY": 28, "HOURLY": 72}  # points before now at which a series begins unless it says so
 
 
 @dataclass(frozen=True)
@@ -39,15 +48,11 @@ class MetricSet:
     method: str
     rates: tuple[str, str]
 
-    def metric(self, name: str) -> tuple[str, int] | None:
-        """The rate (or the users) that a metric shows, and over how many days; None for a metric of another set."""
-        if name == USERS:
-            return USERS, 1
-        for rate in self.rates:
-            for suffix, days in AVERAGES.items():
-                if name == rate + suffix:
-                    return rate, days
-        return None
+    @property
+    def metrics(self) -> dict[str, tuple[str, int]]:
+        """Its metrics by name: the rate (or the users) that each shows, and over how many days."""
+        averages = {rate + suffix: (rate, days) for rate in self.rates for suffix, days in AVERAGES.items()}
+        return {USERS: (USERS, 1), **averages}
 
 
 METRIC_SETS = (
@@ -55,10 +60,7 @@ METRIC_SETS = (
     MetricSet("anrRateMetricSet", "anrrate", ("userPerceivedAnrRate", "anrRate")),
 )
 RATES = tuple(rate for metric_set in METRIC_SETS for rate in metric_set.rates)
-
-
-HOUR = 3600  # seconds
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SERIES_KEYS = {"since", PEOPLE, *RATES}
 
 
 @dataclass(frozen=True)
@@ -67,55 +69,29 @@ class AggregationPeriod:
 
     name: str
     zone: str
-
-    @property
-    def daily(self) -> bool:
-        """Whether a point is a day."""
-        return self.name == "DAILY"
-
-    @property
-    def tzinfo(self) -> tzinfo:
-        """The time zone's rules."""
-        return ZoneInfo(self.zone) if self.daily else timezone.utc
+    daily: bool
 
     def point_at(self, seconds: float) -> int:
-        """The point in which a moment (seconds since the epoch) lies."""
-        return self.point_of(datetime.fromtimestamp(seconds, self.tzinfo))
+        """The point in which a time (seconds since the epoch) lies."""
+        return self.point_of(datetime.fromtimestamp(seconds, ZoneInfo(self.zone) if self.daily else timezone.utc))
 
-    def point_of(self, moment: datetime) -> int:
+    def point_of(self, time: datetime) -> int:
         """The point that begins at this civil time."""
-        return moment.toordinal() if self.daily else int((moment - _EPOCH) // timedelta(hours=1))
+        return time.toordinal() if self.daily else int((time - _EPOCH) // timedelta(hours=1))
 
     def write(self, point: int) -> dict[str, Json]:
         """The point's beginning as google.type.DateTime; hours are left out where they are 0, as by Google."""
-        if self.daily:
-            day = date.fromordinal(point)
-            return {"year": day.year, "month": day.month, "day": day.day, "timeZone": {"id": self.zone}}
-        hour = _EPOCH + timedelta(hours=point)
-        hours = {"hours": hour.hour} if hour.hour else {}
-        return {"year": hour.year, "month": hour.month, "day": hour.day, **hours, "timeZone": {"id": self.zone}}
+        begin = date.fromordinal(point) if self.daily else _EPOCH + timedelta(hours=point)
+        hours = {"hours": begin.hour} if isinstance(begin, datetime) and begin.hour else {}
+        return {"year": begin.year, "month": begin.month, "day": begin.day, **hours, "timeZone": {"id": self.zone}}
 
 
-DAILY = AggregationPeriod("DAILY", "America/Los_Angeles")
-HOURLY = AggregationPeriod("HOURLY", "UTC")
+DAILY = AggregationPeriod("DAILY", "America/Los_Angeles", daily=True)
+HOURLY = AggregationPeriod("HOURLY", "UTC", daily=False)
 PERIODS = {period.name: period for period in (DAILY, HOURLY)}
 
-
-def day_of_hour(hour: int) -> int:
-    """The day in Los Angeles in which an hour lies."""
-    return DAILY.point_at(hour * HOUR)
-
-
-PEOPLE = "users"  # beside the rates, in what is scripted
-FOREGROUND_SHARE = 10  # of a day's users one in so many is there in a given hour, where nothing else is scripted
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """A version at one point: the users, and the share of them that met each rate's event."""
-
-    users: float
-    rates: Mapping[str, float]
+# The users of a version at one point (`PEOPLE`), and the share of them that met each rate's event.
+Measurement: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -127,7 +103,7 @@ class Series:
 
     start: int
     values: Mapping[str, Sequence[float]]
-    points: Mapping[int, Mapping[str, float] | None] = field(default_factory=dict)
+    points: Mapping[int, Measurement | None] = field(default_factory=dict)
 
     def at(self, point: int) -> Measurement | None:
         """The measurement at a point; None where there is none."""
@@ -135,8 +111,7 @@ class Series:
         if single is None or (point < self.start and not single):
             return None
         index = max(point - self.start, 0)
-        values = {name: many[min(index, len(many) - 1)] for name, many in self.values.items()} | dict(single)
-        return Measurement(values.pop(PEOPLE), values)
+        return {name: many[min(index, len(many) - 1)] for name, many in self.values.items()} | dict(single)
 
 
 @dataclass(frozen=True)
@@ -146,146 +121,56 @@ class VersionSeries:
     days: Series
     hours: Series | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    cohort: str = "OS_PUBLIC"
+    cohort: str = COHORTS[0]
 
-    def hour(self, hour: int, day: int) -> Measurement | None:
-        """The measurement of an hour, which lies in this day."""
+    def at(self, point: int, period: AggregationPeriod) -> Measurement | None:
+        """The measurement at a point; an hour that is not scripted has its share of the day in which it lies."""
+        if period.daily:
+            return self.days.at(point)
         if self.hours is not None:
-            return self.hours.at(hour)
-        whole = self.days.at(day)
-        return whole and Measurement(whole.users // FOREGROUND_SHARE, whole.rates)
+            return self.hours.at(point)
+        whole = self.days.at(DAILY.point_at(point * HOUR))
+        return whole and {**whole, PEOPLE: whole[PEOPLE] // FOREGROUND_SHARE}
 
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
     """Several measurements as one: users added up, rates weighted by them."""
-    users = sum(one.users for one in measurements)
-    names = {name for one in measurements for name in one.rates}
+    users = sum(one[PEOPLE] for one in measurements)
     rates = {
-        name: sum(one.users * one.rates.get(name, 0.0) for one in measurements) / users if users else 0.0
-        for name in names
+        name: sum(one[PEOPLE] * one.get(name, 0.0) for one in measurements) / users if users else 0.0
+        for name in {name for one in measurements for name in one}
     }
-    return Measurement(users, rates)
-
-
-OUTAGES = ("", "unavailable", "disabled", "forbidden")
-_SINCE = {"DAILY": 28, "HOURLY": 72}  # points before now at which a series begins unless it says so
-_SERIES_KEYS = {"since", PEOPLE, *RATES}
-_VERSION_KEYS = _SERIES_KEYS | {"days", "hours", "intervals", "cohort"}
+    return {**rates, PEOPLE: users}
 
 
 @dataclass(frozen=True)
 class AppVitals:
-    """Everything scripted of one app. Each field but `versions` is a key of the JSON, and documented there."""
+    """Everything scripted of one app. Each field is a key of the JSON, and documented there."""
 
-    freshness_days: int | None = field(
-        default=1,
-        metadata={"meaning": "days between the end of the latest day with data and today's beginning; null: no DAILY"},
+    freshness_days: int | None = setting(
+        1, "days between the end of the latest day with data and today's beginning; null: no DAILY"
     )
-    freshness_hours: int | None = field(
-        default=3, metadata={"meaning": "the same in hours, for HOURLY; null: none is told"}
+    freshness_hours: int | None = setting(3, "the same in hours, for HOURLY; null: none is told")
+    min_users: int = setting(10, "slices with fewer users are left out")
+    interval: bool = setting(False, "rates have a confidence interval (Wilson's at 95 %, unless scripted)")
+    page_size: int = setting(10_000, "the most rows of a page, whatever was asked for")
+    missing: tuple[str, ...] = setting((), "metrics that no row has")
+    down: str = setting(
+        "",
+        "`unavailable` (503), `disabled` (403, the API is not enabled in the project) or `forbidden` (403, the account "
+        "may not see the app)",
     )
-    min_users: int = field(default=10, metadata={"meaning": "slices with fewer users are left out"})
-    interval: bool = field(
-        default=False, metadata={"meaning": "rates have a confidence interval (Wilson's at 95 %, unless scripted)"}
-    )
-    page_size: int = field(default=10_000, metadata={"meaning": "the most rows of a page, whatever was asked for"})
-    missing: tuple[str, ...] = field(default=(), metadata={"meaning": "metrics that no row has"})
-    down: str = field(
-        default="",
-        metadata={
-            "meaning": "`unavailable` (503), `disabled` (403, the API is not enabled in the project) or `forbidden` "
-            "(403, the account may not see the app)"
-        },
-    )
-    versions: Mapping[int, VersionSeries] = field(
-        default_factory=dict, metadata={"meaning": "the series of each version code; see below"}
-    )
+    versions: Mapping[int, VersionSeries] = setting(dict, "the series of each version code; see below")
 
     def changed(self, script: Mapping[str, Json], now: float) -> AppVitals:
         """The same with these keys set anew, versions one by one. Raises `ValueError` for what can't be read."""
-        unknown = sorted(set(script) - {one.name for one in fields(self)})
-        if unknown:
-            names = ", ".join(one.name for one in fields(self))
-            raise ValueError(f"unknown key {', '.join(unknown)} in vitals; there are: {names}")
+        _check_keys(script, [one.name for one in fields(self)], "in vitals")
         values = dict(script)
         if values.get("down", "") not in OUTAGES:
             raise ValueError(f"down is one of {', '.join(filter(None, OUTAGES))}, or empty")
         read = {int(code): _version(one, now) for code, one in values.get("versions", {}).items()}
         values |= {"versions": {**self.versions, **read}, "missing": tuple(values.get("missing", self.missing))}
         return replace(self, **values)
-
-
-def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
-    _check_keys(script, _VERSION_KEYS)
-    hours = script.get("hours")
-    cohort = script.get("cohort", COHORTS[0])
-    if cohort not in COHORTS:
-        raise ValueError(f"cohort is one of {', '.join(COHORTS)}")
-    intervals = script.get("intervals", {})
-    if any(rate not in RATES or not 0 <= low <= high <= 1 for rate, (low, high) in intervals.items()):
-        raise ValueError("intervals are pairs of shares, by rate")
-    return VersionSeries(
-        _series(script, script.get("days", {}), DAILY, now),
-        None if hours is None else _hourly(hours, now),
-        {rate: (low, high) for rate, (low, high) in intervals.items()},
-        cohort,
-    )
-
-
-def _hourly(script: Mapping[str, Json], now: float) -> Series:
-    _check_keys(script, _SERIES_KEYS | {"points"})
-    return _series(script, script.get("points", {}), HOURLY, now)
-
-
-def _series(script: Mapping[str, Json], points: Mapping[str, Json], period: AggregationPeriod, now: float) -> Series:
-    single = {_point(text, period, now): one and _numbers(one) for text, one in points.items()}
-    values = {name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script}
-    _default_rates(values)
-    if PEOPLE not in values:
-        values[PEOPLE] = [1000]
-    return Series(_point(script.get("since", _SINCE[period.name]), period, now), values, single)
-
-
-def _default_rates(values: dict[str, list[float]]) -> None:
-    """What is not scripted follows from what is: every user-perceived event is an event; without any, none."""
-    for perceived, every in (("userPerceivedCrashRate", "crashRate"), ("userPerceivedAnrRate", "anrRate")):
-        values.setdefault(perceived, [0.0])
-        values.setdefault(every, values[perceived])
-
-
-def _numbers(values: Mapping[str, Json]) -> dict[str, float]:
-    _check_keys(values, {PEOPLE, *RATES})
-    return {name: _list(name, value)[0] for name, value in values.items()}
-
-
-def _list(name: str, value: Json) -> list[float]:
-    """The values of a metric, one for each point. Raises `ValueError` unless all are shares, or numbers of users."""
-    values = value if isinstance(value, list) else [value]
-    highest = float("inf") if name == PEOPLE else 1
-    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
-    if not values or not numbers or not all(0 <= one <= highest for one in values):
-        raise ValueError(
-            f"{name} is {'a number of users' if name == PEOPLE else 'a share from 0 to 1'}, or a list of such"
-        )
-    return values
-
-
-def _point(value: Json, period: AggregationPeriod, now: float) -> int:
-    """A point by its date (`2026-11-01`, for hours `2026-11-01T13`) or as a number of points before now."""
-    if isinstance(value, int):
-        return period.point_at(now) - value
-    if period.daily:
-        return date.fromisoformat(value).toordinal()
-    return period.point_of(datetime.strptime(value, "%Y-%m-%dT%H").replace(tzinfo=timezone.utc))
-
-
-def _check_keys(values: Mapping[str, Json], known: set[str]) -> None:
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise ValueError(f"unknown key {', '.join(unknown)} of a version; there are: {', '.join(sorted(known))}")
-
-
-EVERY_APP = "*"
 
 
 class VitalsStore:
@@ -309,7 +194,7 @@ class VitalsStore:
     def latest_end(self, package: str, period: AggregationPeriod) -> int | None:
         """The point before which there is data; None where nothing is told of it."""
         vitals = self.of(package)
-        lag = vitals.freshness_days if period is DAILY else vitals.freshness_hours
+        lag = vitals.freshness_days if period.daily else vitals.freshness_hours
         return None if lag is None else period.point_at(self._clock()) - lag
 
     def freshness(self, package: str) -> list[dict[str, Json]]:
@@ -320,3 +205,60 @@ class VitalsStore:
             for period, end in ends.items()
             if end is not None
         ]
+
+
+def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
+    _check_keys(script, _SERIES_KEYS | {"days", "hours", "intervals", "cohort"}, "of a version")
+    hours = script.get("hours")
+    if hours is not None:
+        _check_keys(hours, _SERIES_KEYS | {"points"}, "of a version")
+        hours = _series(hours, hours.get("points", {}), HOURLY, now)
+    cohort = script.get("cohort", COHORTS[0])
+    if cohort not in COHORTS:
+        raise ValueError(f"cohort is one of {', '.join(COHORTS)}")
+    intervals = {rate: (low, high) for rate, (low, high) in script.get("intervals", {}).items()}
+    if any(rate not in RATES or not 0 <= low <= high <= 1 for rate, (low, high) in intervals.items()):
+        raise ValueError("intervals are pairs of shares, by rate")
+    return VersionSeries(_series(script, script.get("days", {}), DAILY, now), hours, intervals, cohort)
+
+
+def _series(script: Mapping[str, Json], points: Mapping[str, Json], period: AggregationPeriod, now: float) -> Series:
+    single = {_point(text, period, now): one and _numbers(one) for text, one in points.items()}
+    values = {name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script}
+    # What is not scripted follows from what is: every user-perceived event is an event; without any, none.
+    for perceived, every in (metric_set.rates for metric_set in METRIC_SETS):
+        values.setdefault(perceived, [0.0])
+        values.setdefault(every, values[perceived])
+    values.setdefault(PEOPLE, [1000])
+    return Series(_point(script.get("since", _SINCE[period.name]), period, now), values, single)
+
+
+def _numbers(values: Mapping[str, Json]) -> dict[str, float]:
+    _check_keys(values, {PEOPLE, *RATES}, "of a version")
+    return {name: _list(name, value)[0] for name, value in values.items()}
+
+
+def _list(name: str, value: Json) -> list[float]:
+    """The values of a metric, one for each point. Raises `ValueError` unless all are shares, or numbers of users."""
+    values = value if isinstance(value, list) else [value]
+    highest = float("inf") if name == PEOPLE else 1
+    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
+    if not values or not numbers or not all(0 <= one <= highest for one in values):
+        expected = "a number of users" if name == PEOPLE else "a share from 0 to 1"
+        raise ValueError(f"{name} is {expected}, or a list of such")
+    return values
+
+
+def _point(value: Json, period: AggregationPeriod, now: float) -> int:
+    """A point by its date (`2026-11-01`, for hours `2026-11-01T13`) or as a number of points before now."""
+    if isinstance(value, int):
+        return period.point_at(now) - value
+    if period.daily:
+        return date.fromisoformat(value).toordinal()
+    return period.point_of(datetime.strptime(value, "%Y-%m-%dT%H").replace(tzinfo=timezone.utc))
+
+
+def _check_keys(values: Mapping[str, Json], known: Sequence[str] | set[str], where: str) -> None:
+    if unknown := sorted(set(values) - set(known)):
+        names = known if isinstance(known, Sequence) else sorted(known)
+        raise ValueError(f"unknown key {', '.join(unknown)} {where}; there are: {', '.join(names)}")

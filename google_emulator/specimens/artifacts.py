@@ -1,17 +1,23 @@
-"""Android App Bundles and APKs: valid zips and manifests, any size, the same bytes each time.
+"""Android App Bundles, APKs and images: valid for every reader, any size, the same bytes each time.
 
-Who signed them can be read, but the signature is none (`signature_writer`).
+Who signed a bundle or an APK can be read, but the signature is none (`signature_writer`).
 """
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 
 from google_emulator.specimens.manifests import RELEASE_BUILD, Build, field, manifest_axml, manifest_proto
 from google_emulator.specimens.signature_writer import jar_signature
 from google_emulator.specimens.zip_writer import write_zip
 
-MOST_VERSION_CODE = 2**64 - 1
+MAX_VERSION_CODE = 2**64 - 1
+MAX_PIXELS = 1 << 14  # a side; far beyond what any store takes
+GREY = (128, 128, 128)
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_TRUECOLOR, _TRUECOLOR_ALPHA = 2, 6
 
 
 def make_bundle(
@@ -68,5 +74,33 @@ def make_apk(
 
 
 def _check(version_code: int) -> None:
-    if not 0 <= version_code <= MOST_VERSION_CODE:
-        raise ValueError(f"a version code is between 0 and {MOST_VERSION_CODE}, not {version_code}")
+    if not 0 <= version_code <= MAX_VERSION_CODE:
+        raise ValueError(f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}")
+
+
+def make_image(path: Path, width: int, height: int, *, color: tuple[int, int, int] = GREY, alpha: bool = False) -> None:
+    """Writes a PNG of `width` times `height` pixels in one color (red, green and blue, 0 to 255 each).
+
+    It has 24 bits a pixel, as Play wants screenshots and feature graphics, or with `alpha` 32, as it wants icons; the
+    image is opaque in both. Different colors give images with different digests.
+
+    Raises `ValueError` for a side that is not between 1 and 16384 pixels or a color out of range, `OSError` when the
+    file can't be written.
+    """
+    if not 1 <= min(width, height) <= max(width, height) <= MAX_PIXELS:
+        raise ValueError(f"an image is 1 to {MAX_PIXELS} pixels wide and high, not {width} x {height}")
+    pixel = bytes(color) + (b"\xff" if alpha else b"")
+    kind = _TRUECOLOR_ALPHA if alpha else _TRUECOLOR
+    header = struct.pack(">2I5B", width, height, 8, kind, 0, 0, 0)
+    chunks = _chunk(b"IHDR", header) + _chunk(b"IDAT", _pixels(pixel * width, height)) + _chunk(b"IEND", b"")
+    path.write_bytes(_PNG_SIGNATURE + chunks)
+
+
+def _pixels(row: bytes, height: int) -> bytes:
+    compressor = zlib.compressobj(1)
+    parts = [compressor.compress(b"\0" + row) for _ in range(height)]  # 0: a row without a filter
+    return b"".join(parts) + compressor.flush()
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
