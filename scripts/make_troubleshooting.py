@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from uploader import errors
-from uploader.credentials.login_errors import CAUSES
+from uploader.auth.error_words import CAUSES
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
 from uploader.retrier import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError

@@ -24,7 +24,7 @@ LAYERS = (
     "state",
     "plan",
     "services",
-    "credentials",
+    "auth",
     "files",
     "inputs",
     "retrier",

@@ -1,4 +1,4 @@
-"""Logs in for a plan, and has the first token fetched while the rest of the program is still loaded."""
+"""Logs in for a plan, or for its rehearsal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from uploader.auth import source as credential_source
+from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
-from uploader.credentials import login
-from uploader.credentials.token_prefetch import TokenPrefetch, TokenSource
 from uploader.http.client import HttpClient, Transport
 from uploader.http.hosts import is_google
 from uploader.inputs import Inputs
@@ -21,11 +21,10 @@ from uploader.transfer.concurrency import MOST
 
 @dataclass(frozen=True)
 class Authenticated:
-    """What was asked, as whom it is done, where the tokens come from, how a run sends requests and tries again."""
+    """What was asked, as whom it is done, how a run sends requests and tries again."""
 
     inputs: Inputs
-    login: login.Login
-    tokens: TokenSource
+    login: Login
     client: Transport
     policy: RetryPolicy
 
@@ -52,19 +51,11 @@ def authenticate(
     client = client or HttpClient(connections=inputs.concurrency or MOST, direct=plan.inputs.rehearsal)
     cancellation.on_cancel(client.abort)
     policy = RetryPolicy(clock or Clock(cancellation.sleep), cancellation, inputs.max_retries, inputs.retry_deadline)
-    made = login.load(
-        inputs,
-        plan.prepared.scopes,
-        client,
-        policy,
-        source=source,
-        report=lambda wait: reporter.info(str(wait)),
-        on_secret=reporter.mask,
-    )
+    source = source or credential_source.parse(inputs)
+    scopes, report = plan.prepared.scopes, lambda wait: reporter.info(str(wait))
+    made = Login(inputs, source, scopes, client, policy, report, reporter.mask)
     reporter.info(f"Acting as {made.account}.")
-    # Without scopes this job has nothing to do, and a token for nothing is refused.
-    tokens = TokenPrefetch(made) if plan.prepared.scopes else made
-    return Authenticated(inputs, made, tokens, client, policy)
+    return Authenticated(inputs, made, client, policy)
 
 
 def _rehearse(inputs: Inputs, reporter: LogReporter, stack: ExitStack) -> Inputs:

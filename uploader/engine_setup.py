@@ -20,7 +20,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
     """
     inputs = parts.inputs
     if inputs.dry_run and plan.prepared.scopes:
-        parts.tokens.token()
+        parts.login.token()
     settings = TransferSettings(
         root=inputs.api_endpoint,
         protocol=inputs.upload_protocol,
@@ -31,7 +31,7 @@ def engine(plan: Plan, parts: Authenticated, reporter: LogReporter) -> Engine:
         quota_project=parts.login.quota_project,
     )
     debug = reporter.debug if inputs.platform.debug else None
-    client = ApiClient(parts.client, parts.tokens, parts.policy, settings, debug)
+    client = ApiClient(parts.client, parts.login, parts.policy, settings, debug)
     return Engine(client, settings, _journal(parts, reporter, rehearsal=plan.inputs.rehearsal), reporter)
 
 

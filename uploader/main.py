@@ -69,7 +69,7 @@ def _carry_out(given: inputs.Inputs, problems: Sequence[Problem], cancellation: 
         this_run.carry_out(problems)
     except UploaderError as error:
         this_run.failed(error)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         this_run.failed(_missing(error))
     except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
         this_run.failed(_fault(error))
@@ -109,7 +109,7 @@ def _flush() -> None:
             stream.flush()
 
 
-def _missing(error: ModuleNotFoundError) -> UploaderError:
+def _missing(error: ImportError) -> UploaderError:
     """A module of Python's own that this system does not have, or a checkout that is run without its dependencies."""
     if str(error.name).partition(".")[0] in sys.stdlib_module_names:
         return UploaderError(
@@ -118,8 +118,9 @@ def _missing(error: ModuleNotFoundError) -> UploaderError:
             hint="Run the upload in a Linux job, or on Windows in WSL.",
             code="missing-dependency",
         )
+    named = isinstance(error, ModuleNotFoundError)
     return UploaderError(
-        f"The Python module {error.name} is missing.",
+        f"The Python module {error.name} is missing." if named else f"A Python module can't be loaded: {error}.",
         cause="The program was started with a Python that does not have its dependencies.",
         hint="Install them with `pip install .` in the checkout, ideally in a virtual environment, or use the image.",
         code="missing-dependency",

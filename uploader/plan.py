@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from uploader.credentials import credential_source
-from uploader.credentials.credential_source import CredentialSource
+from uploader.auth import source as credential_source
+from uploader.auth.source import CredentialSource
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace

@@ -23,7 +23,7 @@ elif client == "googleapiclient":
     from googleapiclient.http import MediaFileUpload
 
     scopes = ["https://www.googleapis.com/auth/devstorage.read_write"]
-    login = service_account.Credentials.from_service_account_file(key, scopes=scopes)  # type: ignore[no-untyped-call]  # google-auth's types are not complete
+    login = service_account.Credentials.from_service_account_file(key, scopes=scopes)
     media = MediaFileUpload(name, mimetype="application/octet-stream", resumable=True)
     objects = build("storage", "v1", credentials=login, client_options=options).objects()
     objects.insert(bucket="b", name="o", media_body=media).execute()

@@ -19,15 +19,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import PrivateFormat
 
 from google_emulator import specimens
 from google_emulator.auth.authority import process_key
 from uploader import plan
-from uploader.credentials import credential_source, google_auth
-from uploader.credentials.oidc_token import GitHubToken
-from uploader.credentials.service_account_key import sound_key
-from uploader.credentials.token_request import TokenRequest, Unavailable
+from uploader.auth import google as google_auth
+from uploader.auth import source as credential_source
+from uploader.auth.google import TokenRequest, Unavailable
+from uploader.auth.oidc import JobToken
 from uploader.errors import InputError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.http import hosts
@@ -139,9 +142,19 @@ def damaged_keys(data: bytes) -> None:
     whole = _der(PrivateFormat.PKCS8 if data[:1] == b"8" else PrivateFormat.TraditionalOpenSSL)
     at, others = int.from_bytes(data[1:3], "big") % len(whole), data[3:]
     body = base64.b64encode(whole[:at] + others + whole[at + len(others) :]).decode()
-    with suppress(ValueError, LookupError):
-        numbers = sound_key(f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n").private_numbers()
-        assert numbers == sound_key(process_key().private_pem()).private_numbers()
+    pem = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
+    info = {"type": "service_account", "client_email": "a@b", "private_key": pem, "token_uri": "https://token.example"}
+    with suppress(InputError):
+        source = credential_source.parse(Inputs(credentials=json.dumps(info)))
+        signature = google_auth.credentials(source, ["scope"], "", None).sign_bytes(b"signed")
+        _public_key().verify(signature, b"signed", PKCS1v15(), SHA256())
+
+
+@cache
+def _public_key() -> RSAPublicKey:
+    key = serialization.load_pem_private_key(process_key().private_pem().encode(), None).public_key()
+    assert isinstance(key, RSAPublicKey)
+    return key
 
 
 class OneAnswer:
@@ -167,14 +180,15 @@ def token_answers(data: bytes) -> None:
     for info in _LOGINS:
         source = credential_source.parse(Inputs(credentials=json.dumps(info)))
         with suppress(UploaderError, Unavailable):
-            token = google_auth.fetch(google_auth.credentials(source, ["scope"], "", None), request)
-            assert google_auth.BEARER.fullmatch(token.value)
-            assert token.lifetime > 0
-            assert token.value in secrets
+            token, lifetime = google_auth.fetch(google_auth.credentials(source, ["scope"], "", None), request)
+            assert google_auth.BEARER.fullmatch(token)
+            assert lifetime > 0
+            assert token in secrets
     with suppress(UploaderError, Unavailable):
-        assert GitHubToken("https://token.example", "bearer", "audience").get_subject_token(None, request)
+        assert JobToken(_KEYLESS).get_subject_token(None, request)
 
 
+_KEYLESS = Inputs(platform=Platform(oidc_request_url="https://token.example", oidc_request_token="bearer"))
 _LOGINS = (
     {"type": "authorized_user", "client_id": "id", "client_secret": "secret-of-it", "refresh_token": "refresh-token"},
     {

@@ -272,13 +272,10 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
 
 # Every module that takes foreign bytes apart, and the targets that reach it.
 PARSERS: Mapping[str, tuple[str, ...]] = {
-    "credentials/configuration_checks.py": ("credentials_given",),
-    "credentials/credential_source.py": ("credentials_given",),
-    "credentials/google_auth.py": ("credentials_given", "token_answers"),
-    "credentials/oidc_token.py": ("token_answers",),
-    "credentials/service_account_key.py": ("credentials_given", "damaged_keys"),
-    "credentials/token_request.py": ("token_answers",),
-    "der.py": ("signed", "damaged_keys"),
+    "auth/google.py": ("credentials_given", "damaged_keys", "token_answers"),
+    "auth/oidc.py": ("token_answers",),
+    "auth/source.py": ("credentials_given",),
+    "der.py": ("signed",),
     "files/android/archive.py": ("artifact", "archive"),
     "files/android/listing.py": ("workspace_files", "image"),
     "files/android/manifest.py": ("artifact", "binary_manifest", "proto_manifest", "libraries"),

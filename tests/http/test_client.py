@@ -19,7 +19,7 @@ import pytest
 from tests.support.malformed import ENDLESS
 from tests.support.raw_server import read_head, read_request, reset, serving
 from tests.support.raw_server import response as answer
-from uploader.credentials.token_request import TokenRequest, Unavailable
+from uploader.auth.google import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ProtocolError, ServiceError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.connection import Outgoing

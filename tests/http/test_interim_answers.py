@@ -9,7 +9,7 @@ from itertools import repeat
 import pytest
 
 from tests.support.raw_server import Handler, read_head, read_request, response, serving
-from uploader.credentials.token_request import TokenRequest
+from uploader.auth.google import TokenRequest
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Body, Request, Response, Span, TransportError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 from urllib.parse import urlsplit
 
-from uploader.credentials.token_prefetch import TokenSource
 from uploader.errors import ApiError, CredentialsError, Interrupted, ServiceError, UntrustedHost, UploaderError
 from uploader.http.client import Timeouts, Transport
 from uploader.http.hosts import on_loopback, trusted
@@ -28,6 +28,16 @@ _LOGGED_HEADERS = (
     "x-goog-upload-size-received",
     "x-goog-upload-status",
 )
+
+
+class TokenSource(Protocol):
+    """What the transfer needs of a login: a token that lasts, and a fresh one after a 401."""
+
+    def token(self) -> str:
+        """A bearer token that stays valid long enough for a request."""
+
+    def renew(self) -> None:
+        """Makes the next token a fresh one."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import pytest
 from cryptography import x509
@@ -24,8 +23,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
-from google.auth.crypt import RSASigner
-from google.oauth2.service_account import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,12 +40,9 @@ from tests.support.token_server import (
 )
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
+from uploader.auth import source as credential_source
+from uploader.auth.google import SEAL_CONTEXT, Login
 from uploader.cancellation import Cancellation
-from uploader.credentials import configuration_checks as checks
-from uploader.credentials import credential_source
-from uploader.credentials.login import SEAL_CONTEXT, Login, load
-from uploader.credentials.service_account_key import ServiceAccount, sound_key
-from uploader.credentials.token_request import TokenResponse
 from uploader.errors import (
     CredentialsError,
     InputError,
@@ -62,7 +56,6 @@ from uploader.errors import (
 from uploader.http.client import HttpClient
 from uploader.retrier import RetryPolicy
 
-TOKEN_ANSWER = TokenResponse(200, {}, b'{"access_token": "t", "expires_in": 3600}')
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 ROOT = Path(__file__).parents[2]
 IMPERSONATION = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
@@ -116,7 +109,8 @@ def login(
     client, cancellation = HttpClient(), cancellation or Cancellation()
     cancellation.on_cancel(client.abort)
     policy = RetryPolicy(clock.clock(), cancellation, read.max_retries, read.retry_deadline)
-    return load(read, [PLAY], client, policy, report=lambda wait: report(str(wait)), on_secret=on_secret)
+    source = credential_source.parse(read)
+    return Login(read, source, [PLAY], client, policy, lambda wait: report(str(wait)), on_secret)
 
 
 def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
@@ -317,7 +311,7 @@ TRICKS = (
 @pytest.mark.parametrize("url", TRICKS, ids=str)
 def test_a_token_source_is_asked_over_https_or_at_the_metadata_server(name: str, url: object) -> None:
     """Every URL of a credential source is held to one rule; AWS's region and session token are no exceptions."""
-    aws = external(subject_token_type=checks.AWS, credential_source=AWS)
+    aws = external(subject_token_type=credential_source.AWS, credential_source=AWS)
     assert credential_source.parse(read_inputs(aws)).kind == "external_account"
     assert f"`{name}` of `credential_source` must be https" in wrong({**aws, "credential_source": {**AWS, name: url}})
 
@@ -398,10 +392,10 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: 
 
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
-def test_a_key_is_read_in_either_form(form: PrivateFormat) -> None:
+def test_a_key_is_read_in_either_form(server: TokenServer, form: PrivateFormat) -> None:
     """PKCS #8 as Google writes it, and the PKCS #1 that OpenSSL makes of it, are the same key."""
     text = rsa_key().private_bytes(Encoding.PEM, form, NoEncryption()).decode()
-    assert sound_key(text).private_numbers() == rsa_key().private_numbers()
+    assert login(read_inputs(key_of(server, private_key=text))).token() == "ya29.access-1-secret"
 
 
 @given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
@@ -414,11 +408,16 @@ def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
         login(read_inputs(service_account(private_key="\n".join(lines))))
 
 
+def der(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    octets = b"" if size < 128 else size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes((tag, 0x80 | len(octets) if octets else size)) + octets + content
+
+
 def pkcs1(numbers: Iterable[int]) -> str:
     """A key with any numbers, in PKCS #1."""
     found = [number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True) for number in (0, *numbers)]
-    content = b"".join(b"\2\x82" + len(each).to_bytes(2, "big") + each for each in found)
-    whole = base64.b64encode(b"\x30\x82" + len(content).to_bytes(2, "big") + content).decode()
+    whole = base64.b64encode(der(0x30, b"".join(der(2, each) for each in found))).decode()
     return f"-----BEGIN RSA PRIVATE KEY-----\n{whole}\n-----END RSA PRIVATE KEY-----\n"
 
 
@@ -427,44 +426,11 @@ def test_the_numbers_of_a_key_belong_together() -> None:
     held = rsa_key().private_numbers()
     n, e = held.public_numbers.n, held.public_numbers.e
     right = (n, e, held.d, held.p, held.q, held.dmp1, held.dmq1, held.iqmp)
-    assert sound_key(pkcs1(right)).private_numbers() == held
+    login(read_inputs(service_account(private_key=pkcs1(right))))
     wrong = [(*right[:at], other, *right[at + 1 :]) for at in range(8) for other in (0, 1, -right[at], right[at] + 2)]
     for numbers in [*wrong, (*right[:7], held.iqmp + held.p), (n, e, held.d, -held.p, -held.q, *right[5:])]:
         with pytest.raises(InputError, match="`private_key` can't be read"):
             login(read_inputs(service_account(private_key=pkcs1(numbers))))
-
-
-@pytest.mark.parametrize("subject", [None, "someone@example.com"])
-@pytest.mark.parametrize("key_id", ["0123456789abcdef", None])
-def test_a_key_asks_for_a_token_as_google_auth_does(subject: str | None, key_id: str | None) -> None:
-    """Address, form, header and claims of the signed assertion are those of google-auth's own class."""
-    info = service_account(private_key_id=key_id)
-    signer = RSASigner(rsa_key(), key_id)  # type: ignore[no-untyped-call]  # google-auth has no types here
-    names = {"service_account_email": info["client_email"], "token_uri": info["token_uri"], "subject": subject}
-    theirs = Credentials(signer, scopes=[PLAY], **names)  # type: ignore[no-untyped-call]  # none here either
-    asked = []
-    for one in (ServiceAccount(info, [PLAY], subject), theirs):
-        sent: dict[str, Any] = {}
-        one.refresh(lambda sent=sent, **given: sent.update(given) or TOKEN_ANSWER)
-        form = dict(parse_qsl(sent["body"].decode()))
-        token = form.pop("assertion")
-        claims, header = claims_of(token), json.loads(base64.urlsafe_b64decode(token.partition(".")[0] + "=="))
-        assert claims.pop("exp") - claims.pop("iat") == 3600
-        asked.append((sent["url"], sent["method"], sent["headers"]["Content-Type"], form, header, claims))
-    assert asked[0] == asked[1]
-
-
-def test_a_refusal_does_not_load_google_auth() -> None:
-    """Malformed credentials are refused before anything heavy is imported."""
-    program = (
-        "import sys\nfrom uploader import inputs\nfrom uploader.credentials import credential_source\n"
-        "from uploader.errors import InputError\n"
-        "read, _ = inputs.read({'UPLOADER_TARGET': 'play', 'UPLOADER_CREDENTIALS': '{'}, [])\n"
-        "try:\n    credential_source.parse(read)\nexcept InputError:\n"
-        "    print(sorted({'google.auth', 'requests', 'cryptography', 'ssl'} & set(sys.modules)))\n"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert run.stdout == "[]\n"
 
 
 # --- tokens
@@ -823,10 +789,11 @@ def test_the_file_of_googles_auth_action_works_as_it_comes(server: TokenServer, 
     path = tmp_path / "gha-creds-0123.json"
     path.write_text(json.dumps(config))
     read = read_inputs("", {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}, **{"api-endpoint": server.url})
-    made = login(read)
+    heard: list[str] = []
+    made = login(read, on_secret=heard.append)
+    assert "runner-secret-token" in heard
     assert made.token() == "ya29.impersonated-2-secret"
     assert made.account == ACCOUNT
-    assert "runner-secret-token" in made.secrets
 
 
 def test_a_token_file_that_is_not_there_is_named(server: TokenServer) -> None:
@@ -856,10 +823,10 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     host = server.url.removeprefix("http://")
     program = (
         "import time\nfrom uploader import cancellation, clock, inputs, retrier\n"
-        "from uploader.credentials.login import load\nfrom uploader.http.client import HttpClient\n"
+        "from uploader.auth import google, source\nfrom uploader.http.client import HttpClient\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
         "policy = retrier.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
-        "login = load(read, ['scope'], HttpClient(), policy)\n"
+        "login = google.Login(read, source.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
     environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}

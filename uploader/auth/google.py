@@ -1,0 +1,305 @@
+"""google-auth's credentials, the adapter that sends their requests, and the login that hands out their tokens.
+
+google-auth decides what is asked and signs it. It sees only a 200 that is short enough; everything else ends in the
+adapter, so that google-auth repeats no request by itself and puts no response's text into an exception. `Login` decides
+when a token is fetched: ahead of time, and never inside another request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import google.auth
+from cryptography.exceptions import UnsupportedAlgorithm
+from google.auth import aws, external_account_authorized_user, identity_pool, impersonated_credentials, pluggable
+from google.auth.exceptions import GoogleAuthError
+from google.auth.transport import Request as GoogleAuthRequest
+from google.oauth2 import credentials as user_credentials
+from google.oauth2 import service_account
+
+from uploader.auth import source as configuration
+from uploader.auth.error_words import refused
+from uploader.auth.oidc import JobToken
+from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UntrustedHost, UploaderError
+from uploader.http.client import Timeouts, Transport
+from uploader.http.hosts import moved, on_loopback
+from uploader.http.messages import Body, Request, Response, TransportError
+from uploader.inputs import Inputs
+from uploader.protocol import google_error, retry
+from uploader.redaction import Redactor
+from uploader.retrier import Report, RetryPolicy
+
+EARLY_RENEWAL = 300.0  # seconds before a token expires
+USUAL_LIFETIME = 3600.0  # seconds; Google's, where a response does not say (RFC 6749, section 5.1 lets it be left out)
+CONNECT_TIMEOUT, RESPONSE_TIMEOUT = 10.0, 30.0  # seconds
+MAX_RESPONSE = 1 << 20  # bytes; a real one has a few thousand
+BEARER = re.compile(r"[\x21-\x7e]{1,16384}")  # a token with a line break would become a header of its own
+TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")  # RFC 6749, section 4.1.2.1; Google
+SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
+RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
+SEAL_CONTEXT = b"uploader journal, sealed\0"
+SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
+# What google-auth raises on a damaged configuration, an unreadable file or a strange response.
+_USUAL = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, OSError)
+RAISED = (GoogleAuthError, UnsupportedAlgorithm, *_USUAL)
+HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
+
+logging.getLogger("google").addHandler(logging.NullHandler())  # its advice is not for our log
+
+
+class Unavailable(Exception):
+    """The endpoint at `host` did not answer, or is failing: another try may help."""
+
+    def __init__(self, host: str, response: Response | TransportError) -> None:
+        detail = f": {response.why}" if isinstance(response, TransportError) else f" (HTTP {response.status})"
+        super().__init__(f"no access token from {host}{detail}")
+        self.response = response
+
+
+class TokenRequest(GoogleAuthRequest):
+    """google-auth's transport over the program's own. Raises `Unavailable` and `UploaderError`, nothing else.
+
+    `root` replaces the hosts of googleapis.com: a keyless login with a loopback endpoint goes there as a whole.
+    `responded` is the host of the last response that was handed on, empty before the first one.
+    """
+
+    def __init__(self, client: Transport, on_secret: Callable[[str], object], root: str = "") -> None:
+        self._client = client
+        self._on_secret = on_secret
+        self._root = root
+        self._masked: set[str] = set()
+        self._redactor = Redactor()
+        self.responded = ""
+
+    def __call__(
+        self, url: str, method: str = "GET", body: Any = None, headers: Any = None, timeout: Any = None, **options: Any
+    ) -> Any:
+        """Sends one request. `timeout` can only shorten ours; the option `cert` is a client certificate and its key."""
+        body, headers = body or b"", headers or {}
+        cert = options.get("cert")
+        self._mask(value.partition(" ")[2] for name, value in headers.items() if name.lower() == "authorization")
+        self._mask(value for name, value in parse_qsl(body.decode("utf-8", "replace")) if name in SENT)
+        if cert and not all(Path(file).is_file() for file in cert):
+            what = "The client certificate named in the credential configuration, or its key, does not exist."
+            raise CredentialsError(what, hint="Check the paths in the certificate configuration of this machine.")
+        # A token is fetched once an hour: an idle connection would not live so long.
+        fields = tuple({**headers, "Connection": "close"}.items())
+        request = Request(method, moved(url, self._root), fields, Body(prefix=body), cert)
+        connect, whole = (min(ours, timeout or ours) for ours in (CONNECT_TIMEOUT, RESPONSE_TIMEOUT))
+        host = urlsplit(request.url).hostname or ""
+        try:
+            timeouts = Timeouts(connect, RESPONSE_TIMEOUT, whole, MAX_RESPONSE)
+            response = self._client.send(request, (body,) if body else (), "", timeouts)
+        except TransportError as broken:
+            raise Unavailable(host, broken) from None
+        error = google_error.read(response)
+        if retry.verdict(response) is retry.Verdict.RETRY or (response.status >= 400 and error.reason in TEMPORARY):
+            raise Unavailable(host, response)
+        if len(response.body) >= MAX_RESPONSE:
+            raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", hint=HINT)
+        if 300 <= response.status < 400:
+            what = f"{host} answered a token request with a redirect, and redirects are never followed."
+            raise UntrustedHost(what, hint=HINT)
+        if response.status != 200:
+            raise refused(host, error, self._redactor.one_line(error.message, limit=500))
+        received = response.json() or {}
+        self._mask(value for name in RECEIVED if isinstance(value := received.get(name), str))
+        self.responded = host
+        return SimpleNamespace(status=200, headers=dict(response.headers.items), data=response.body)
+
+    def _mask(self, secrets: Iterable[str]) -> None:
+        """Makes secrets known before anything can be said about them."""
+        for secret in secrets:
+            if secret and secret not in self._masked:
+                self._masked.add(secret)
+                self._redactor.add(secret)
+                self._on_secret(secret)
+
+
+def credentials(source: configuration.CredentialSource, scopes: Sequence[str], subject: str, supplier: Any) -> Any:
+    """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
+    try:
+        return _credentials(source.info, list(scopes), subject or None, supplier)
+    except RAISED:
+        what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
+    raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
+
+
+def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any) -> Any:
+    kind = info.get("type")
+    if kind == configuration.SERVICE_ACCOUNT:
+        return service_account.Credentials.from_service_account_info(info, scopes=scopes, subject=subject)
+    if kind == configuration.USER:  # google-auth's own reader ignores a `token_uri`; the refresh token has its scopes
+        fields = {name: info[name] for name in ("refresh_token", "client_id", "client_secret")}
+        token_uri = info.get("token_uri") or "https://oauth2.googleapis.com/token"
+        return user_credentials.Credentials(None, token_uri=token_uri, **fields)
+    if kind == configuration.EXTERNAL_USER:
+        return external_account_authorized_user.Credentials.from_info(info)
+    if kind == configuration.IMPERSONATED or subject:  # IAM's generateAccessToken, or for a user its signJwt
+        alone = {name: value for name, value in info.items() if name != configuration.IMPERSONATION}
+        url = info[configuration.IMPERSONATION]
+        return impersonated_credentials.Credentials(
+            source_credentials=_credentials(info.get("source_credentials", alone), scopes, None, supplier),
+            target_principal=configuration.principal(url),
+            target_scopes=scopes,
+            delegates=info.get("delegates"),
+            subject=subject,
+            iam_endpoint_override=url,
+        )
+    if supplier:
+        return identity_pool.Credentials.from_info(info, scopes=scopes, subject_token_supplier=supplier)
+    if info["subject_token_type"] == configuration.AWS:
+        return aws.Credentials.from_info(info, scopes=scopes)
+    # google-auth runs a command only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES allows it.
+    module = pluggable if "executable" in info["credential_source"] else identity_pool
+    return module.Credentials.from_info(info, scopes=scopes)
+
+
+def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
+    """What google-auth finds on this machine: gcloud's login elsewhere than usual, or a metadata server.
+
+    One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
+    """
+    with suppress(Unavailable, UploaderError, *RAISED), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return google.auth.default(scopes=list(scopes), request=request)[0]
+    given = "Neither `credentials` nor `workload-identity-provider` is given"
+    raise CredentialsError(
+        "There are no credentials.",
+        cause=f"{given}, and this machine has no credentials of its own.",
+        hint="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
+        code="no-credentials",
+    )
+
+
+def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
+    """A fresh access token and the seconds for which it is valid.
+
+    Raises Unavailable, CredentialsError, or ProtocolError for a response that is no token.
+    """
+    request.responded = said = ""
+    try:
+        credential.refresh(request)
+        expiry: datetime | None = credential.expiry
+        now = datetime.now(timezone.utc)
+        lifetime = (expiry.replace(tzinfo=timezone.utc) - now).total_seconds() if expiry else USUAL_LIFETIME
+        if BEARER.fullmatch(credential.token) and lifetime > 0:
+            return credential.token, lifetime
+    except RAISED as caught:  # what Python itself says of a response may hold a part of it
+        said = str(caught.args[0]) if isinstance(caught, GoogleAuthError) and caught.args else ""
+        said = caught.strerror or "" if isinstance(caught, OSError) else said
+    if request.responded:  # a failure after a response is the response's; one before any is this machine's
+        what = f"{request.responded} answered a token request with something other than a token."
+        raise ProtocolError(what, hint=HINT)
+    said = said.strip().rstrip(".") or "the configured source of the token can't be read"
+    raise CredentialsError(
+        f"There is no token to log in with: {said}.",
+        cause="The credential configuration names a source that this job does not have.",
+        hint="Check `credential_source`, and that its file or command is reachable from here.",
+        code="no-token-source",
+    )
+
+
+class Login:
+    """One account's tokens for one set of scopes. May be used from several threads; one fetch runs at a time.
+
+    Nothing is sent before the first `token()`. `account` is who acts, for people; `quota_project` is the project that a
+    user's calls are billed to (`X-Goog-User-Project`), mostly empty. `report` hears of every wait before another
+    attempt, `on_secret` every secret before it can show up anywhere. Raises InputError for a key that can't be read,
+    CredentialsError where a keyless login has no OIDC token.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        source: configuration.CredentialSource,
+        scopes: Sequence[str],
+        client: Transport,
+        policy: RetryPolicy,
+        report: Report = lambda _: None,
+        on_secret: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self.account = (f"{inputs.impersonate_user} through " if inputs.impersonate_user else "") + source.account
+        project = str(source.info.get("quota_project_id") or "")
+        self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
+        self._state_key, self._lasting = inputs.state_key, source.lasting
+        self._scopes, self._policy, self._report = scopes, policy, report
+        # On a loopback endpoint the token exchange and the impersonation of a federated login go there too.
+        kinds = (configuration.KEYLESS, configuration.EXTERNAL)
+        root = inputs.api_endpoint if source.kind in kinds and on_loopback(inputs.api_endpoint) else ""
+        self._request = TokenRequest(client, on_secret, root)
+        self._credential: Any = None  # the machine's own is looked for when the first token is needed
+        if source.kind != configuration.DEFAULT:
+            supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
+            self._credential = credentials(source, scopes, inputs.impersonate_user, supplier)
+        self._lock = threading.Lock()
+        self._token = ""
+        self._lifetime = self._expires = 0.0
+        self._fetched = 0
+        for secret in filter(None, (*source.secrets, inputs.state_key)):
+            on_secret(secret)
+
+    def __repr__(self) -> str:
+        return f"Login({self.account!r})"
+
+    @cached_property
+    def seal_key(self) -> bytes | None:
+        """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there is neither.
+
+        A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
+        """
+        if self._state_key:
+            salt = SEAL_CONTEXT + self.account.encode()
+            return hashlib.scrypt(self._state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32)
+        return hashlib.sha256(SEAL_CONTEXT + self._lasting).digest() if self._lasting else None
+
+    def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
+        """A bearer token that stays valid for `min_seconds`, or for half its life where it never lives so long.
+
+        Raises CredentialsError when the login is refused, ProtocolError for a response that is no token, TemporaryError
+        when the endpoint stays unavailable through `max-retries` waits, Interrupted when the run is asked to end.
+        """
+        with self._lock:
+            needed = min_seconds if self._lifetime >= min_seconds else self._lifetime / 2
+            if not self._token or self._expires - self._policy.clock.monotonic() < needed:
+                self._renew()
+            return self._token
+
+    def renew(self) -> None:
+        """Fetches a fresh token although the old one looked valid, after a 401. Calls at the same time share one."""
+        seen = self._fetched
+        with self._lock:
+            if self._fetched == seen:
+                self._renew()
+
+    def _renew(self) -> None:
+        retrier, clock = self._policy.retrier(self._report), self._policy.clock
+        while True:
+            self._policy.cancellation.check()
+            began = clock.monotonic()
+            try:
+                self._credential = self._credential or application_default(self._scopes, self._request)
+                self._token, self._lifetime = fetch(self._credential, self._request)
+            except Unavailable as caught:
+                failure = caught
+            else:
+                self._expires = began + self._lifetime
+                self._fetched += 1
+                return
+            finally:
+                self._policy.cancellation.check()  # a request that was broken off fails in one way or another
+            cause = "The token endpoint is down, or can't be reached from this machine."
+            hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
+            retrier.wait(str(failure), failure.response, cause=cause, hint=hint)
