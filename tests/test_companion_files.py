@@ -188,35 +188,4 @@ def test_the_order_of_files_and_lines_changes_nothing(tmp_path: Path) -> None:
             inputs = make_inputs(tmp_path, target="play", tracks="internal", mapping_file=given)
             store = Play()
             Engine(store).drive(play.prepare(inputs, tuple(files[code] for code in order)).flow)
-            assert store.live.companions == wanted
-
-
-# --- expansion files ------------------------------------------------------------------------------------------------
-
-
-def test_the_expansion_file_of_the_last_apk_is_carried_over(job: Job) -> None:
-    """`last-release`: twice in a row, and both APKs use the file that came with the first."""
-    for code in (50, 51, 52):
-        specimens.make_apk(job.workspace / f"{code}.apk", PACKAGE, code, "1.0")
-    (job.workspace / "main.obb").write_bytes(b"expansion")
-    given = {**PLAY, "files": "50.apk", "expansion-file-main": "main.obb"}
-    assert job.run(given).code == 0
-    for code in (51, 52):
-        ended = job.run({**given, "files": f"{code}.apk", "expansion-file-main": "last-release"})
-        assert ended.code == 0, ended.log
-        assert f"  + version 50: main expansion file for version code {code}" in plan_of(ended)
-    assert job.emulator.state()["requests"]["play.expansionfiles.patch"] == 2
-
-
-def test_an_expansion_file_that_is_nowhere_is_refused_before_the_upload(job: Job) -> None:
-    """Exit 4: no APK before, or one without an expansion file."""
-    for code in (50, 51):
-        specimens.make_apk(job.workspace / f"{code}.apk", PACKAGE, code, "1.0")
-    first = job.run({**PLAY, "files": "50.apk", "expansion-file-main": "last-release"})
-    assert (first.code, first.outputs["failure"]) == (4, "no-expansion-file"), first.log
-    assert "The app has no main expansion file" in first.log
-    assert job.run({**PLAY, "files": "50.apk"}).code == 0
-    second = job.run({**PLAY, "files": "51.apk", "expansion-file-patch": "last-release"})
-    assert second.code == 4, second.log
-    assert "The last APK, version code 50, has no patch expansion file" in second.log
-    assert len(job.emulator.state()["objects"]) == 1
+            assert store.live.supplementary == wanted

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat
 
 from google_emulator import specimens
 from google_emulator.auth.authority import process_key
+from tests.support.recording_context import RecordingContext
 from uploader import plan
 from uploader.auth import google as google_auth
 from uploader.auth import source as credential_source
@@ -257,7 +258,7 @@ def edit_records(data: bytes) -> None:
     look = FirstLook.recalled(data.decode("utf-8", "replace"))
     if look is not None:
         assert not look.passed_in(({"versionCodes": ["1"], "status": "draft"},))
-    found = recalled(job, data.decode("utf-8", "replace"))
+    found = recalled(job, RecordingContext({job.memory: data.decode("utf-8", "replace")}))
     if found is not None:
         assert isinstance(found.id, str)
         assert all(isinstance(value, str) for value in found.changes.values())

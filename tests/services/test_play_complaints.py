@@ -18,7 +18,9 @@ from uploader.errors import ApiError, InputError, OutcomeUnknown, ServiceError, 
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
 from uploader.services.base import Upload
-from uploader.services.play.job import Companion, ReleaseOptions
+from uploader.services.play.job import ReleaseOptions, SupplementaryFile
+
+MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 
 
 def inputs_of_a_release(workspace: Path, **given: str) -> None:
@@ -41,9 +43,9 @@ def test_hung_for_hours_reset_503_one_minute_read_limit() -> None:
     play.fail("upload bundles", TemporaryError("The retries are spent: 503."))
     engine = Engine(play, journal)
     with pytest.raises(TemporaryError):
-        engine.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m"), 2),)))
+        engine.run(release_job(artifact(2), supplementary=MAPPING))
     again = Engine(play, journal)
-    again.run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m"), 2),)))
+    again.run(release_job(artifact(2), supplementary=MAPPING))
     uploads = [step for step in again.steps if isinstance(step, Upload)]
     assert [step.endpoint.resumable for step in uploads] == [True, True]
     assert {step.endpoint.session_lifetime.days for step in uploads} == {7}

@@ -22,10 +22,11 @@ from uploader.errors import (
 from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Sleep, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import Companion, ReleaseJob, ReleaseOptions
+from uploader.services.play.job import ReleaseJob, ReleaseOptions, SupplementaryFile
 
 LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."
+MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
 
 
@@ -284,8 +285,8 @@ def test_what_was_lost_with_an_edit_is_sent_again() -> None:
     """A mapping lives in its edit: when that was deleted from outside, the fresh one gets it too."""
     play = Play()
     play.fail("PUT tracks", refused(404, DELETED), effect=play.close_edits)
-    Engine(play).run(release_job(artifact(2), companions=(Companion("mapping", plain("mapping.txt", b"m"), 2),)))
-    assert play.live.companions.keys() == {(2, "proguard")}
+    Engine(play).run(release_job(artifact(2), supplementary=MAPPING))
+    assert play.live.supplementary.keys() == {(2, "proguard")}
 
 
 def test_two_replays_and_no_more() -> None:
@@ -454,10 +455,9 @@ def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(hap
 
     play.fail("commit", LOST, effect=vanish)
     engine = Engine(play)
-    mapping = (Companion("mapping", plain("mapping.txt", b"m"), 2),)
-    engine.run(release_job(artifact(2), companions=mapping))
+    engine.run(release_job(artifact(2), supplementary=MAPPING))
     assert play.live.tracks["internal"] == [release(2)]
-    assert play.live.companions.keys() == {(2, "proguard")}
+    assert play.live.supplementary.keys() == {(2, "proguard")}
     assert play.count("commit") == (1 if happened else 2)
     assert play.uploads == ["app-2.aab", "mapping.txt"] * (1 if happened else 2)
     assert engine.outputs["committed"] == "true"
@@ -525,7 +525,7 @@ def whole_release() -> ReleaseJob:
         artifact(3),
         tracks=("production", "beta"),
         options=ReleaseOptions("inProgress", 0.1),
-        companions=tuple(Companion("mapping", plain("mapping.txt", b"m"), code) for code in (2, 3)),
+        supplementary=tuple(SupplementaryFile("mapping", plain("mapping.txt", b"m"), code) for code in (2, 3)),
         listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
     )
 
@@ -551,7 +551,7 @@ def test_a_run_killed_at_any_moment_ends_the_same_when_run_again(moment: int, af
     Engine(clean).run(whole_release())
     assert play.live.tracks == clean.live.tracks
     assert play.live.bundles == clean.live.bundles
-    assert play.live.companions == clean.live.companions
+    assert play.live.supplementary == clean.live.supplementary
     assert play.live.listings == clean.live.listings
     assert _digests(play) == _digests(clean)
     assert [play.uploads.count(name) for name in ("app-2.aab", "app-3.aab")] == [1, 1]

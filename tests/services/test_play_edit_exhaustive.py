@@ -10,9 +10,9 @@ from tests.support.play_faults import FaultyPlay
 from tests.support.play_walk import Shape, Walk
 from uploader.files.android.listing import StoreFiles
 from uploader.services.play import edit_api
-from uploader.services.play.job import Companion
+from uploader.services.play.job import SupplementaryFile
 
-MAPPING = (Companion("mapping", plain("mapping.txt", b"m"), 2),)
+MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
 
 
@@ -41,7 +41,7 @@ def shared() -> FaultyPlay:
 
 
 SHAPES = {
-    "own edit": Shape(release_job(artifact(2), companions=MAPPING), forgetful),
+    "own edit": Shape(release_job(artifact(2), supplementary=MAPPING), forgetful),
     "own edit that tells its commit": Shape(release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)])),
     "two tracks": Shape(release_job(artifact(2), tracks=("internal", "beta")), forgetful),
     "existing-edit-id": Shape(release_job(artifact(2), existing_edit="1"), shared),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fake_play import PACKAGE, artifact, release
 from tests.support.play_driver import release_job
-from uploader.services.base import Remember
+from tests.support.recording_context import RecordingContext
 from uploader.services.play.edit_api import Edit
 from uploader.services.play.edits import (
     FORBIDDEN,
@@ -42,8 +42,8 @@ STATES = sorted(reachable(), key=str)
 
 def test_every_row_of_the_table_is_reached_and_every_event_used() -> None:
     """Nothing in the table is there for nothing."""
-    assert {(state.stage, state.commit) for state in STATES} >= set(TRANSITIONS)
-    assert {event for row in TRANSITIONS.values() for event in row} == set(Event)
+    assert {(state.stage, state.commit) for state in STATES} >= {position for position, _ in TRANSITIONS}
+    assert {event for _, event in TRANSITIONS} == set(Event)
 
 
 @pytest.mark.parametrize("state", STATES, ids=str)
@@ -73,10 +73,10 @@ def test_what_the_table_promises(state: EditState) -> None:
 def test_the_journal_keeps_the_state(state: EditState) -> None:
     """What is recalled is what was remembered, as a later run has to see it."""
     job = release_job(artifact(2))
-    edit = ReleaseEdit(job, Edit(PACKAGE, "7"), state, {"artifact:2": "digest"}, {"internal": (release(1),)})
-    (step,) = edit.remember()
-    assert isinstance(step, Remember)
-    found = recalled(job, step.value)
+    context = RecordingContext()
+    edit = ReleaseEdit(job, context, Edit(PACKAGE, "7"), state, {"artifact:2": "digest"}, {"internal": (release(1),)})
+    edit.remember()
+    found = recalled(job, context)
     assert found is not None
     assert (found.id, found.state, found.changes, found.before) == (
         "7", state.after(Event.RECALL), edit.changes, edit.before,
@@ -92,7 +92,7 @@ def test_a_commit_under_way_is_recalled_as_one_in_doubt() -> None:
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
     """The first commit's answer was lost: if the edit is gone later, that commit may have arrived after all."""
     state = EditState()
-    events = (Event.CHANGE, Event.SEND_COMMIT, Event.ANSWER_LOST, Event.FOUND_OPEN, Event.SEND_COMMIT)
+    events = (Event.CHANGE, Event.SEND_COMMIT, Event.RESPONSE_LOST, Event.FOUND_OPEN, Event.SEND_COMMIT)
     for event in (*events, Event.COMMIT_REFUSED, Event.RECALL, Event.CLOSED, Event.REPLACE):
         state = state.after(event)
     assert (state.stage, state.commit) == (Stage.CLEAN, CommitKnowledge.UNKNOWN)
@@ -112,7 +112,8 @@ def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
 def test_a_record_that_can_t_be_is_no_record(wrong: dict[str, object]) -> None:
     """Unknown words, pairs that the machine does not have, or other forms."""
     right = {"edit": "7", "stage": "changed", "commit": "none", "changes": {}, "before": {}}
+    old = {"edit": "7", "sent": {}, "before": {}, "listing": False, "doubt": False}
     job = release_job(artifact(2))
-    assert recalled(job, json.dumps(right)) is not None
-    assert recalled(job, json.dumps({**right, **wrong})) is None
-    assert recalled(job, json.dumps({"edit": "7", "sent": {}, "before": {}, "listing": False, "doubt": False})) is None
+    for record, sane in ((right, True), ({**right, **wrong}, False), (old, False)):
+        found = recalled(job, RecordingContext({job.memory: json.dumps(record)}))
+        assert (found is not None) == sane

@@ -393,7 +393,7 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
             "countryTargeting": {"countries": ["DE"], "includeRestOfWorld": True},
         }
     ]
-    assert store.live.companions.keys() == {(7, "proguard"), (7, "nativeCode")}
+    assert store.live.supplementary.keys() == {(7, "proguard"), (7, "nativeCode")}
     assert store.live.listings["en-US"] == {"language": "en-US", "title": "App"}
     assert store.live.images.keys() == {("en-US", "icon")}
 

@@ -23,7 +23,7 @@ from uploader.errors import (
 from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import Companion, ReleaseOptions
+from uploader.services.play.job import ReleaseOptions, SupplementaryFile
 
 
 def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
@@ -319,18 +319,18 @@ def test_the_answered_version_code_must_be_the_manifest_s() -> None:
 def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
     """Each artifact gets what is its own and nothing of another's."""
     play = Play()
-    companions = (
-        Companion("mapping", plain("m.txt", b"m"), 2),
-        Companion("symbols", plain("s.zip", b"s"), 2),
-        Companion("mapping", plain("n.txt", b"n"), 3),
-        Companion("main", plain("o.obb", b"o"), 3),
-        Companion("patch", 1, 3),
+    supplementary = (
+        SupplementaryFile("mapping", plain("m.txt", b"m"), 2),
+        SupplementaryFile("symbols", plain("s.zip", b"s"), 2),
+        SupplementaryFile("mapping", plain("n.txt", b"n"), 3),
+        SupplementaryFile("main", plain("o.obb", b"o"), 3),
+        SupplementaryFile("patch", 1, 3),
     )
-    Engine(play).run(release_job(artifact(2), artifact(3, kind="apk", content=b"a"), companions=companions))
+    Engine(play).run(release_job(artifact(2), artifact(3, kind="apk", content=b"a"), supplementary=supplementary))
     assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "n.txt", "o.obb"]
-    assert {key for key in play.live.companions if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
-    assert play.live.companions[3, "proguard"] == sha256(plain("n.txt", b"n"))
-    assert play.live.companions[3, "patch"] == 1
+    assert {key for key in play.live.supplementary if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
+    assert play.live.supplementary[3, "proguard"] == sha256(plain("n.txt", b"n"))
+    assert play.live.supplementary[3, "patch"] == 1
 
 
 def test_a_listing_alone_needs_no_track() -> None:

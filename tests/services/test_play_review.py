@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -96,10 +97,10 @@ def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt:
         play.fail("commit", TIRED, after=True)
     for _ in range(2):
         with pytest.raises(TemporaryError):
-            RolloutEngine(play, {}).ended(lambda _: flow(job))
+            RolloutEngine(play, {}).ended(partial(flow, job))
     play.reviews.clear()
     engine = RolloutEngine(play)
-    outcome = engine.ended(lambda _: flow(job))
+    outcome = engine.ended(partial(flow, job))
     assert (len(play.commits), engine.outputs["committed"]) == (1, "true")
     assert "Review: internal: published." in outcome.headline
 
@@ -107,7 +108,7 @@ def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt:
 def test_a_dry_run_waits_for_nothing() -> None:
     """What is not committed is not reviewed."""
     play = Console()
-    RolloutEngine(play).ended(lambda _: flow(release_job(artifact(42), review=PUBLISHED, dry_run=True)))
+    RolloutEngine(play).ended(partial(flow, release_job(artifact(42), review=PUBLISHED, dry_run=True)))
     assert play.asked == []
 
 

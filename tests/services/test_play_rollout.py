@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -223,7 +224,7 @@ def test_a_query_is_what_the_documents_say() -> None:
     """Whole days of Los Angeles up to the freshest, by version, rate and users; pages until there is no more."""
     engine = RolloutEngine(play := rolling())
     play.rates = {"42": 0.0}
-    engine.drive(lambda _: flow(rollout_job(above="anr-rate 0.47%")))
+    engine.drive(partial(flow, rollout_job(above="anr-rate 0.47%")))
     freshness, query = [step for step in engine.steps if isinstance(step, Call) and "v1beta1" in step.path]
     assert (freshness.method, freshness.path) == ("GET", "/v1beta1/apps/com.example.app/anrRateMetricSet")
     assert (query.method, query.path) == ("POST", "/v1beta1/apps/com.example.app/anrRateMetricSet:query")

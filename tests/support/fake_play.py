@@ -65,19 +65,19 @@ class State:
     tracks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
     images: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
-    companions: dict[tuple[int, str], Any] = field(default_factory=dict)
+    supplementary: dict[tuple[int, str], Any] = field(default_factory=dict)
 
     def copy(self) -> State:
         """One that changes by itself; releases, listings and images are never changed in place."""
         tracks = {track: list(found) for track, found in self.tracks.items()}
         images = {place: list(found) for place, found in self.images.items()}
-        return State(dict(self.bundles), dict(self.apks), tracks, dict(self.listings), images, dict(self.companions))
+        return State(dict(self.bundles), dict(self.apks), tracks, dict(self.listings), images, dict(self.supplementary))
 
     @property
     def content(self) -> str:
         """All of it in one line, so that two can be compared; an image counts by its digest, not by its id."""
         images = {place: [one["sha256"] for one in found] for place, found in self.images.items() if found}
-        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.companions)
+        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.supplementary)
         return " ".join(repr(sorted(part.items())) for part in parts)
 
 
@@ -228,7 +228,7 @@ class Play:
             case ["PATCH", "apks"]:
                 _, _, code, _, kind = rest.split("/")
                 assert step.json is not None
-                state.companions[int(code), kind] = step.json["referencesVersion"]
+                state.supplementary[int(code), kind] = step.json["referencesVersion"]
                 return {}
         raise AssertionError(name)
 
@@ -252,7 +252,7 @@ class Play:
             return response if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
         if parts[0] == "apks":
             assert int(parts[1]) in state.bundles | state.apks
-            state.companions[int(parts[1]), parts[3]] = sha256(file)
+            state.supplementary[int(parts[1]), parts[3]] = sha256(file)
             return {}
         language, kind = parts[1:]
         images = state.images.setdefault((language, kind), [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -41,7 +42,7 @@ class Engine(RecordingContext):
 
     def run(self, job: ReleaseJob) -> Outcome:
         """Drives the flow to its end. Raises what it raises; `Killed` when the process was to die."""
-        return self.drive(lambda _: flow(job))
+        return self.drive(partial(flow, job))
 
     def drive(self, begin: Callable[[Context], Flow]) -> Outcome:
         """What is forgotten leaves the journal when the run has come to an end of its own, as with the real one."""

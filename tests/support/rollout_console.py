@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 from tests.support.fake_play import PACKAGE, Play, call_name
@@ -134,7 +135,7 @@ class RolloutEngine(Engine):
 
     def look(self, job: RolloutJob) -> Outcome:
         """One run. Raises what ends it."""
-        return self.ended(lambda _: flow(job))
+        return self.ended(partial(flow, job))
 
     def ended(self, begin: Callable[[Context], Flow]) -> Outcome:
         """Drives a flow as a run does: the outcome's trouble is raised."""

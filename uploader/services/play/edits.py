@@ -1,7 +1,4 @@
-"""The life of one edit as a state machine: who owns the edit, what stage it is in, and what is known of the commit.
-
-Theory of operation
-===================
+"""The life of an edit, from its opening to its commit or its deletion: a state machine, and the requests of each step.
 
 Google's rules. An edit begins as a copy of what is live. One account has one open edit for an app: opening another,
 committing one, or a change in the Play Console closes it, and what was uploaded into it is lost. A commit is atomic:
@@ -14,24 +11,20 @@ deleted and never replaced by a fresh one, which could not hold their part. A ST
 shared one that vanished during its commit. It serves to look at what is live, and nothing is ever changed or
 committed in it.
 
-A commit whose answer is lost is looked up, not repeated. The edit is asked first. If it is open, the same edit is
+A commit whose response is lost is looked up, not repeated. The edit is asked first. If it is open, the same edit is
 committed again, which can't have two effects. If it says that it was committed, the job is done. If it is merely
 gone, the question stays open (GONE, UNKNOWN), and a fresh edit takes its place (CLEAN, UNKNOWN). The evidence there
 is the artifacts and tracks that the lost edit changed: since a commit is atomic, seeing them live proves that it
 happened. Knowledge is about every commit of the job, in this edit or in the one that it replaced, so it survives the
 replacement, the deletion of the replacement, and the process. DID_NOT is weaker than NONE: the edit was found open
-after a commit whose answer was lost. If that edit is gone later, the commit may have arrived late, and the doubt is
+after a commit whose response was lost. If that edit is gone later, the commit may have arrived late, and the doubt is
 back.
 
 What the journal keeps. It keeps the stage and the knowledge of an edit of our own, with its id, every change by
 purpose (and the digest of what Google Play accepted), and the tracks as they were before. A change and a commit are
 written down before they are sent. A killed run thus leaves a record that may claim too much, never too little, and a
-record with a commit under way is recalled as one whose answer was lost. A later run continues in a recorded edit only
-if it asks for all that the record says was changed; otherwise the edit is deleted, once it is known to be open.
-
-What follows from the table. From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes
-in it can be deleted: the pairs are not in the table. An edit in stage CLEAN needs no commit, so a run that is killed
-again while it looks up a commit does not commit a second time.
+record with a commit under way is recalled as one whose response was lost. A later run continues in a recorded edit
+only if it asks for all that the record says was changed; otherwise the edit is deleted, once it is known to be open.
 
 Weak spots. An edit whose opening was never answered has an id that nobody knows; opening the next one closes it.
 Where a lost edit changed neither artifacts nor tracks (only a mapping, symbols or an expansion file for a version
@@ -48,7 +41,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -61,7 +54,7 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.services.base import Discarded, ForgetUploads, Note, Publish, Recall, Remember, Sleep, Steps
+from uploader.services.base import Context, Sleep, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_api import Edit, Releases, entries, releases
 from uploader.services.play.job import ReleaseJob
@@ -76,6 +69,13 @@ from uploader.services.play.known_errors import (
 )
 from uploader.text import sentence
 
+MAX_TURNS = 2  # commits the other way about the review, after the first
+ListedArtifacts = Mapping[int, Mapping[str, Any]]  # version code to what Play says of the artifact, its SHA-256 too
+T = TypeVar("T")
+
+
+# --- the state machine ------------------------------------------------------------------------------------------------
+
 
 class Ownership(Enum):
     """Whose edit it is."""
@@ -89,7 +89,7 @@ class Ownership(Enum):
 class Stage(Enum):
     """What became of the edit. The values are those of the journal."""
 
-    CLEAN = "clean"  # open, and a copy of what is live
+    CLEAN = "clean"  # open, and a copy of what is live: it needs no commit
     CHANGED = "changed"  # open, with changes of this job, or perhaps of others in a shared one
     COMMITTING = "committing"  # a commit was sent and has not been answered
     REFUSED = "refused"  # open, and its commit was refused with everything in place
@@ -104,7 +104,7 @@ class CommitKnowledge(Enum):
 
     NONE = "none"  # not sent, or refused
     UNKNOWN = "unknown"  # sent, and it may have happened
-    DID_NOT = "did not happen"  # its answer was lost, and the edit was found open afterwards
+    DID_NOT = "did not happen"  # its response was lost, and the edit was found open afterwards
     HAPPENED = "happened"
 
 
@@ -115,7 +115,7 @@ class Event(Enum):
     SEND_COMMIT = "the commit is about to be sent"
     COMMIT_ACCEPTED = "the commit was answered well"
     COMMIT_REFUSED = "the commit was refused"
-    ANSWER_LOST = "the answer to the commit is lost"
+    RESPONSE_LOST = "the response to the commit is lost"
     FOUND_OPEN = "the edit says that it is open"
     FOUND_COMMITTED = "the edit says that it was committed"
     CLOSED = "the edit is gone"
@@ -127,101 +127,86 @@ class Event(Enum):
     REPLACE = "a fresh edit takes its place"
 
 
-_S, _C = Stage, CommitKnowledge
 Position = tuple[Stage, CommitKnowledge]
+_S, _C, _E = Stage, CommitKnowledge, Event
 
-# The three positions of a commit under way differ in what is known of an earlier one.
-_COMMITTING: Mapping[Event, Position] = {
-    Event.COMMIT_ACCEPTED: (_S.COMMITTED, _C.HAPPENED),
-    Event.COMMIT_REFUSED: (_S.REFUSED, _C.NONE),
-    Event.ANSWER_LOST: (_S.COMMITTING, _C.UNKNOWN),
-    Event.CLOSED: (_S.GONE, _C.UNKNOWN),
-    Event.RECALL: (_S.COMMITTING, _C.UNKNOWN),
-}
+# fmt: off
+_ROWS: tuple[tuple[Stage, CommitKnowledge, tuple[Event, ...], Stage, CommitKnowledge], ...] = (
+    (_S.CLEAN, _C.NONE, (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, _C.NONE),
+    (_S.CLEAN, _C.NONE, (_E.CHANGE,), _S.CHANGED, _C.NONE),
+    (_S.CLEAN, _C.NONE, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.NONE),
+    (_S.CLEAN, _C.NONE, (_E.DELETE,), _S.DELETED, _C.NONE),
+    (_S.CLEAN, _C.NONE, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.NONE),
 
-TRANSITIONS: Mapping[Position, Mapping[Event, Position]] = {
-    (_S.CLEAN, _C.NONE): {
-        Event.CHANGE: (_S.CHANGED, _C.NONE),
-        Event.FOUND_OPEN: (_S.CLEAN, _C.NONE),
-        Event.FOUND_COMMITTED: (_S.GONE, _C.NONE),
-        Event.CLOSED: (_S.GONE, _C.NONE),
-        Event.DELETE: (_S.DELETED, _C.NONE),
-        Event.LEAVE_OPEN: (_S.LEFT_OPEN, _C.NONE),
-        Event.RECALL: (_S.CLEAN, _C.NONE),
-    },
-    (_S.CLEAN, _C.UNKNOWN): {
-        Event.SEEN_LIVE: (_S.CLEAN, _C.HAPPENED),
-        Event.NOT_SEEN: (_S.CLEAN, _C.NONE),
-        Event.FOUND_OPEN: (_S.CLEAN, _C.UNKNOWN),
-        Event.FOUND_COMMITTED: (_S.GONE, _C.UNKNOWN),
-        Event.CLOSED: (_S.GONE, _C.UNKNOWN),
-        Event.DELETE: (_S.DELETED, _C.UNKNOWN),
-        Event.RECALL: (_S.CLEAN, _C.UNKNOWN),
-    },
-    (_S.CLEAN, _C.HAPPENED): {
-        # Somebody else changed something since: the job asks for it again, as every later run of it would.
-        Event.CHANGE: (_S.CHANGED, _C.NONE),
-        Event.CLOSED: (_S.GONE, _C.UNKNOWN),
-        Event.DELETE: (_S.DELETED, _C.HAPPENED),
-        Event.LEAVE_OPEN: (_S.LEFT_OPEN, _C.HAPPENED),
-    },
-    (_S.CHANGED, _C.NONE): {
-        Event.CHANGE: (_S.CHANGED, _C.NONE),
-        Event.SEND_COMMIT: (_S.COMMITTING, _C.NONE),
-        Event.FOUND_OPEN: (_S.CHANGED, _C.NONE),
-        Event.FOUND_COMMITTED: (_S.GONE, _C.UNKNOWN),
-        Event.CLOSED: (_S.GONE, _C.NONE),
-        Event.DELETE: (_S.DELETED, _C.NONE),
-        Event.LEAVE_OPEN: (_S.LEFT_OPEN, _C.NONE),
-        Event.RECALL: (_S.CHANGED, _C.NONE),
-    },
-    (_S.CHANGED, _C.DID_NOT): {
-        Event.CHANGE: (_S.CHANGED, _C.DID_NOT),
-        Event.SEND_COMMIT: (_S.COMMITTING, _C.DID_NOT),
-        Event.FOUND_OPEN: (_S.CHANGED, _C.DID_NOT),
-        Event.FOUND_COMMITTED: (_S.GONE, _C.UNKNOWN),
-        Event.CLOSED: (_S.GONE, _C.UNKNOWN),
-        Event.DELETE: (_S.DELETED, _C.NONE),
-        Event.LEAVE_OPEN: (_S.LEFT_OPEN, _C.DID_NOT),
-        Event.RECALL: (_S.CHANGED, _C.DID_NOT),
-    },
-    (_S.COMMITTING, _C.NONE): {**_COMMITTING, Event.CLOSED: (_S.GONE, _C.NONE)},
-    # What is refused is this commit; the first one, whose answer was lost, may still arrive.
-    (_S.COMMITTING, _C.DID_NOT): {**_COMMITTING, Event.COMMIT_REFUSED: (_S.REFUSED, _C.DID_NOT)},
-    (_S.COMMITTING, _C.UNKNOWN): {
-        Event.FOUND_OPEN: (_S.CHANGED, _C.DID_NOT),
-        Event.FOUND_COMMITTED: (_S.COMMITTED, _C.HAPPENED),
-        Event.CLOSED: (_S.GONE, _C.UNKNOWN),
-        Event.RECALL: (_S.COMMITTING, _C.UNKNOWN),
-    },
-    (_S.REFUSED, _C.NONE): {
-        Event.SEND_COMMIT: (_S.COMMITTING, _C.NONE),  # the other way, as Google's refusal demands
-        Event.RECALL: (_S.CHANGED, _C.NONE),
-    },
-    (_S.REFUSED, _C.DID_NOT): {
-        Event.SEND_COMMIT: (_S.COMMITTING, _C.DID_NOT),
-        Event.RECALL: (_S.CHANGED, _C.DID_NOT),
-    },
-    (_S.COMMITTED, _C.HAPPENED): {
-        Event.REPLACE: (_S.CLEAN, _C.UNKNOWN),  # by a later run: whether it asks for the same is to be seen
-    },
-    (_S.GONE, _C.NONE): {
-        Event.REPLACE: (_S.CLEAN, _C.NONE),
-        Event.RECALL: (_S.GONE, _C.NONE),
-    },
-    (_S.GONE, _C.UNKNOWN): {
-        Event.REPLACE: (_S.CLEAN, _C.UNKNOWN),
-        Event.RECALL: (_S.GONE, _C.UNKNOWN),
-    },
-    (_S.DELETED, _C.UNKNOWN): {
-        Event.REPLACE: (_S.CLEAN, _C.UNKNOWN),
-        Event.RECALL: (_S.DELETED, _C.UNKNOWN),
-    },
-    (_S.DELETED, _C.HAPPENED): {
-        Event.RECALL: (_S.DELETED, _C.UNKNOWN),  # after a failure behind it: a later run may ask for something else
-    },
+    (_S.CLEAN, _C.UNKNOWN, (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, _C.UNKNOWN),
+    (_S.CLEAN, _C.UNKNOWN, (_E.SEEN_LIVE,), _S.CLEAN, _C.HAPPENED),
+    (_S.CLEAN, _C.UNKNOWN, (_E.NOT_SEEN,), _S.CLEAN, _C.NONE),
+    (_S.CLEAN, _C.UNKNOWN, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.UNKNOWN),
+    (_S.CLEAN, _C.UNKNOWN, (_E.DELETE,), _S.DELETED, _C.UNKNOWN),
+
+    # Somebody else changed something since: the job asks for it again, as every later run of it would.
+    (_S.CLEAN, _C.HAPPENED, (_E.CHANGE,), _S.CHANGED, _C.NONE),
+    (_S.CLEAN, _C.HAPPENED, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
+    (_S.CLEAN, _C.HAPPENED, (_E.DELETE,), _S.DELETED, _C.HAPPENED),
+    (_S.CLEAN, _C.HAPPENED, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.HAPPENED),
+
+    (_S.CHANGED, _C.NONE, (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, _C.NONE),
+    (_S.CHANGED, _C.NONE, (_E.SEND_COMMIT,), _S.COMMITTING, _C.NONE),
+    (_S.CHANGED, _C.NONE, (_E.FOUND_COMMITTED,), _S.GONE, _C.UNKNOWN),
+    (_S.CHANGED, _C.NONE, (_E.CLOSED,), _S.GONE, _C.NONE),
+    (_S.CHANGED, _C.NONE, (_E.DELETE,), _S.DELETED, _C.NONE),
+    (_S.CHANGED, _C.NONE, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.NONE),
+
+    (_S.CHANGED, _C.DID_NOT, (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, _C.DID_NOT),
+    (_S.CHANGED, _C.DID_NOT, (_E.SEND_COMMIT,), _S.COMMITTING, _C.DID_NOT),
+    (_S.CHANGED, _C.DID_NOT, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.UNKNOWN),
+    (_S.CHANGED, _C.DID_NOT, (_E.DELETE,), _S.DELETED, _C.NONE),
+    (_S.CHANGED, _C.DID_NOT, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.DID_NOT),
+
+    (_S.COMMITTING, _C.NONE, (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
+    (_S.COMMITTING, _C.NONE, (_E.COMMIT_REFUSED,), _S.REFUSED, _C.NONE),
+    (_S.COMMITTING, _C.NONE, (_E.RESPONSE_LOST, _E.RECALL), _S.COMMITTING, _C.UNKNOWN),
+    (_S.COMMITTING, _C.NONE, (_E.CLOSED,), _S.GONE, _C.NONE),
+
+    # What is refused is this commit; the first one, whose response was lost, may still arrive.
+    (_S.COMMITTING, _C.DID_NOT, (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
+    (_S.COMMITTING, _C.DID_NOT, (_E.COMMIT_REFUSED,), _S.REFUSED, _C.DID_NOT),
+    (_S.COMMITTING, _C.DID_NOT, (_E.RESPONSE_LOST, _E.RECALL), _S.COMMITTING, _C.UNKNOWN),
+    (_S.COMMITTING, _C.DID_NOT, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
+
+    (_S.COMMITTING, _C.UNKNOWN, (_E.FOUND_OPEN,), _S.CHANGED, _C.DID_NOT),
+    (_S.COMMITTING, _C.UNKNOWN, (_E.FOUND_COMMITTED,), _S.COMMITTED, _C.HAPPENED),
+    (_S.COMMITTING, _C.UNKNOWN, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
+    (_S.COMMITTING, _C.UNKNOWN, (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
+
+    # Sent again the other way about the review, as Google's refusal demands.
+    (_S.REFUSED, _C.NONE, (_E.SEND_COMMIT,), _S.COMMITTING, _C.NONE),
+    (_S.REFUSED, _C.NONE, (_E.RECALL,), _S.CHANGED, _C.NONE),
+    (_S.REFUSED, _C.DID_NOT, (_E.SEND_COMMIT,), _S.COMMITTING, _C.DID_NOT),
+    (_S.REFUSED, _C.DID_NOT, (_E.RECALL,), _S.CHANGED, _C.DID_NOT),
+
+    # By a later run: whether it asks for the same is to be seen.
+    (_S.COMMITTED, _C.HAPPENED, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
+
+    (_S.GONE, _C.NONE, (_E.REPLACE,), _S.CLEAN, _C.NONE),
+    (_S.GONE, _C.NONE, (_E.RECALL,), _S.GONE, _C.NONE),
+    (_S.GONE, _C.UNKNOWN, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
+    (_S.GONE, _C.UNKNOWN, (_E.RECALL,), _S.GONE, _C.UNKNOWN),
+    (_S.DELETED, _C.UNKNOWN, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
+    (_S.DELETED, _C.UNKNOWN, (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
+    # After a failure behind it: a later run may ask for something else.
+    (_S.DELETED, _C.HAPPENED, (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
+)
+# fmt: on
+TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
+    ((stage, commit), event): (stage_after, commit_after)
+    for stage, commit, events, stage_after, commit_after in _ROWS
+    for event in events
 }
-"""Every event that may come in every position. What is not in the table can't happen, and asking for it is a bug."""
+"""Every event that may come in every position. What is not in the table can't happen, and asking for it is a bug.
+
+From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes in it can be deleted.
+"""
 
 FORBIDDEN: Mapping[Ownership, frozenset[Event]] = {
     Ownership.SHARED: frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN}),
@@ -229,9 +214,10 @@ FORBIDDEN: Mapping[Ownership, frozenset[Event]] = {
 }
 """What never happens to an edit because of who owns it, whatever the table says."""
 
-_OWNERS: Mapping[Event, Mapping[Ownership, Ownership]] = {
-    Event.RECALL: {Ownership.OPENED: Ownership.RESUMED},
-    Event.REPLACE: {Ownership.RESUMED: Ownership.OPENED, Ownership.SHARED: Ownership.STAND_IN},
+_OWNERS: Mapping[tuple[Event, Ownership], Ownership] = {
+    (Event.RECALL, Ownership.OPENED): Ownership.RESUMED,
+    (Event.REPLACE, Ownership.RESUMED): Ownership.OPENED,
+    (Event.REPLACE, Ownership.SHARED): Ownership.STAND_IN,
 }
 
 
@@ -265,47 +251,41 @@ class EditState:
 
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
-        moves = TRANSITIONS.get((self.stage, self.commit), {})
-        return event in moves and event not in FORBIDDEN.get(self.ownership, ())
+        return ((self.stage, self.commit), event) in TRANSITIONS and event not in FORBIDDEN.get(self.ownership, ())
 
     def after(self, event: Event) -> EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to an edit that is {self}")
-        stage, commit = TRANSITIONS[self.stage, self.commit][event]
-        return EditState(_OWNERS.get(event, {}).get(self.ownership, self.ownership), stage, commit)
+        position = TRANSITIONS[(self.stage, self.commit), event]
+        return EditState(_OWNERS.get((event, self.ownership), self.ownership), *position)
 
     def __str__(self) -> str:
         return f"{self.ownership.value}, {self.stage.value}, its commit: {self.commit.value}"
 
 
+# --- the edit, and its record in the journal --------------------------------------------------------------------------
+
+
+@dataclass
 class ReleaseEdit:
-    """An edit, and what is known of it.
+    """The edit that a job works in, and what is known of it.
 
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
-    of what Google Play accepted. While a commit is in doubt they are those of the edit that this one replaced. `before`
-    are the tracks that were changed, as they were before; `seen` the tracks as they were last read or written;
-    `checked` the empty ones whose names were looked at; `expansions` the versions whose expansion files the last APK
-    uses, `language` the app's default one, as far as they were asked for.
+    of what Google Play accepted, empty while that is not known. While a commit is in doubt they are those of the edit
+    that this one replaced. `before` are the tracks that were changed, as they were before; `seen` the tracks as they
+    were last read or written; `checked` the empty ones whose names were looked at; `language` the app's default one.
     """
 
-    def __init__(
-        self,
-        job: ReleaseJob,
-        api: edit_api.Edit,
-        state: EditState,
-        changes: dict[str, str] | None = None,
-        before: dict[str, Releases] | None = None,
-    ) -> None:
-        self.job = job
-        self.api = api
-        self.state = state
-        self.changes = changes or {}
-        self.before = before or {}
-        self.seen: dict[str, Releases] = {}
-        self.checked: set[str] = set()
-        self.expansions: dict[str, int] = {}
-        self.language = ""
+    job: ReleaseJob
+    context: Context
+    api: Edit
+    state: EditState = EditState()
+    changes: dict[str, str] = field(default_factory=dict)
+    before: dict[str, Releases] = field(default_factory=dict)
+    seen: dict[str, Releases] = field(default_factory=dict)
+    checked: set[str] = field(default_factory=set)
+    language: str = ""
 
     @property
     def id(self) -> str:
@@ -321,7 +301,7 @@ class ReleaseEdit:
         """Takes the machine one step further. Raises `LookupError` for an event that can't come now."""
         self.state = self.state.after(event)
 
-    def changing(self, purpose: str) -> Steps[None]:
+    def changing(self, purpose: str) -> None:
         """Writes a change down before it is made."""
         before = self.state
         self.apply(Event.CHANGE)
@@ -329,41 +309,37 @@ class ReleaseEdit:
             self.changes.clear()  # they are live; from here on it is about what this edit changes
         if before != self.state or purpose not in self.changes:
             self.changes.setdefault(purpose, "")
-            yield from self.remember()
+            self.remember()
 
-    def changed(self, purpose: str, digest: str) -> Steps[None]:
+    def changed(self, purpose: str, digest: str) -> None:
         """Writes down what Google Play accepted."""
         self.changes[purpose] = digest
-        yield from self.remember()
+        self.remember()
 
-    def remember(self) -> Steps[None]:
+    def remember(self) -> None:
         """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
         if self.state.own:
-            record = {
-                "edit": self.id,
-                "stage": self.state.stage.value,
-                "commit": self.state.commit.value,
-                "changes": self.changes,
-                "before": self.before,
-            }
-            yield Remember(self.job.memory, json.dumps(record))
+            state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
+            record = {"edit": self.id, **state, "changes": self.changes, "before": self.before}
+            self.context.remember(self.job.memory, json.dumps(record))
 
-    def forget(self) -> Steps[None]:
+    def forget(self) -> None:
         """Tells the journal that nothing is left to go on with. In a shared edit that stays open, other jobs go on."""
         if self.state.own:
-            yield Remember(self.job.memory, None)
+            self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
-            yield ForgetUploads(edit_api.uploads(self.job.package))
+            self.context.forget_uploads(edit_api.uploads(self.job.package))
 
 
-def recalled(job: ReleaseJob, text: object) -> ReleaseEdit | None:
-    """The edit that the journal holds, if any."""
+def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
+    """The edit that the journal holds, if any. Whatever can't be read is no record."""
     try:
-        record = json.loads(text) if isinstance(text, str) else {}
+        record = json.loads(context.recall(job.memory) or "{}")
         state = EditState(Ownership.OPENED, Stage(record["stage"]), CommitKnowledge(record["commit"]))
         return ReleaseEdit(
             job,
-            edit_api.Edit(job.package, str(record["edit"])),
+            context,
+            Edit(job.package, str(record["edit"])),
             state.after(Event.RECALL),
             changes={str(purpose): str(digest) for purpose, digest in record["changes"].items()},
             before={str(track): releases({"releases": found}) for track, found in record["before"].items()},
@@ -372,41 +348,42 @@ def recalled(job: ReleaseJob, text: object) -> ReleaseEdit | None:
         return None
 
 
-def opened(job: ReleaseJob) -> Steps[ReleaseEdit]:
+# --- opening ----------------------------------------------------------------------------------------------------------
+
+
+def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
     """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
     if job.existing_edit and not job.dry_run:
-        return (yield from _shared(job))
-    kept = recalled(job, (yield Recall(job.memory)))
+        edit = ReleaseEdit(
+            job, context, Edit(job.package, job.existing_edit), EditState(Ownership.SHARED, Stage.CHANGED)
+        )
+        try:
+            yield edit.api.get()
+        except ApiError as refused:
+            if find(refused) in (EDIT_GONE, OTHER):
+                blame_the_input(refused)
+            raise
+        context.info(f"Working in edit {edit.id}.")
+        context.publish({"edit-id": edit.id, "committed": "false"})
+        return edit
+    kept = recalled(job, context)
     if kept is None:
-        return (yield from _inserted(job, EditState()))
+        return (yield from _inserted(job, context, EditState(), {}))
     if kept.state.open:
-        yield _open_edit(kept)  # before anything can go wrong: it is ours, and it may be open
+        # Before anything can go wrong: it is ours, and it may be open.
+        context.publish({"edit-id": kept.id, "committed": "false"})
         yield from look(kept)
     serves = kept.changes.keys() <= job.purposes
     if kept.state.open and serves:
-        yield Note(f"Continuing in edit {kept.id} of an earlier run.")
+        context.info(f"Continuing in edit {kept.id} of an earlier run.")
         return kept
     if kept.state.open:
-        yield Note(f"Edit {kept.id} of an earlier run contains changes that this run does not make.")
+        context.info(f"Edit {kept.id} of an earlier run contains changes that this run does not make.")
         yield from discard(kept)
     else:
-        yield Note(f"Edit {kept.id} of an earlier run is closed.")
-        yield Publish({"edit-id": ""})
-    return (yield from (replaced(kept) if serves else _inserted(job, EditState())))
-
-
-def _shared(job: ReleaseJob) -> Steps[ReleaseEdit]:
-    """The edit that `existing-edit-id` names. If it is not there, running again would not help."""
-    edit = ReleaseEdit(job, edit_api.Edit(job.package, job.existing_edit), EditState(Ownership.SHARED, Stage.CHANGED))
-    try:
-        yield edit.api.get()
-    except ApiError as refused:
-        if find(refused) in (EDIT_GONE, OTHER):
-            blame_the_input(refused)
-        raise
-    yield Note(f"Working in edit {edit.id}.")
-    yield _open_edit(edit)
-    return edit
+        context.info(f"Edit {kept.id} of an earlier run is closed.")
+        context.publish({"edit-id": ""})
+    return (yield from (replaced(kept) if serves else _inserted(job, context, EditState(), {})))
 
 
 def blame_the_input(refused: ApiError) -> None:
@@ -420,21 +397,17 @@ def blame_the_input(refused: ApiError) -> None:
 def replaced(lost: ReleaseEdit) -> Steps[ReleaseEdit]:
     """A fresh edit in place of one that is gone. What was changed is remembered only while a commit is in doubt."""
     state = lost.state.after(Event.REPLACE)
-    return (yield from _inserted(lost.job, state, lost.changes if state.in_doubt else {}))
+    return (yield from _inserted(lost.job, lost.context, state, lost.changes if state.in_doubt else {}))
 
 
-def _inserted(job: ReleaseJob, state: EditState, changes: dict[str, str] | None = None) -> Steps[ReleaseEdit]:
+def _inserted(job: ReleaseJob, context: Context, state: EditState, changes: dict[str, str]) -> Steps[ReleaseEdit]:
     opened_edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
-    edit = ReleaseEdit(job, opened_edit, state, dict(changes or {}))
-    yield from edit.remember()
-    yield ForgetUploads(edit_api.uploads(job.package))  # Google Play closes the edit that was open
-    yield Note(f"Opened edit {edit.id} for {job.package}.")
-    yield _open_edit(edit)
+    edit = ReleaseEdit(job, context, opened_edit, state, dict(changes))
+    edit.remember()
+    context.forget_uploads(edit_api.uploads(job.package))  # Google Play closes the edit that was open
+    context.info(f"Opened edit {edit.id} for {job.package}.")
+    context.publish({"edit-id": edit.id, "committed": "false"})
     return edit
-
-
-def _open_edit(edit: ReleaseEdit) -> Publish:
-    return Publish({"edit-id": edit.id, "committed": "false"})
 
 
 def look(edit: ReleaseEdit) -> Steps[None]:
@@ -452,46 +425,67 @@ def look(edit: ReleaseEdit) -> Steps[None]:
         edit.apply(Event.FOUND_OPEN)
 
 
+def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
+    """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
+    bundles = entries((yield edit.api.listed("bundles")), "bundles")
+    found = [*bundles, *entries((yield edit.api.listed("apks")), "apks")]
+    return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
+
+
+# --- keeping and deleting ---------------------------------------------------------------------------------------------
+
+
 def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
-    name, state = f"Edit {edit.id}", edit.state
+    context, state, shared = edit.context, edit.state, edit.state.ownership is Ownership.SHARED
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
     if isinstance(error, (TemporaryError, Interrupted)):
-        yield Note((yield from _why_kept(edit)))
+        context.info(_why_kept(edit))
     elif not state.open:
         if state.stage is Stage.GONE and not state.in_doubt:
-            yield _lost(edit, "Uploaded, then lost with the edit, which is gone", error)
-        yield from _closed(edit, error)
-    elif state.ownership is Ownership.SHARED:
-        yield Note(f"{name} was not opened by this run and stays open.")
+            _lost(edit, "Uploaded, then lost with the edit, which is gone", error)
+        if shared and isinstance(error, ApiError):
+            blame_the_input(error)
+        elif state.stage is Stage.GONE:
+            context.publish({"edit-id": ""})
+            _put_away(edit)
+        else:
+            edit.forget()
+    elif shared:
+        context.info(f"Edit {edit.id} was not opened by this run and stays open.")
     elif state.stage is Stage.REFUSED:
-        yield Note(f"{name} is kept with everything in it.")
+        context.info(f"Edit {edit.id} is kept with everything in it.")
     elif state.stage is Stage.COMMITTING:
-        yield Note((yield from _why_kept(edit)), "warning")
+        context.warning(_why_kept(edit))
     else:
-        yield _lost(edit, "Uploaded, then discarded with the edit", error)
+        _lost(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
             yield from discard(edit)
 
 
-def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> Discarded:
+def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
     """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim otherwise."""
     why = error.what if isinstance(error, UploaderError) else "the program itself failed."
     artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
     ours = frozenset(artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted)
-    return Discarded(f"{what}: {why}", ours, ("version-code", "version-codes"))
+    edit.context.discarded(f"{what}: {why}", ours, ("version-code", "version-codes"))
 
 
-def _closed(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
-    """What is left to do about an edit that is gone."""
-    if edit.state.ownership is Ownership.SHARED and isinstance(error, ApiError):
-        blame_the_input(error)
-    elif edit.state.stage is Stage.GONE:
-        yield Publish({"edit-id": ""})
-        yield from _put_away(edit)
-    else:
-        yield from edit.forget()
+def _why_kept(edit: ReleaseEdit) -> str:
+    """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
+    if edit.state.ownership is Ownership.STAND_IN:
+        return f"Edit {edit.id} holds no changes."
+    # The record under the job's name is that of an edit of its own, never that of a shared one.
+    resumes = edit.state.own and edit.context.recall(edit.job.memory) is not None
+    if edit.state.stage is Stage.COMMITTING:
+        edit.context.publish({"committed": ""})  # neither is known
+        how = "the next run checks" if resumes else "check in the Play Console"
+        return f"The commit of edit {edit.id} may have happened: {how}."
+    if edit.job.rollout and not resumes:
+        return f"Edit {edit.id} is left behind: the next run opens a fresh one."
+    how = "the next run continues in it" if resumes else f"set `existing-edit-id: {edit.id}` to continue in it"
+    return f"Edit {edit.id} is kept: {how}."
 
 
 def discard(edit: ReleaseEdit) -> Steps[None]:
@@ -501,169 +495,122 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
     """
     edit.apply(Event.DELETE)
     try:
-        yield edit.api.delete()
+        yield from _delete(edit.api, edit.context)
+    except Interrupted:
+        edit.context.publish({"edit-id": ""})  # it may be deleted by now; the next run finds that out by its record
+        raise
+    edit.context.publish({"edit-id": ""})
+    _put_away(edit)
+
+
+def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[None]:
+    try:
+        yield replace(edit.delete(), closing=closing)
     except UploaderError as error:
-        yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
-        if isinstance(error, Interrupted):
-            yield Publish({"edit-id": ""})  # it may be deleted by now; its record stays for the next run to find out
+        context.warning(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.")
+        if isinstance(error, Interrupted) and not closing:
             raise
     else:
-        yield Note(f"Edit {edit.id} is deleted.")
-        yield Publish({"edit-id": ""})
-    yield from _put_away(edit)
+        context.info(f"Edit {edit.id} is deleted.")
 
 
-def _why_kept(edit: ReleaseEdit) -> Steps[str]:
-    """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
-    if edit.state.ownership is Ownership.STAND_IN:
-        return f"Edit {edit.id} holds no changes."
-    # The record under the job's name is that of an edit of its own, never that of a shared one.
-    resumes = edit.state.own and (yield Recall(edit.job.memory)) is not None
-    commit_sent = edit.state.stage is Stage.COMMITTING
-    if commit_sent:
-        yield Publish({"committed": ""})  # neither is known
-        how = "the next run checks" if resumes else "check in the Play Console"
-        return f"The commit of edit {edit.id} may have happened: {how}."
-    if not (resumes or edit.job.reads_edit_id):
-        return f"Edit {edit.id} is left behind: the next run opens a fresh one."
-    how = "the next run continues in it" if resumes else f"set `existing-edit-id: {edit.id}` to continue in it"
-    return f"Edit {edit.id} is kept: {how}."
-
-
-def _put_away(edit: ReleaseEdit) -> Steps[None]:
+def _put_away(edit: ReleaseEdit) -> None:
     """The record of an edit that is over: kept if it tells of a commit, so that a next run does not send it again."""
-    commit_may_have_happened = edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
-    yield from edit.forget()
-    if commit_may_have_happened:
-        yield from edit.remember()
+    edit.forget()
+    if edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
+        edit.remember()
 
 
-MOST_TURNS = 2  # commits the other way about the review, after the first
+# --- the commit -------------------------------------------------------------------------------------------------------
 
 
 def commit(edit: ReleaseEdit) -> Steps[bool]:
-    """Commits the edit; the answer is whether the changes still have to be sent for review by hand.
+    """Commits the edit; the result is whether the changes still have to be sent for review by hand.
 
     Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
-    answer is lost is looked up before it is repeated. Raises Refused with the edit gone, or refused with all in it.
+    response is lost is looked up before it is repeated. Raises ApiError with the edit gone, or refused with all in it.
     """
-    by_hand = edit.job.not_sent_for_review == "true"
-    turns, losses = 0, 0
+    job, by_hand = edit.job, edit.job.not_sent_for_review == "true"
+    turns = losses = 0
     while True:
-        error = yield from _attempt(edit, by_hand)
-        if isinstance(error, (OutcomeUnknown, ProtocolError)):
+        in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
+        # Left out rather than false: Google's refusal says that it "must not be set".
+        flag = (("changesNotSentForReview", "true"),) if by_hand else ()
+        edit.apply(Event.SEND_COMMIT)
+        edit.remember()
+        try:
+            yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))
+        except (OutcomeUnknown, ProtocolError) as lost:
             losses += 1
-            yield from _look_up(edit, losses, error)
-        elif error is not None:
+            yield from _look_up(edit, losses, lost)
+            if edit.state.stage is Stage.COMMITTED:
+                return by_hand
+        except (ApiError, CredentialsError) as refused:
             turns += 1
-            if turns > MOST_TURNS or not _demands_other_way(edit.job, error, by_hand):
-                raise _refusal(edit, error)
+            _refused(edit, refused)
+            wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
+            turned = job.not_sent_for_review == "auto" and isinstance(refused, ApiError) and find(refused) is wanted
+            if turns > MAX_TURNS or not turned:
+                raise _kept(edit, refused) from None
             by_hand = not by_hand
-            what = error.what.rstrip(".")
-            yield Note(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
-        if edit.state.stage is Stage.COMMITTED:
+            what = refused.what.rstrip(".")
+            edit.context.info(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
+        else:
+            edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
 
 
-def _attempt(edit: ReleaseEdit, by_hand: bool) -> Steps[UploaderError | None]:
-    """One commit; what is worth thinking about is handed back, anything else is raised."""
-    edit.apply(Event.SEND_COMMIT)
-    yield from edit.remember()
-    try:
-        yield edit.api.commit(_query(edit.job, by_hand))
-    except (OutcomeUnknown, ProtocolError) as error:
-        edit.apply(Event.ANSWER_LOST)
-        return error
-    except (ApiError, CredentialsError) as error:
-        yield from _answered_no(edit, gone=isinstance(error, ApiError) and find(error) is EDIT_GONE)
-        return error
-    edit.apply(Event.COMMIT_ACCEPTED)
-    return None
-
-
-def _answered_no(edit: ReleaseEdit, *, gone: bool) -> Steps[None]:
-    if not gone:
-        edit.apply(Event.COMMIT_REFUSED)
-        yield from edit.remember()
-        return
-    if edit.state.own:
-        # Nobody but this program works in it, so it may be gone because of this commit. One of others, they committed.
-        edit.apply(Event.ANSWER_LOST)
-    edit.apply(Event.CLOSED)
-
-
-def _look_up(edit: ReleaseEdit, losses: int, error: UploaderError) -> Steps[None]:
-    """Finds out what became of a commit whose answer is lost. Raises Refused when the edit is gone."""
-    yield Note(f"{sentence(error.what)} Checking whether edit {edit.id} is committed.", "warning")
+def _look_up(edit: ReleaseEdit, losses: int, lost: UploaderError) -> Steps[None]:
+    """Finds out what became of a commit whose response is lost. Raises ApiError when the edit is gone."""
+    edit.apply(Event.RESPONSE_LOST)
+    edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
     yield Sleep(losses, f"the commit of edit {edit.id} was not answered")
     yield from look(edit)
     if edit.state.stage is Stage.GONE:
-        raise ApiError(
-            f"Edit {edit.id} is gone after a commit whose answer was lost.",
-            status=404,
-            reason="editNotFound",
-            message="Edit not found.",
-        ) from error
+        gone = f"Edit {edit.id} is gone after a commit whose answer was lost."
+        raise ApiError(gone, status=404, reason="editNotFound", message="Edit not found.") from lost
 
 
-def _refusal(edit: ReleaseEdit, error: UploaderError) -> UploaderError:
-    """The refusal of a commit, with the way back to the edit unless that is gone."""
-    if edit.state.stage is Stage.GONE:
-        return error
+def _refused(edit: ReleaseEdit, error: ApiError | CredentialsError) -> None:
+    """What a refused commit says of the edit. Raises the refusal when the edit is gone."""
+    if not (isinstance(error, ApiError) and find(error) is EDIT_GONE):
+        edit.apply(Event.COMMIT_REFUSED)
+        edit.remember()
+        return
+    if edit.state.own:
+        # Nobody but this program works in it, so it may be gone because of this commit. One of others, they committed.
+        edit.apply(Event.RESPONSE_LOST)
+    edit.apply(Event.CLOSED)
+    raise error
+
+
+def _kept(edit: ReleaseEdit, error: ApiError | CredentialsError) -> UploaderError:
+    """The refusal of a commit, with the way back to the edit."""
     known = explained(error) if isinstance(error, ApiError) else error
-    named = f"set `existing-edit-id: {edit.id}`, or " if edit.job.reads_edit_id else ""
-    kept = f"Edit {edit.id} is kept with everything in it: {named}run again."
-    known.hint = f"{known.hint} {kept}".strip()
+    named = "" if edit.job.rollout else f"set `existing-edit-id: {edit.id}`, or "
+    known.hint = f"{known.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
     return known
 
 
-def _demands_other_way(job: ReleaseJob, error: UploaderError, by_hand: bool) -> bool:
-    wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
-    return job.not_sent_for_review == "auto" and isinstance(error, ApiError) and find(error) is wanted
+# --- an edit that is only read ----------------------------------------------------------------------------------------
 
 
-def _query(job: ReleaseJob, by_hand: bool) -> tuple[tuple[str, str], ...]:
-    behavior = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
-    # Left out rather than false: Google's refusal says that it "must not be set".
-    flag = (("changesNotSentForReview", "true"),) if by_hand else ()
-    return (("changesInReviewBehavior", behavior), *flag)
+def unfinished(package: str, context: Context) -> str:
+    """The open edit of a release that an earlier run did not finish; empty where there is none.
 
-
-# Version code to what Play says of the artifact, its SHA-256 among it.
-ListedArtifacts = Mapping[int, Mapping[str, Any]]
-T = TypeVar("T")
-
-
-def unfinished(package: str) -> Steps[str]:
-    """The open edit of a release that an earlier run did not finish; empty where there is none."""
-    job = ReleaseJob(package)
-    kept = recalled(job, (yield Recall(job.memory)))
+    Google Play has one edit of an app for each account: whoever opens one to read it asks first whether it would close
+    one that is to be gone on with.
+    """
+    kept = recalled(ReleaseJob(package), context)
     return kept.id if kept and kept.state.open else ""
 
 
-def read_and_deleted(edit: Edit, read: Callable[[Edit], Steps[T]]) -> Steps[T]:
+def read_and_deleted(edit: Edit, read: Callable[[Edit], Steps[T]], context: Context) -> Steps[T]:
     """What is read in the edit, which is deleted then, after a failure or a signal, too."""
     try:
         content = yield from read(edit)
     except UploaderError:
-        yield from _deleted(edit)
+        yield from _delete(edit, context, closing=True)
         raise
-    yield from _deleted(edit)
+    yield from _delete(edit, context, closing=True)
     return content
-
-
-def _deleted(edit: Edit) -> Steps[None]:
-    try:
-        yield replace(edit.delete(), closing=True)
-    except UploaderError as error:  # an edit that nobody commits changes nothing
-        yield Note(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.", "warning")
-    else:
-        yield Note(f"Edit {edit.id} is deleted.")
-
-
-def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
-    """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
-    bundles = yield edit.api.listed("bundles")
-    apks = yield edit.api.listed("apks")
-    found = [*entries(bundles, "bundles"), *entries(apks, "apks")]
-    return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}

@@ -8,19 +8,18 @@ from typing import Literal, TypeAlias
 
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
-from uploader.services.play.edit_api import CompanionKind
+from uploader.services.play.edit_api import SupplementaryKind
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
 
 Notes: TypeAlias = tuple[tuple[str, str], ...]
-Review = Literal["auto", "true", "false"]
 WHAT: Mapping[str, str] = {
     "mapping": "mapping",
     "symbols": "native symbols",
     "main": "main expansion file",
     "patch": "patch expansion file",
 }
-"""What goes with an artifact, in words."""
+"""The kinds of supplementary files, in words."""
 
 
 @dataclass(frozen=True)
@@ -36,30 +35,12 @@ class ReleaseOptions:
 
 
 @dataclass(frozen=True)
-class Companion:
-    """What goes with one artifact: a file; `bundle` = what the bundle itself has of it.
+class SupplementaryFile:
+    """What goes with an artifact: a file, the version whose file is used, or `bundle` where the bundle has it in it."""
 
-    For an expansion file it may be the version whose file is used, or `last-release`: the one that the last APK uses.
-    """
-
-    kind: CompanionKind
-    file: Artifact | int | Literal["bundle", "last-release"]
+    kind: SupplementaryKind
+    file: Artifact | int | Literal["bundle"]
     version_code: int
-
-    @property
-    def sent(self) -> bool:
-        """Whether anything has to be told to Play."""
-        return self.file != "bundle"
-
-    def step(self) -> str:
-        """What is done about it, in words."""
-        code = self.version_code
-        if self.file == "bundle":
-            return f"version {code} has its own {WHAT[self.kind]} in the bundle"
-        if isinstance(self.file, Artifact):
-            return f"upload {WHAT[self.kind]} {self.file.name} for version {code}"
-        of = "last APK" if self.file == "last-release" else f"version {self.file}"
-        return f"let version {code} use the {WHAT[self.kind]} of {of}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +64,7 @@ class ReleaseJob:
     copy_notes: bool = False
     retained: tuple[str, ...] = ()
     retain_last: bool = False
-    companions: tuple[Companion, ...] = ()
+    supplementary: tuple[SupplementaryFile, ...] = ()
     listing: StoreFiles | None = None
     prune_images: bool = False
     promote_from: str = ""
@@ -94,7 +75,7 @@ class ReleaseJob:
     commit: bool = True
     dry_run: bool = False
     rollout: bool = False
-    not_sent_for_review: Review = "auto"
+    not_sent_for_review: Literal["auto", "true", "false"] = "auto"
     cancel_review: bool = False
     review: ReviewGoal | None = None
     universal_apk: UniversalApkGoal | None = None
@@ -102,31 +83,23 @@ class ReleaseJob:
     @property
     def codes(self) -> tuple[str, ...]:
         """The version codes of the artifacts, in the order of `files`."""
-        return tuple(str(artifact.manifest.version_code) for artifact in self.artifacts if artifact.manifest)
+        return tuple(str(version_code(artifact)) for artifact in self.artifacts)
 
     @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
-        places = [f"artifact:{code}" for code in self.codes]
-        places += [f"{one.kind}:{one.version_code}" for one in self.companions if one.sent]
-        listing = ["listing"] if self.listing else []
-        return frozenset((*places, *(f"track:{track}" for track in self.tracks), *listing))
-
-    @property
-    def reads_edit_id(self) -> bool:
-        """Whether a run of this kind can be told to work in a given edit.
-
-        Not for a rollout: what an edit was opened on may be old by now, and a look is at what is live.
-        """
-        return not self.rollout
-
-    @property
-    def tense(self) -> str:
-        """What to call the state that this run makes: what would be, what is in the edit, or what is from now on."""
-        return "would be" if self.dry_run else "after" if self.commit else "in the edit"
+        artifacts = [f"artifact:{code}" for code in self.codes]
+        files = [f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"]
+        tracks = [f"track:{track}" for track in self.tracks]
+        return frozenset((*artifacts, *files, *tracks, *(["listing"] if self.listing else [])))
 
     @property
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")
         return f"{rehearsed if self.dry_run else real}:{self.package}"
+
+
+def version_code(artifact: Artifact) -> int:
+    """The version code in an artifact's manifest, 0 where it could not be read."""
+    return artifact.manifest.version_code if artifact.manifest else 0

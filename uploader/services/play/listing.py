@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
 
@@ -28,6 +29,7 @@ from uploader.inputs.parse_play import LAST_RELEASE
 from uploader.results import FileResult
 from uploader.services.base import (
     Batch,
+    Context,
     Digest,
     Download,
     Downloaded,
@@ -110,7 +112,7 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
 def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
     """Texts first, since an image needs the listing of its language; then the images."""
     for language, whole in difference.texts.items():
-        yield from edit.changing("listing")
+        edit.changing("listing")
         yield edit.api.update_listing(language, whole)
         fields = ", ".join(change.field for change in difference.text_changes if change.language == language)
         yield Note(f"Listing {language}: {fields} changed.")
@@ -120,7 +122,7 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
         yield from _prune(edit, place)
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*(place.missing for place in difference.places)):
-        yield from edit.changing("listing")
+        edit.changing("listing")
         for result in (yield Batch(tuple(upload for upload in wave if upload), most=MAX_IN_FLIGHT)):
             if result.failure is not None:
                 raise result.failure
@@ -194,7 +196,7 @@ def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str])
 
 def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
     for image in place.unwanted:
-        yield from edit.changing("listing")
+        edit.changing("listing")
         try:
             yield edit.api.delete_image(place.language, place.type, image)
         except ApiError as refused:
@@ -264,13 +266,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         f"write it to {printable(job.listing)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (edit_api.SCOPE,), lambda _: flow(job), () if edit else (_WARNING,), job.package)
+    return Prepared(lines, (edit_api.SCOPE,), partial(flow, job), () if edit else (_WARNING,), job.package)
 
 
-def flow(job: PullJob) -> Flow:
+def flow(job: PullJob, context: Context) -> Flow:
     """Reads everything, then writes what differs; every refusal leaves with its cause and its cure."""
     try:
-        texts, images = yield from _content(job)
+        texts, images = yield from _content(job, context)
     except ApiError as refused:
         raise explained(refused) from None
     if job.dry_run:
@@ -295,10 +297,10 @@ def flow(job: PullJob) -> Flow:
     return Outcome(f"{job.package}: {told}.", sections=(_section(texts, images),), trouble=trouble)
 
 
-def _content(job: PullJob) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
+def _content(job: PullJob, context: Context) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
     if job.existing_edit:
         return (yield from _read(job, Edit(job.package, job.existing_edit)))
-    if kept := (yield from unfinished(job.package)):
+    if kept := unfinished(job.package, context):
         raise ReleaseRefused(
             f"Edit {kept} of an unfinished release is open, and opening another would close it.",
             cause="An earlier run of the job left it to be continued.",
@@ -306,7 +308,7 @@ def _content(job: PullJob) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
             code="release-unfinished",
         )
     edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
-    return (yield from read_and_deleted(edit, lambda edit: _read(job, edit)))
+    return (yield from read_and_deleted(edit, lambda edit: _read(job, edit), context))
 
 
 def _read(job: PullJob, edit: Edit) -> Steps[tuple[list[PulledText], list[PulledImage]]]:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from uploader.errors import ApiError, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
+from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
 from uploader.services.play import edit_api, gate, review, status, tracks
 from uploader.services.play.edit_api import CONSOLE, Release, Releases
 from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, commit, discard
@@ -125,7 +126,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)
     job = RolloutJob(release, inputs.rollout_steps, held_to)
     scopes = (edit_api.SCOPE, *((gate.SCOPE,) if limits else ()))
-    return Prepared(tuple(_lines(job)), scopes, lambda _: flow(job), package=inputs.package_name)
+    return Prepared(tuple(_lines(job)), scopes, partial(flow, job), package=inputs.package_name)
 
 
 def _lines(job: RolloutJob) -> Iterator[str]:
@@ -193,11 +194,11 @@ def _version(release: Release) -> str:
 # The work in an edit
 
 
-def flow(job: RolloutJob) -> Flow:
+def flow(job: RolloutJob, context: Context) -> Flow:
     """One look, and at most one step; every refusal leaves with its cause and its remedy."""
     rollout = Rollout(job)
     try:
-        return (yield from in_an_edit(job.release, rollout.work))
+        return (yield from in_an_edit(job.release, context, rollout.work))
     except UploaderError as error:
         raise rollout.failed(explained(error) if isinstance(error, ApiError) else error) from None
 
@@ -273,15 +274,15 @@ class Rollout:
         yield from self._show(look, after)
         if not tracks.settled(edit.seen[track], after):
             edit.before[track] = look.releases
-            yield from edit.changing(purpose)
+            edit.changing(purpose)
         if self._first:
-            yield from edit.changed(purpose, self._first.text)
+            edit.changed(purpose, self._first.text)
         if not tracks.settled(edit.seen[track], after):
             yield edit.api.update_track(track, after)
             edit.seen[track] = after
         by_hand = yield from commit(edit)
         self._halting = ""
-        yield from edit.forget()
+        edit.forget()
         yield Publish({"committed": "true"})
         yield Note(f"Committed edit {edit.id}.")
         if by_hand:
@@ -292,7 +293,7 @@ class Rollout:
     def _ended(self, edit: ReleaseEdit, look: Look, decision: Decision) -> Flow:
         """The end of a run that changes nothing: its edit is not needed."""
         yield from discard(edit)
-        yield from edit.forget()
+        edit.forget()
         after = self._after(look, decision.release) if decision.release and self._job.dry_run else look.releases
         if self._job.dry_run:
             yield from self._show(look, after)

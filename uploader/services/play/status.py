@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from uploader.errors import ApiError, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Flow, Note, Outcome, Prepared, Publish, Section, Steps
+from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Publish, Section, Steps
 from uploader.services.play import edit_api, review, tracks, universal_apk
 from uploader.services.play.edit_api import Edit, Release, Releases, entries
 from uploader.services.play.edits import blame_the_input, read_and_deleted, unfinished
@@ -77,13 +78,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         lines.append(f"fetch the universal APK of the newest release: {apk.destination.name}")
     if goal:
         lines.append(f"wait until the newest release is {goal.state}")
-    return Prepared(tuple(lines), (edit_api.SCOPE,), lambda _: flow(job), (_WARNING,) if may_open else (), job.package)
+    return Prepared(tuple(lines), (edit_api.SCOPE,), partial(flow, job), (_WARNING,) if may_open else (), job.package)
 
 
-def flow(job: StatusJob) -> Flow:
+def flow(job: StatusJob, context: Context) -> Flow:
     """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its remedy."""
     try:
-        found, outcome = yield from _status(job)
+        found, outcome = yield from _status(job, context)
         if job.universal_apk:
             if not found:
                 raise ReleaseRefused(
@@ -102,13 +103,13 @@ def flow(job: StatusJob) -> Flow:
         raise explained(refused) from None
 
 
-def _status(job: StatusJob) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
+def _status(job: StatusJob, context: Context) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
     """The tracks that have releases, that of the newest first; and the outcome of a look."""
     lists: dict[str, tuple[review.Listed, ...]] = {}
     for track in job.tracks or STANDARD:
         lists[track] = yield from review.listed(job.package, track)
     yield Note(f"The credentials are accepted, and may read the releases of {job.package}.")
-    content = yield from _content(job)
+    content = yield from _content(job, context)
     on_tracks = content[0] if content else {}
     for track in () if job.tracks else [name for name in on_tracks if name not in lists]:
         lists[track] = yield from review.listed(job.package, track)
@@ -132,7 +133,7 @@ def _status(job: StatusJob) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
     return found, Outcome(f"{job.package}: {told}.", sections=(table,))
 
 
-def _content(job: StatusJob) -> Steps[_EditContent | None]:
+def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
     """What only an edit tells; None where none is to be read, or may be."""
     if job.existing_edit:
         try:
@@ -143,7 +144,7 @@ def _content(job: StatusJob) -> Steps[_EditContent | None]:
             raise
     if not job.may_open:
         return None
-    if kept := (yield from unfinished(job.package)):
+    if kept := unfinished(job.package, context):
         text = f"Edit {kept} of an unfinished release would be closed by another, so only the review is looked at."
         yield Note(text, "warning")
         return None
@@ -155,7 +156,7 @@ def _content(job: StatusJob) -> Steps[_EditContent | None]:
         yield Note(f"The account may not open an edit, so it can't release: {refused.message}", "warning")
         return None
     yield Note(f"The account may open an edit; opened edit {edit.id} to read it.")
-    return (yield from read_and_deleted(edit, _read))
+    return (yield from read_and_deleted(edit, _read, context))
 
 
 def _read(edit: Edit) -> Steps[_EditContent]:

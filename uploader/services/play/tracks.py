@@ -1,4 +1,4 @@
-"""What a track holds after a release has come to it: pure functions over the releases that Play reports.
+"""What a track holds after a release has come to it.
 
 An update replaces all releases of a track, so whatever should stay has to be sent again. Play allows one completed
 release, one staged one (in progress or halted) and one draft on a track: a new release takes the place of its own kind,
@@ -10,23 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
 from uploader.files.android.notes import is_language_name, normalised
-from uploader.services.base import Note, Steps
+from uploader.services.base import Steps
 from uploader.services.play.edit_api import Release, Releases, entries, releases
 from uploader.services.play.edits import ReleaseEdit, listed_artifacts
-from uploader.services.play.job import Notes, ReleaseJob, ReleaseOptions
+from uploader.services.play.job import Notes, ReleaseOptions
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
 
+STANDARD = ("production", "beta", "alpha", "internal")
 STAGED = frozenset({"inProgress", "halted"})
 REST_OF_WORLD = "rest-of-world"
-_IN_WORDS: Mapping[str, str] = {"inProgress": "in progress"}  # the other statuses are words already
-# What an absent field of a release means: nothing, or this.
-_DEFAULTS: Mapping[str, Any] = {"inAppUpdatePriority": 0}
-# The fields that a promotion takes along, unless they are given anew.
-_TAKEN_ALONG = ("name", "releaseNotes", "inAppUpdatePriority")
+_MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
+
+
+# --- one release ------------------------------------------------------------------------------------------------------
 
 
 def codes(release: Release) -> tuple[str, ...]:
@@ -35,15 +36,96 @@ def codes(release: Release) -> tuple[str, ...]:
     return tuple(str(code) for code in found) if isinstance(found, list) else ()
 
 
-def new(options: ReleaseOptions, version_codes: Iterable[str]) -> Release:
-    """A release made from nothing but the options and its version codes."""
-    return _with_options({}, options, tuple(version_codes))
+def highest(release: Release) -> int:
+    """The highest version code of a release, -1 when it has none."""
+    return max((int(code) for code in codes(release) if code.isascii() and code.isdigit()), default=-1)
+
+
+def newest(found: Sequence[Release]) -> Release:
+    """The release with the highest version code, of at least one."""
+    return max(found, key=highest)
+
+
+def notes_of(release: Release) -> Notes:
+    """The release notes of a release, as far as they are in the documented form."""
+    found = release.get("releaseNotes")
+    notes = (note for note in found if isinstance(note, Mapping)) if isinstance(found, list) else ()
+    return tuple((str(note.get("language", "")), str(note.get("text", ""))) for note in notes)
+
+
+def countries(release: Release) -> tuple[str, ...]:
+    """The countries that a release is for, as the input `countries` has them; none where it is not limited."""
+    targeting = release.get("countryTargeting")
+    if not isinstance(targeting, Mapping):
+        return ()
+    named = targeting.get("countries")
+    rest = [REST_OF_WORLD] if targeting.get("includeRestOfWorld") else []
+    return (*map(str, named if isinstance(named, list) else ()), *rest)
+
+
+def priority(release: Release) -> int:
+    """The in-app update priority; zero is what an absent one means."""
+    found = release.get("inAppUpdatePriority")
+    return found if isinstance(found, int) else 0
+
+
+def user_fraction(release: Release) -> str:
+    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it has none."""
+    fraction = release.get("userFraction")
+    return f"{fraction:.15g}" if isinstance(fraction, (int, float)) else ""
+
+
+def share(release: Release) -> str:
+    """How many users a staged release is for: `10 %`; empty where it says nothing."""
+    fraction = release.get("userFraction")
+    return f"{fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
+
+
+def in_words(release: Release) -> str:
+    """Whom a release reaches, and its status: `10 % of users, in progress`."""
+    status = str(release.get("status", "of unknown status"))
+    reach = f"{share(release)} of users" if share(release) else "all users" if status == "completed" else ""
+    return ", ".join(filter(None, (reach, "in progress" if status == "inProgress" else status)))
+
+
+def describe(release: Release) -> str:
+    """A release for people: `278+279 (10 % of users, in progress)`."""
+    return f"{'+'.join(codes(release)) or 'no version'} ({in_words(release)})"
+
+
+def describe_all(live: Iterable[Release]) -> str:
+    """All releases of a track in one line."""
+    return "; ".join(describe(release) for release in live) or "empty"
+
+
+# --- the release that is wanted ---------------------------------------------------------------------------------------
+
+
+def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None) -> Release:
+    """A release made from its version codes and the options; what these leave open is that of the base."""
+    base = base or {}
+    status, fraction = options.status or base.get("status", "completed"), options.fraction
+    release = {**base, "versionCodes": list(version_codes), "status": status}
+    release.pop("userFraction", None)
+    fraction = base.get("userFraction") if fraction is None else fraction
+    if status in STAGED and fraction is not None:
+        release["userFraction"] = fraction
+    if options.name:
+        release["name"] = options.name
+    if options.notes:
+        release["releaseNotes"] = [{"language": language, "text": text} for language, text in options.notes]
+    if options.priority is not None:
+        release["inAppUpdatePriority"] = options.priority
+    if options.countries:
+        named = [country for country in options.countries if country != REST_OF_WORLD]
+        release["countryTargeting"] = {"countries": named, "includeRestOfWorld": REST_OF_WORLD in options.countries}
+    return release
 
 
 def promoted(options: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
     """The release of another track: its codes, and its name, notes and priority unless the options have them."""
-    taken = {field: source[field] for field in _TAKEN_ALONG if field in source}
-    return _with_options(taken, options, tuple(dict.fromkeys((*codes(source), *retained))))
+    taken = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
+    return new(options, dict.fromkeys((*codes(source), *retained)), taken)
 
 
 def changed(options: ReleaseOptions, release: Release) -> Release:
@@ -51,7 +133,7 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
 
     Raises ReleaseRefused when it would be in progress without a fraction.
     """
-    result = _with_options(release, options, codes(release))
+    result = new(options, codes(release), release)
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ReleaseRefused(
             f"The release {describe(release)} can't be resumed: no user fraction is known.",
@@ -69,7 +151,7 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     """
     served = [release for release in live if release.get("status") in ("completed", "inProgress")]
     drafts = [release for release in live if release.get("status") == "draft"]
-    return _only_if_any(track, served or (drafts if len(drafts) == len(live) else []), "promote")
+    return _newest_if_any(track, served or (drafts if len(drafts) == len(live) else []), "promote")
 
 
 def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
@@ -85,6 +167,23 @@ def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) 
     return {**newest(found), "versionCodes": list(version_codes)}
 
 
+def to_change(track: str, live: Sequence[Release]) -> Release:
+    """The release that a change without new files means: the one in progress, else the newest on the track."""
+    rollouts = [release for release in live if release.get("status") == "inProgress"]
+    return _newest_if_any(track, rollouts or live, "change")
+
+
+def _newest_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
+    if not found:
+        raise ReleaseRefused(
+            f"Track {track} has no release to {purpose}.",
+            cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
+            hint="Check the name of the track in the Play Console.",
+            code="no-release-on-track",
+        )
+    return newest(found)
+
+
 def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
     """The version codes of the newest release that everybody has; none where there is no such release.
 
@@ -94,27 +193,7 @@ def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
     return codes(newest(completed)) if completed else ()
 
 
-def to_change(track: str, live: Sequence[Release]) -> Release:
-    """The release that a change without new files means: the one in progress, else the newest on the track."""
-    rollouts = [release for release in live if release.get("status") == "inProgress"]
-    return _only_if_any(track, rollouts or list(live), "change")
-
-
-def newest(found: Sequence[Release]) -> Release:
-    """The release with the highest version code, of at least one."""
-    return max(found, key=highest)
-
-
-def highest(release: Release) -> int:
-    """The highest version code of a release, -1 when it has none."""
-    return max((int(code) for code in codes(release) if code.isascii() and code.isdigit()), default=-1)
-
-
-def notes_of(release: Release) -> Notes:
-    """The release notes of a release, as far as they are in the documented form."""
-    found = release.get("releaseNotes")
-    notes = (note for note in found if isinstance(note, Mapping)) if isinstance(found, list) else ()
-    return tuple((str(note.get("language", "")), str(note.get("text", ""))) for note in notes)
+# --- the track as a whole ---------------------------------------------------------------------------------------------
 
 
 def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
@@ -132,64 +211,6 @@ def merged(track: str, live: Sequence[Release], release: Release, *, replace_rol
     return (release, *kept)
 
 
-def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
-    """Whether the track holds these releases already, apart from fields that Play adds by itself."""
-    rest = list(live)
-    for wanted in after:
-        found = next((release for release in rest if _holds(release, wanted)), None)
-        if found is None:
-            return False
-        rest.remove(found)
-    return not rest
-
-
-def describe(release: Release) -> str:
-    """A release for people: `278+279 (10 % of users, in progress)`."""
-    return f"{'+'.join(codes(release)) or 'no version'} ({in_words(release)})"
-
-
-def in_words(release: Release) -> str:
-    """Whom a release reaches, and its status: `10 % of users, in progress`."""
-    status = str(release.get("status", "of unknown status"))
-    reach = f"{share(release)} of users" if share(release) else "all users" if status == "completed" else ""
-    return ", ".join(filter(None, (reach, _IN_WORDS.get(status, status))))
-
-
-def share(release: Release) -> str:
-    """How many users a staged release is for: `10 %`; empty where it says nothing."""
-    fraction = release.get("userFraction")
-    return f"{fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
-
-
-def user_fraction(release: Release) -> str:
-    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it has none."""
-    fraction = release.get("userFraction")
-    return f"{fraction:.15g}" if isinstance(fraction, (int, float)) else ""
-
-
-def describe_all(live: Iterable[Release]) -> str:
-    """All releases of a track in one line."""
-    return "; ".join(describe(release) for release in live) or "empty"
-
-
-def _with_options(base: Release, options: ReleaseOptions, version_codes: tuple[str, ...]) -> Release:
-    release = {**base, "versionCodes": list(version_codes), "status": options.status or base.get("status", "completed")}
-    fraction = options.fraction if options.fraction is not None else base.get("userFraction")
-    release.pop("userFraction", None)
-    if release["status"] in STAGED and fraction is not None:
-        release["userFraction"] = fraction
-    if options.name:
-        release["name"] = options.name
-    if options.notes:
-        release["releaseNotes"] = [{"language": language, "text": text} for language, text in options.notes]
-    if options.priority is not None:
-        release["inAppUpdatePriority"] = options.priority
-    if options.countries:
-        named = [country for country in options.countries if country != REST_OF_WORLD]
-        release["countryTargeting"] = {"countries": named, "includeRestOfWorld": REST_OF_WORLD in options.countries}
-    return release
-
-
 def _displaces(release: Release, other: Release) -> bool:
     """Whether `other` can't stay beside the release: the same version codes, or the place that it needs."""
     status, place = release.get("status"), other.get("status")
@@ -203,31 +224,115 @@ def _covers(release: Release, other: Release) -> bool:
     return bool(codes(other)) and set(codes(other)) <= set(codes(release))
 
 
-def _only_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
-    if not found:
-        raise ReleaseRefused(
-            f"Track {track} has no release to {purpose}.",
-            cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
-            hint="Check the name of the track in the Play Console.",
-            code="no-release-on-track",
+def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
+    """Whether the track holds these releases already, apart from fields that Play adds by itself."""
+    rest = list(live)
+    for wanted in after:
+        found = next(
+            (one for one in rest if all(_same(key, one.get(key), value) for key, value in wanted.items())), None
         )
-    return newest(found)
+        if found is None:
+            return False
+        rest.remove(found)
+    return not rest
 
 
-def _holds(release: Release, wanted: Release) -> bool:
-    return all(_plain(field, release.get(field)) == _plain(field, value) for field, value in wanted.items())
+def _same(field: str, value: Any, wanted: Any) -> bool:
+    """Whether a field has the value that is wanted, in whatever spelling."""
+
+    def plain(value: Any) -> Any:
+        if field == "versionCodes" and isinstance(value, list):
+            return {str(code) for code in value}
+        if field == "releaseNotes" and isinstance(value, list):
+            return {(language, normalised(text)) for language, text in notes_of({field: value})}
+        return 0 if value is None and field == "inAppUpdatePriority" else value
+
+    return bool(plain(value) == plain(wanted))
 
 
-def _plain(field: str, value: Any) -> Any:
-    """A field's value so that two spellings of the same thing are equal."""
-    if field == "versionCodes" and isinstance(value, list):
-        return {str(code) for code in value}
-    if field == "releaseNotes" and isinstance(value, list):
-        return {(language, normalised(text)) for language, text in notes_of({field: value})}
-    return _DEFAULTS.get(field) if value is None else value
+# --- in an edit -------------------------------------------------------------------------------------------------------
 
 
-def default_language(edit: ReleaseEdit) -> Steps[str]:
+@dataclass(frozen=True)
+class TrackUpdate:
+    """A release on its track: what the track holds now, held before the edit was touched, and is to hold."""
+
+    track: str
+    now: Releases
+    before: Releases
+    release: Release
+    after: Releases
+
+
+def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
+    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
+    updates = []
+    for track in edit.job.tracks:
+        update = yield from plan_update(edit, track)
+        _check(edit, update)
+        for oddity in _oddities(edit, update):
+            edit.context.warning(f"Track {track}: {oddity}")
+        updates.append(update)
+    on_tracks = {code for found in edit.seen.values() for release in found for code in codes(release)}
+    rest = [code for code in edit.job.retained if code not in on_tracks.union(edit.job.codes)] if updates else []
+    known = (yield from listed_artifacts(edit)) if rest else {}
+    if unknown := [code for code in rest if int(code) not in known]:
+        raise ReleaseRefused(
+            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
+            cause="Neither the track nor the app's bundles and APKs have it.",
+            hint="Correct the version codes, or leave them out.",
+            code="retained-version-unknown",
+        )
+    return tuple(updates)
+
+
+def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+    """The release that comes to the track, and all that it will hold then.
+
+    What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
+    """
+    found = yield from current_releases(edit, track)
+    before = edit.before.get(track, found)
+    release = yield from _wanted(edit, track, before)
+    after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
+    return TrackUpdate(track, found, before, release, after)
+
+
+def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+    """Makes the track hold the release. What it holds already is not written again."""
+    update = yield from plan_update(edit, track)
+    if not settled(update.now, update.after):
+        edit.before[track] = update.before
+        edit.changing(f"track:{track}")
+        yield edit.api.update_track(track, update.after)
+        edit.seen[track] = update.after
+        edit.context.info(f"Track {track} in edit {edit.id}: {describe_all(update.after)}.")
+    return update
+
+
+def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
+    job, notes = edit.job, list[tuple[str, str]]()
+    if job.copy_notes:
+        notes += notes_of(newest(live)) if live else ()
+    else:
+        for language, text in job.notes.get(track, job.notes.get(None, ())):
+            notes.append((language or (yield from _default_language(edit)), text))
+    name = job.options.name or job.names.get(track, job.names.get(None, ""))
+    options = replace(job.options, name=name, notes=tuple(notes))
+    retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
+    if job.promote_from:
+        offered = yield from current_releases(edit, job.promote_from)
+        by_codes = job.promoted and chosen(job.promote_from, offered, job.promoted)
+        source = by_codes or to_promote(job.promote_from, offered)
+        return promoted(
+            replace(options, name=name or ("" if source.get("name") else job.default_name)), source, retained
+        )
+    if job.codes or job.retained:
+        return new(replace(options, name=name or job.default_name), dict.fromkeys((*job.codes, *retained)))
+    return changed(options, to_change(track, live))
+
+
+def _default_language(edit: ReleaseEdit) -> Steps[str]:
     """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused where it has none."""
     if not edit.language:
         details = yield edit.api.details()
@@ -243,74 +348,38 @@ def default_language(edit: ReleaseEdit) -> Steps[str]:
     return edit.language
 
 
-STANDARD = ("production", "beta", "alpha", "internal")
-SHORTEST_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
+def _check(edit: ReleaseEdit, update: TrackUpdate) -> None:
+    """Raises for countries that Google Play would not accept."""
+    release, ours = update.release, codes(update.release)
+    # Which release a change is about, only the track tells; that it is production was seen offline.
+    if edit.job.options.countries and release.get("status") != "inProgress":
+        raise ReleaseRefused(
+            f"`countries`: the release {describe(release)} on track {update.track} is not a staged rollout.",
+            cause="Google Play accepts countries only for a rollout in progress on production.",
+            hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            code="countries-not-allowed",
+        )
+    # A rollout that is limited to countries can't be completed as it is, nor is it widened to all unasked.
+    rollouts = [one for one in update.before if one.get("status") in STAGED and countries(one)]
+    if release.get("status") == "completed" and ours in map(codes, rollouts):
+        raise ReleaseRefused(
+            f"The rollout of {'+'.join(ours)} on track {update.track} is limited to countries: "
+            f"{', '.join(countries(release))}.",
+            cause="Google Play accepts countries only while a rollout is in progress.",
+            hint="Complete this rollout in the Play Console.",
+            code="countries-not-allowed",
+        )
 
 
-@dataclass(frozen=True)
-class TrackUpdate:
-    """A release on its track: what the track holds now, held before the edit was touched, and is to hold."""
-
-    track: str
-    now: Releases
-    before: Releases
-    release: Release
-    after: Releases
-
-
-def foresee(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
-    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
-    updates = []
-    for track in edit.job.tracks:
-        update = yield from plan_update(edit, track)
-        _check_countries(edit.job, update)
-        _check_completed(update)
-        for oddity in _oddities(edit.job, update):
-            yield Note(f"Track {track}: {oddity}", "warning")
-        updates.append(update)
-    if updates:
-        yield from _check_retained(edit)
-    return tuple(updates)
-
-
-def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
-    """Makes the track hold the release. What it holds already is not written again."""
-    update = yield from plan_update(edit, track)
-    if not settled(update.now, update.after):
-        edit.before[track] = update.before
-        yield from edit.changing(f"track:{track}")
-        yield edit.api.update_track(track, update.after)
-        edit.seen[track] = update.after
-        yield Note(f"Track {track} in edit {edit.id}: {describe_all(update.after)}.")
-    return update
-
-
-def read_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases]]:
-    """All tracks that Play lists in the edit, in one request; empty where the list is not to be had."""
-    found = (yield from all_tracks(edit)) or {}
-    edit.seen.update(found)
-    return found
-
-
-def all_up_to_date(edit: ReleaseEdit) -> Steps[bool]:
-    """Whether every track holds already what this run would put there."""
-    for track in edit.job.tracks:
-        update = yield from plan_update(edit, track)
-        if not settled(update.now, update.after):
-            return False
-    return True
-
-
-def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
-    """The release that comes to the track, and all that it will hold then.
-
-    What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
-    """
-    found = yield from current_releases(edit, track)
-    before = edit.before.get(track, found)
-    release = yield from _wanted(edit, track, before)
-    after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
-    return TrackUpdate(track, found, before, release, after)
+def _oddities(edit: ReleaseEdit, update: TrackUpdate) -> Iterator[str]:
+    if edit.job.retain_last and not last_completed(update.before):
+        yield "there is no completed release whose versions could be retained."
+    if edit.job.copy_notes and not update.release.get("releaseNotes"):
+        yield "there are no release notes to copy from the last release."
+    released = max((highest(other) for other in update.before if other.get("status") != "draft"), default=-1)
+    ours = highest(update.release)
+    if ours < released:
+        yield f"version {released} has been released on it, and {ours} is lower: users who have it get no update."
 
 
 def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
@@ -328,13 +397,13 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
         found, missing = (), refused.reason != "trackEmpty"
     if not found and track not in edit.checked:
         edit.checked.add(track)
-        yield from _unused(edit, track, missing=missing)
+        yield from _check_name(edit, track, missing=missing)
     edit.seen[track] = found
     return found
 
 
-def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
-    """All tracks of the edit with their releases; None where the list is not to be had, which ends no run."""
+def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases]]:
+    """All tracks of the edit with their releases; empty where the list is not to be had, which ends no run."""
     try:
         response = yield edit.api.listed("tracks")
         return {str(entry.get("track", "")): releases(entry) for entry in entries(response, "tracks")}
@@ -343,10 +412,10 @@ def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases] | None]:
             raise
     except (ProtocolError, TemporaryError):
         pass
-    return None
+    return {}
 
 
-def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
+def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     """A track that Play does not list is none if Play says so, or if its name is almost another's.
 
     A standard track may be answered with 404 until it is used; whether a form factor has it is told when it is written.
@@ -354,7 +423,7 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     form_factor, _, base = track.rpartition(":")
     if base in STANDARD:
         return
-    known = dict.fromkeys((*STANDARD, *((yield from all_tracks(edit)) or ())))
+    known = dict.fromkeys((*STANDARD, *(yield from all_tracks(edit))))
     if track in known:
         return
     meant = _meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
@@ -370,106 +439,7 @@ def _unused(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
 
 def _meant(track: str, known: Iterable[str]) -> str:
     """The name that was probably meant, misspelt or cut short. Another number is another track, not a misspelling."""
-    from difflib import get_close_matches  # only for a track that Play does not know
-
     number, written = re.sub(r"[^0-9]", "", track), track.lower()
     names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}
-    cut = [name for name in names if name.startswith(written) and len(written.rpartition(":")[2]) >= SHORTEST_CUT]
+    cut = [name for name in names if name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT]
     return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")
-
-
-def _check_countries(job: ReleaseJob, update: TrackUpdate) -> None:
-    """Which release a change is about, only the track tells; that it is production was seen offline."""
-    if job.options.countries and update.release.get("status") != "inProgress":
-        raise ReleaseRefused(
-            f"`countries`: the release {describe(update.release)} on track {update.track} is not a staged rollout.",
-            cause="Google Play accepts countries only for a rollout in progress on production.",
-            hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
-            code="countries-not-allowed",
-        )
-
-
-def _check_completed(update: TrackUpdate) -> None:
-    """A rollout that is limited to countries can't be completed as it is, nor is it widened to all unasked."""
-    release = update.release
-    rollouts = [one for one in update.before if one.get("status") in STAGED and countries(one)]
-    if release.get("status") == "completed" and codes(release) in map(codes, rollouts):
-        raise ReleaseRefused(
-            f"The rollout of {'+'.join(codes(release))} on track {update.track} is limited to countries: "
-            f"{', '.join(countries(release))}.",
-            cause="Google Play accepts countries only while a rollout is in progress.",
-            hint="Complete this rollout in the Play Console.",
-            code="countries-not-allowed",
-        )
-
-
-def _check_retained(edit: ReleaseEdit) -> Steps[None]:
-    """Raises for a version code to retain that no track of the run has, nor Play's lists of bundles and APKs."""
-    on_tracks = {code for found in edit.seen.values() for release in found for code in codes(release)}
-    rest = [code for code in edit.job.retained if code not in on_tracks.union(edit.job.codes)]
-    known = (yield from listed_artifacts(edit)) if rest else {}
-    unknown = [code for code in rest if int(code) not in known]
-    if unknown:
-        raise ReleaseRefused(
-            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
-            cause="Neither the track nor the app's bundles and APKs have it.",
-            hint="Correct the version codes, or leave them out.",
-            code="retained-version-unknown",
-        )
-
-
-def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
-    job = edit.job
-    name = job.options.name or job.names.get(track, job.names.get(None, ""))
-    options = replace(job.options, name=name, notes=(yield from _notes(edit, track, live)))
-    retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
-    if job.promote_from:
-        offered = yield from current_releases(edit, job.promote_from)
-        source = (
-            chosen(job.promote_from, offered, job.promoted) if job.promoted else to_promote(job.promote_from, offered)
-        )
-        name = options.name or ("" if source.get("name") else job.default_name)
-        return promoted(replace(options, name=name), source, retained)
-    if job.codes or job.retained:
-        codes = tuple(dict.fromkeys((*job.codes, *retained)))
-        return new(replace(options, name=options.name or job.default_name), codes)
-    return changed(options, to_change(track, live))
-
-
-def _notes(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Notes]:
-    job = edit.job
-    if job.copy_notes:
-        return notes_of(newest(live)) if live else ()
-    notes = []
-    for language, text in job.notes.get(track, job.notes.get(None, ())):
-        notes.append((language or (yield from default_language(edit)), text))
-    return tuple(notes)
-
-
-def _oddities(job: ReleaseJob, update: TrackUpdate) -> Iterator[str]:
-    if job.retain_last and not last_completed(update.before):
-        yield "there is no completed release whose versions could be retained."
-    if job.copy_notes and not update.release.get("releaseNotes"):
-        yield "there are no release notes to copy from the last release."
-    released = [highest(other) for other in update.before if other.get("status") != "draft"]
-    ours = highest(update.release)
-    if ours < max(released, default=-1):
-        yield (
-            f"version {max(released)} has been released on it, and {ours} is lower: users who have it get no update."
-        )
-
-
-def countries(release: Release) -> tuple[str, ...]:
-    """The countries that a release is for, as the input `countries` has them; none where it is not limited."""
-    targeting = release.get("countryTargeting")
-    if not isinstance(targeting, Mapping):
-        return ()
-    named = targeting.get("countries")
-    rest = [REST_OF_WORLD] if targeting.get("includeRestOfWorld") else []
-    return (*map(str, named if isinstance(named, list) else ()), *rest)
-
-
-def priority(release: Release) -> int:
-    """The in-app update priority; zero is what an absent one means."""
-    found = release.get("inAppUpdatePriority")
-    return found if isinstance(found, int) else 0
