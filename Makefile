@@ -3,17 +3,19 @@
 
 VENV = .venv/bin
 
-.PHONY: help demo test strangers bench lint format types validate check soak fuzz lock sbom clean
+.PHONY: help demo test slow-tests strangers bench lint format types validate check soak fuzz lock sbom clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: .venv/runtime  ## a real upload to the embedded emulator, with faults injected; no account needed
 	$(VENV)/python examples/demo.py
-	$(VENV)/python examples/demo_rollout.py
 
-test: .venv/dev  ## every test
-	$(VENV)/python -m pytest -n auto --dist worksteal -rs
+test: .venv/dev  ## what to run before each commit, in three minutes
+	$(VENV)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+slow-tests: .venv/dev build/runtime  ## the other tests: containers, other programs, kills, fuzzing
+	$(VENV)/python -m pytest -n auto --dist worksteal -rs -m slow
 
 strangers: .venv/dev  ## other clients against the emulator
 	@for tool in node wheels gsutil go; do sh tests/strangers/tool $$tool & done; wait
@@ -36,7 +38,7 @@ types: .venv/dev  ## static types, strictly
 validate: .venv/dev  ## workflows, action, Dockerfile and scripts, each by its own checker
 	PATH="$(CURDIR)/$(VENV):$$PATH" sh scripts/validate
 
-check: lint types validate test  ## all of the above, as CI does it
+check: lint types validate slow-tests strangers  ## everything, as CI does it
 
 soak: .venv/dev  ## a thousand releases with random faults and kills; writes build/soak.md in some ten minutes
 	$(VENV)/python -m tests.soak --releases $(or $(RELEASES),1000) --seed $(or $(SEED),1) --write build/soak.md

@@ -1,9 +1,8 @@
-"""A release without any account: three uploads to the embedded emulator with injected faults, and then a check.
+"""A release without any account: uploads that survive faults, then two staged rollouts, and whether all went well.
 
     make demo
 
-The first run sends a bundle to a Play track, the second archives it in a Drive folder, the third mails the ids to the
-team. Each runs the same `entrypoint.py` that a CI job runs, with the environment that GitHub's runner would give it.
+Each step runs the same `entrypoint.py` that a CI job runs, against the embedded emulator.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from functools import partial
-from itertools import takewhile
-from operator import ne
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,132 +23,113 @@ sys.path.insert(0, str(ROOT))
 
 from google_emulator import Emulator, specimens  # noqa: E402  # found only once the checkout is on the path
 
-MIB = 1024 * 1024
-BUNDLE = "shop-release.aab"
-COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+MIB = 1 << 20
+APP, DAY = "com.example.shop", 86_400
 FAULTS: list[dict[str, Any]] = [
     {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "nth": 2, "after": MIB},
     {"on": "play.bundles.upload+resumable.put", "do": "reset", "nth": 3, "after": 2 * MIB},
     {"on": "play.bundles.upload+resumable.put", "do": "short-store", "nth": 4, "stored": 2 * MIB},
     {"on": "drive.files.create+resumable.final", "do": "answer-lost"},
-    {"on": "resumable.final", "do": "status-after-effect", "status": 502, "nth": 3},
+    {"on": "gmail.users.messages.send+resumable.final", "do": "status-after-effect", "status": 502},
 ]
+RELEASE = {"target": "play", "files": "*.aab", "tracks": "internal", "chunk-size": "4MiB", "release-name": "1.4.2"}
+ARCHIVE = {"target": "drive.files.create", "files": "*.aab", "metadata": '{"parents": ["releases"]}'}
+MAIL = {
+    "target": "gmail",
+    "impersonate-user": "releases@example.com",
+    "mail-from": "releases@example.com",
+    "mail-to": "team@example.com",
+    "mail-subject": "Shop 1.4.2 is on the internal track",
+    "mail-body": "Please try it.",
+}
+ROLLOUT = {
+    "target": "play-rollout",
+    "package-name": APP,
+    "tracks": "production",
+    "rollout-steps": "1%, 5%, 20%, 50%, 100%",
+    "halt-above": "crash-rate 1.09%, crash-rate 1.5x",
+}
+# By version code: users of the newest day, the share of them that saw a crash, and the decision that is to come of it.
+COURSES = {
+    42: [(60, 0.0167, "held"), (900, 0.0052, "stepped"), (4_000, 0.0048, "stepped"), (18_000, 0.0047, "stepped")],
+    43: [(800, 0.004, "stepped"), (900, 0.0122, "held"), (4_100, 0.021, "halted")],
+}
 
 
 def main() -> int:
-    """Makes the three runs and returns 0 when every byte is where it belongs, and none that was stored came twice."""
+    """Makes all runs and returns 0 when every byte is where it belongs and every day was decided as it should be."""
     with tempfile.TemporaryDirectory(prefix="uploader-demo-") as folder, Emulator(faults=FAULTS) as emulator:
         workspace = Path(folder)
-        say(f"Making {BUNDLE}: 32 MiB with a valid manifest")
-        bundle = workspace / BUNDLE
-        specimens.make_bundle(bundle, "com.example.shop", 4711, "1.4.2", size_bytes=32 * MIB)
-        demo = Demo(workspace, emulator.url, emulator.key)
-        release = demo.upload(
-            "1. Google Play, in chunks, despite a 503, a reset and a partly stored chunk",
-            {"target": "play", "files": "*.aab", "tracks": "internal", "chunk-size": "4MiB", "release-name": "1.4.2"},
-        )
-        archive = demo.upload(
-            "2. A Drive folder; the final answer is lost and asked for again",
-            {"target": "drive.files.create", "files": "*.aab", "metadata": '{"parents": ["releases"]}'},
-        )
-        mail = demo.upload(
-            "3. A mail to the team; the server fails after sending it, and it is not sent twice",
-            {
-                "target": "gmail",
-                "impersonate-user": "releases@example.com",
-                "mail-from": "releases@example.com",
-                "mail-to": "team@example.com",
-                "mail-subject": f"Shop 1.4.2 ({release['version-code']}) is on internal",
-                "mail-body": f"Edit {release['edit-id']}, archived in Drive as {archive['id']}.",
-            },
-        )
-        return report(emulator.state(), bundle, release, archive, mail)
+        specimens.make_bundle(workspace / "shop.aab", APP, 41, "1.4.2", size_bytes=32 * MIB)
+        say("A bundle of 32 MiB to Google Play: a 503 in its middle, a reset, and a chunk that is stored in part")
+        run(emulator, workspace, RELEASE, shown=True)
+        say("The same bundle to Google Drive: the response to its last byte is lost")
+        run(emulator, workspace, ARCHIVE, shown=True)
+        say("A mail to the team: the server fails after it has sent it")
+        run(emulator, workspace, MAIL, shown=True)
+        everybody = {"users": 90_000, "userPerceivedCrashRate": 0.0046}
+        emulator.console.add_release(APP, "production", {"versionCodes": ["41"]})
+        emulator.vitals.script({APP: {"versions": {"41": everybody, "42": everybody}}})
+        decided = [rollout(emulator, workspace, code) for code in COURSES]
+        return verdict(emulator.state(), workspace / "shop.aab", all(decided))
 
 
-class Demo:
-    """A workspace with the emulator as Google, in which the program is run as a CI job runs it."""
-
-    def __init__(self, workspace: Path, url: str, key: Mapping[str, str]) -> None:
-        self._workspace = workspace
-        self._common = {"api-endpoint": url, "credentials": json.dumps(key), "state-dir": str(workspace / ".state")}
-
-    def upload(self, title: str, inputs: Mapping[str, str]) -> dict[str, str]:
-        """One run: shows its log and returns the outputs. Ends the demo if it fails."""
-        say(title)
-        output = self._workspace / "output"
-        output.write_text("")
-        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self._workspace)}
-        environment["GITHUB_OUTPUT"] = str(output)
-        environment |= {f"INPUT_{name.upper()}": value for name, value in {**self._common, **inputs}.items()}
-        status = run(environment, self._workspace)
-        outputs = dict(read_outputs(output.read_text()))
-        if status:
-            raise SystemExit(f"The run ended with exit code {status}.")
-        return outputs
+def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
+    """A staged rollout of a version from 1 % on, one run a day; whether each day was decided as expected."""
+    say(f"A staged rollout of version {code}, one run a day")
+    release = {"versionCodes": [str(code)], "status": "inProgress", "userFraction": 0.01}
+    emulator.console.add_release(APP, "production", release)
+    right = True
+    for day, (users, crashes, expected) in enumerate(COURSES[code], 1):
+        emulator.clock.advance(DAY)
+        measured = {"users": users, "userPerceivedCrashRate": crashes}
+        emulator.vitals.script({APP: {"versions": {str(code): measured}}})
+        decision = run(emulator, workspace, ROLLOUT)["decision"]
+        print(f"  day {day}: {users:6,} users, {crashes:.2%} saw a crash: {decision}", flush=True)
+        right = right and decision == expected
+    if right and expected == "stepped":
+        emulator.console.complete(APP, "production", code=str(code))  # as the next steps would
+    return right
 
 
-def run(environment: Mapping[str, str], workspace: Path) -> int:
-    """Starts `entrypoint.py` and shows its log as GitHub does: masks hidden, groups as headings."""
+def run(emulator: Emulator, workspace: Path, inputs: Mapping[str, str], *, shown: bool = False) -> dict[str, str]:
+    """One run in a shell: its outputs. What happened on the way is shown where it is asked for."""
+    common = {"api-endpoint": emulator.url, "credentials": json.dumps(emulator.key), "state-dir": str(workspace / "s")}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    for name, value in {**common, **inputs}.items():
+        environment[f"UPLOADER_{name.upper().replace('-', '_')}"] = value
     command = [sys.executable, str(ROOT / "entrypoint.py")]
-    with subprocess.Popen(
-        command, env=environment, cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as job:
-        assert job.stdout is not None
-        for line in job.stdout:
-            if not line.startswith(("::add-mask::", "::endgroup::")):
-                print("  |", line.rstrip().replace("::group::", "▸ "), flush=True)
-    return job.returncode
+    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    for line in (line.strip() for line in lines if shown):
+        if "trying again" in line or "continuing" in line or line == lines[-1].strip():
+            print(f"  {line}", flush=True)
+    if done.returncode not in (0, 6):
+        raise SystemExit(done.stdout + done.stderr)
+    return dict(re.findall(r"^\s*([a-z-]+)=(.*)$", done.stdout, re.MULTILINE))
 
 
-def read_outputs(text: str) -> Iterator[tuple[str, str]]:
-    """The names and values in a GITHUB_OUTPUT file: `name<<DELIMITER`, the value's lines, `DELIMITER`."""
-    lines = iter(text.splitlines())
-    for line in lines:
-        name, _, delimiter = line.partition("<<")
-        yield name, "\n".join(takewhile(partial(ne, delimiter), lines))
-
-
-def report(
-    state: Mapping[str, Any],
-    bundle: Path,
-    release: Mapping[str, str],
-    archive: Mapping[str, str],
-    mail: Mapping[str, str],
-) -> int:
-    """Compares what the emulator holds with what was sent, and says how it all went."""
+def verdict(state: Mapping[str, Any], bundle: Path, decided: bool) -> int:
+    """Compares what the emulator holds with what was sent."""
     sha256 = hashlib.sha256(bundle.read_bytes()).hexdigest()
-    again = sum(int(run["bytes-resent"]) for run in (release, archive, mail))
+    copies = [stored for stored in state["objects"] if stored["sha256"] == sha256]
     repeated = sum(session["bytes_repeated"] for session in state["sessions"])
-    copies = [item for item in state["objects"] if item["sha256"] == sha256 and item["size"] == bundle.stat().st_size]
-    fired = [f"{receipt['do']} ({receipt['on']})" for receipt in state["faults"]["fired"]]
     checks = {
-        "the bundle is in Play and in Drive, byte for byte, once each": len(copies) == 2,
-        "no byte that the server had stored was sent again": repeated == 0,
-        "one mail was sent": len(state["messages"]) == 1,
-        "every fault was injected": len(fired) == len(FAULTS),
-        "the edit is committed": release["edit-id"] in str(state["edits"]["committed"]),
+        f"{len(state['faults']['fired'])} of {len(FAULTS)} faults happened": not state["faults"]["waiting"],
+        "the bundle is on Google Play and in Drive, byte for byte, once each": len(copies) == 2,
+        f"{repeated} bytes that the server had stored were sent again": repeated == 0,
+        f"{len(state['messages'])} mail was sent": len(state["messages"]) == 1,
+        "the healthy release was widened, the crashing one halted": decided,
     }
     say("Result")
     for text, true in checks.items():
         print(f"  {'yes' if true else 'NO '}  {text}")
-    print(f"\nEdit {release['edit-id']} is committed with version code {release['version-code']} on track internal.")
-    print(f"Drive file {archive['id']}, mail {mail['message-id']}; sha256 {sha256}.")
-    sent = sum(int(run["bytes-uploaded"]) for run in (release, archive, mail)) + again
-    print(f"{sent:,} bytes were sent, {again:,} of them ({again / sent:.0%}) again because a fault had lost them.")
-    print(f"Bytes sent again although the server had stored them: {repeated}.")
-    print(f"{len(fired)} injected faults were survived:", *fired, sep="\n  ")
     return 0 if all(checks.values()) else 1
 
 
 def say(title: str) -> None:
     """A heading."""
-    print(f"\n{bold(f'=== {title}')}\n", flush=True)
-
-
-def bold(text: str) -> str:
-    """The text as a heading on a terminal that shows one."""
-    return f"\x1b[1m{text}\x1b[0m" if COLOR else text
+    print(f"\n{title}", flush=True)
 
 
 if __name__ == "__main__":
