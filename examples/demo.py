@@ -88,7 +88,7 @@ def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
         print(f"  day {day}: {users:6,} users, {crashes:.2%} saw a crash: {decision}", flush=True)
         right = right and decision == expected
     if right and expected == "stepped":
-        emulator.console.complete(APP, "production", code=str(code))  # as the next steps would
+        emulator.console.complete(APP, "production", code=code)  # as the next steps would
     return right
 
 
