@@ -36,10 +36,10 @@ from uploader.services.play.plan import (
     OtherTrack,
     Review,
     TextChange,
-    TrackChange,
     lines,
     plan_output,
 )
+from uploader.services.play.tracks import TrackChange
 
 RECIPES = (Path(__file__).parents[1] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
 PUT = "play.tracks.update"

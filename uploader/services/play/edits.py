@@ -1,44 +1,30 @@
 """The life of an edit, from its opening to its commit or its deletion: a state machine, and the requests of each step.
 
-Google's rules. An edit begins as a copy of what is live. One account has one open edit for an app: opening another,
-committing one, or a change in the Play Console closes it, and what was uploaded into it is lost. A commit is atomic:
-all of an edit goes live, or nothing. An edit can be committed once. A refused commit leaves the edit open and usable.
-Nothing says which edit made a release live: there is no list of edits, and no id in what is live.
+Google's rules. An edit begins as a copy of what is live. An account has one open edit of an app: opening another,
+committing one, or a change in the Play Console closes it, and what was uploaded into it is lost. A commit is atomic and
+happens once; a refused one leaves the edit open. Nothing says which edit made a release live.
 
-Who owns an edit. One that this program opened is its own to keep or to delete: OPENED by this run, or RESUMED when an
-earlier run of the job left it. One named by `existing-edit-id` is SHARED: other jobs work in it, so it is never
-deleted and never replaced by a fresh one, which could not hold their part. A STAND_IN is a fresh edit in place of a
-shared one that vanished during its commit. It serves to look at what is live, and nothing is ever changed or
-committed in it.
+A commit whose response is lost is looked up, not repeated. An edit that is open is committed again, which can't have
+two effects; one that says that it was committed is done. If it is merely gone, the question stays open (GONE, UNKNOWN),
+and a fresh edit takes its place (CLEAN, UNKNOWN): if the artifacts and tracks that the lost edit changed are live, the
+commit happened. This knowledge is about every commit of the job and survives the replacement, its deletion, and the
+process. DID_NOT is weaker than NONE: an edit that was open after a lost response and is gone later is in doubt again.
 
-A commit whose response is lost is looked up, not repeated. The edit is asked first. If it is open, the same edit is
-committed again, which can't have two effects. If it says that it was committed, the job is done. If it is merely
-gone, the question stays open (GONE, UNKNOWN), and a fresh edit takes its place (CLEAN, UNKNOWN). The evidence there
-is the artifacts and tracks that the lost edit changed: since a commit is atomic, seeing them live proves that it
-happened. Knowledge is about every commit of the job, in this edit or in the one that it replaced, so it survives the
-replacement, the deletion of the replacement, and the process. DID_NOT is weaker than NONE: the edit was found open
-after a commit whose response was lost. If that edit is gone later, the commit may have arrived late, and the doubt is
-back.
+The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, and the tracks as they were
+before. Changes and commits are written down before they are sent, so a killed run leaves a record that may claim too
+much, never too little. A later run continues in a recorded edit only if it asks for all that was changed there.
 
-What the journal keeps. It keeps the stage and the knowledge of an edit of our own, with its id, every change by
-purpose (and the digest of what Google Play accepted), and the tracks as they were before. A change and a commit are
-written down before they are sent. A killed run thus leaves a record that may claim too much, never too little, and a
-record with a commit under way is recalled as one whose response was lost. A later run continues in a recorded edit
-only if it asks for all that the record says was changed; otherwise the edit is deleted, once it is known to be open.
-
-Weak spots. An edit whose opening was never answered has an id that nobody knows; opening the next one closes it.
-Where a lost edit changed neither artifacts nor tracks (only a mapping, symbols or an expansion file for a version
-that was there already), nothing shows whether its commit happened: these files are sent and committed once more, with
-the same content. The same happens to a mapping where another job ran between a lost commit and the re-run of its job:
-there is one record for an app, and it took the place. If somebody else puts another release on the same track between
-a commit whose edit is gone and the look at its effect, the look takes it for one that did not happen, and the job's
-release comes to the track again. A shared edit is in no journal: if its run is killed during the commit, the next one
-can only say that the edit is closed.
+Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one closes it. Where a
+lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit
+happened: they are sent and committed once more, with the same content. If somebody else puts another release on the
+track between a commit whose edit is gone and the look at its effect, the job's release comes to the track again. A
+shared edit is in no journal: if its run is killed during the commit, the next can only say that the edit is closed.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -58,23 +44,13 @@ from uploader.services.base import Context, Sleep, Steps
 from uploader.services.play import edit_api
 from uploader.services.play.edit_api import Edit, Releases, entries, releases
 from uploader.services.play.job import ReleaseJob
-from uploader.services.play.known_errors import (
-    EDIT_GONE,
-    OTHER,
-    REVIEW_AUTOMATIC,
-    REVIEW_BY_HAND,
-    already_committed,
-    explained,
-    find,
-)
+from uploader.services.play.known_errors import EDIT_GONE, OTHER, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
 from uploader.text import sentence
 
+COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
 MAX_TURNS = 2  # commits the other way about the review, after the first
 ListedArtifacts = Mapping[int, Mapping[str, Any]]  # version code to what Play says of the artifact, its SHA-256 too
 T = TypeVar("T")
-
-
-# --- the state machine ------------------------------------------------------------------------------------------------
 
 
 class Ownership(Enum):
@@ -82,8 +58,10 @@ class Ownership(Enum):
 
     OPENED = "opened by this run"
     RESUMED = "opened by an earlier run of the job"
-    SHARED = "named by existing-edit-id"
-    STAND_IN = "in place of a shared edit that is gone"
+    SHARED = "named by existing-edit-id"  # others work in it: never deleted, never replaced by one without their part
+    STAND_IN = (
+        "in place of a shared edit that is gone"  # to look at what is live: nothing is changed or committed in it
+    )
 
 
 class Stage(Enum):
@@ -96,7 +74,6 @@ class Stage(Enum):
     COMMITTED = "committed"
     GONE = "gone"  # closed by others, or by a commit that nobody heard of
     DELETED = "deleted"
-    LEFT_OPEN = "left open"  # as `commit: false` asks
 
 
 class CommitKnowledge(Enum):
@@ -122,7 +99,6 @@ class Event(Enum):
     SEEN_LIVE = "what the replaced edit changed is live"
     NOT_SEEN = "what the replaced edit changed is not live"
     DELETE = "the edit is about to be deleted"
-    LEAVE_OPEN = "the edit is left to other jobs"
     RECALL = "a later run finds its record"
     REPLACE = "a fresh edit takes its place"
 
@@ -130,64 +106,49 @@ class Event(Enum):
 Position = tuple[Stage, CommitKnowledge]
 _S, _C, _E = Stage, CommitKnowledge, Event
 
-# fmt: off
 _ROWS: tuple[tuple[Stage, CommitKnowledge, tuple[Event, ...], Stage, CommitKnowledge], ...] = (
     (_S.CLEAN, _C.NONE, (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, _C.NONE),
     (_S.CLEAN, _C.NONE, (_E.CHANGE,), _S.CHANGED, _C.NONE),
     (_S.CLEAN, _C.NONE, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.NONE),
     (_S.CLEAN, _C.NONE, (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.CLEAN, _C.NONE, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.NONE),
-
     (_S.CLEAN, _C.UNKNOWN, (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, _C.UNKNOWN),
     (_S.CLEAN, _C.UNKNOWN, (_E.SEEN_LIVE,), _S.CLEAN, _C.HAPPENED),
     (_S.CLEAN, _C.UNKNOWN, (_E.NOT_SEEN,), _S.CLEAN, _C.NONE),
     (_S.CLEAN, _C.UNKNOWN, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.UNKNOWN),
     (_S.CLEAN, _C.UNKNOWN, (_E.DELETE,), _S.DELETED, _C.UNKNOWN),
-
     # Somebody else changed something since: the job asks for it again, as every later run of it would.
     (_S.CLEAN, _C.HAPPENED, (_E.CHANGE,), _S.CHANGED, _C.NONE),
     (_S.CLEAN, _C.HAPPENED, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
     (_S.CLEAN, _C.HAPPENED, (_E.DELETE,), _S.DELETED, _C.HAPPENED),
-    (_S.CLEAN, _C.HAPPENED, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.HAPPENED),
-
     (_S.CHANGED, _C.NONE, (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, _C.NONE),
     (_S.CHANGED, _C.NONE, (_E.SEND_COMMIT,), _S.COMMITTING, _C.NONE),
     (_S.CHANGED, _C.NONE, (_E.FOUND_COMMITTED,), _S.GONE, _C.UNKNOWN),
     (_S.CHANGED, _C.NONE, (_E.CLOSED,), _S.GONE, _C.NONE),
     (_S.CHANGED, _C.NONE, (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.CHANGED, _C.NONE, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.NONE),
-
     (_S.CHANGED, _C.DID_NOT, (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, _C.DID_NOT),
     (_S.CHANGED, _C.DID_NOT, (_E.SEND_COMMIT,), _S.COMMITTING, _C.DID_NOT),
     (_S.CHANGED, _C.DID_NOT, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.UNKNOWN),
     (_S.CHANGED, _C.DID_NOT, (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.CHANGED, _C.DID_NOT, (_E.LEAVE_OPEN,), _S.LEFT_OPEN, _C.DID_NOT),
-
     (_S.COMMITTING, _C.NONE, (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
     (_S.COMMITTING, _C.NONE, (_E.COMMIT_REFUSED,), _S.REFUSED, _C.NONE),
     (_S.COMMITTING, _C.NONE, (_E.RESPONSE_LOST, _E.RECALL), _S.COMMITTING, _C.UNKNOWN),
     (_S.COMMITTING, _C.NONE, (_E.CLOSED,), _S.GONE, _C.NONE),
-
     # What is refused is this commit; the first one, whose response was lost, may still arrive.
     (_S.COMMITTING, _C.DID_NOT, (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
     (_S.COMMITTING, _C.DID_NOT, (_E.COMMIT_REFUSED,), _S.REFUSED, _C.DID_NOT),
     (_S.COMMITTING, _C.DID_NOT, (_E.RESPONSE_LOST, _E.RECALL), _S.COMMITTING, _C.UNKNOWN),
     (_S.COMMITTING, _C.DID_NOT, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-
     (_S.COMMITTING, _C.UNKNOWN, (_E.FOUND_OPEN,), _S.CHANGED, _C.DID_NOT),
     (_S.COMMITTING, _C.UNKNOWN, (_E.FOUND_COMMITTED,), _S.COMMITTED, _C.HAPPENED),
     (_S.COMMITTING, _C.UNKNOWN, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
     (_S.COMMITTING, _C.UNKNOWN, (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
-
     # Sent again the other way about the review, as Google's refusal demands.
     (_S.REFUSED, _C.NONE, (_E.SEND_COMMIT,), _S.COMMITTING, _C.NONE),
     (_S.REFUSED, _C.NONE, (_E.RECALL,), _S.CHANGED, _C.NONE),
     (_S.REFUSED, _C.DID_NOT, (_E.SEND_COMMIT,), _S.COMMITTING, _C.DID_NOT),
     (_S.REFUSED, _C.DID_NOT, (_E.RECALL,), _S.CHANGED, _C.DID_NOT),
-
     # By a later run: whether it asks for the same is to be seen.
     (_S.COMMITTED, _C.HAPPENED, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
-
     (_S.GONE, _C.NONE, (_E.REPLACE,), _S.CLEAN, _C.NONE),
     (_S.GONE, _C.NONE, (_E.RECALL,), _S.GONE, _C.NONE),
     (_S.GONE, _C.UNKNOWN, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
@@ -197,7 +158,6 @@ _ROWS: tuple[tuple[Stage, CommitKnowledge, tuple[Event, ...], Stage, CommitKnowl
     # After a failure behind it: a later run may ask for something else.
     (_S.DELETED, _C.HAPPENED, (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
 )
-# fmt: on
 TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
     ((stage, commit), event): (stage_after, commit_after)
     for stage, commit, events, stage_after, commit_after in _ROWS
@@ -210,7 +170,7 @@ From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with
 
 FORBIDDEN: Mapping[Ownership, frozenset[Event]] = {
     Ownership.SHARED: frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN}),
-    Ownership.STAND_IN: frozenset({Event.CHANGE, Event.SEND_COMMIT, Event.LEAVE_OPEN, Event.RECALL, Event.NOT_SEEN}),
+    Ownership.STAND_IN: frozenset({Event.CHANGE, Event.SEND_COMMIT, Event.RECALL, Event.NOT_SEEN}),
 }
 """What never happens to an edit because of who owns it, whatever the table says."""
 
@@ -262,9 +222,6 @@ class EditState:
 
     def __str__(self) -> str:
         return f"{self.ownership.value}, {self.stage.value}, its commit: {self.commit.value}"
-
-
-# --- the edit, and its record in the journal --------------------------------------------------------------------------
 
 
 @dataclass
@@ -348,15 +305,11 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
         return None
 
 
-# --- opening ----------------------------------------------------------------------------------------------------------
-
-
 def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
     """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
     if job.existing_edit and not job.dry_run:
-        edit = ReleaseEdit(
-            job, context, Edit(job.package, job.existing_edit), EditState(Ownership.SHARED, Stage.CHANGED)
-        )
+        shared = EditState(Ownership.SHARED, Stage.CHANGED)
+        edit = ReleaseEdit(job, context, Edit(job.package, job.existing_edit), shared)
         try:
             yield edit.api.get()
         except ApiError as refused:
@@ -415,7 +368,7 @@ def look(edit: ReleaseEdit) -> Steps[None]:
     try:
         yield edit.api.get()
     except ApiError as refused:
-        if already_committed(refused):
+        if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
             edit.apply(Event.FOUND_COMMITTED)
         elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
             edit.apply(Event.CLOSED)
@@ -430,9 +383,6 @@ def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
     bundles = entries((yield edit.api.listed("bundles")), "bundles")
     found = [*bundles, *entries((yield edit.api.listed("apks")), "apks")]
     return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
-
-
-# --- keeping and deleting ---------------------------------------------------------------------------------------------
 
 
 def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
@@ -521,19 +471,15 @@ def _put_away(edit: ReleaseEdit) -> None:
         edit.remember()
 
 
-# --- the commit -------------------------------------------------------------------------------------------------------
-
-
 def commit(edit: ReleaseEdit) -> Steps[bool]:
     """Commits the edit; the result is whether the changes still have to be sent for review by hand.
 
     Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
     response is lost is looked up before it is repeated. Raises ApiError with the edit gone, or refused with all in it.
     """
-    job, by_hand = edit.job, edit.job.not_sent_for_review == "true"
-    turns = losses = 0
+    job, by_hand, turns, losses = edit.job, edit.job.not_sent_for_review == "true", 0, 0
+    in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
     while True:
-        in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
         # Left out rather than false: Google's refusal says that it "must not be set".
         flag = (("changesNotSentForReview", "true"),) if by_hand else ()
         edit.apply(Event.SEND_COMMIT)
@@ -547,11 +493,14 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
                 return by_hand
         except (ApiError, CredentialsError) as refused:
             turns += 1
-            _refused(edit, refused)
-            wanted = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
-            turned = job.not_sent_for_review == "auto" and isinstance(refused, ApiError) and find(refused) is wanted
-            if turns > MAX_TURNS or not turned:
-                raise _kept(edit, refused) from None
+            known = find(refused) if isinstance(refused, ApiError) else None
+            _refused(edit, refused, gone=known is EDIT_GONE)
+            turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
+            if turns > MAX_TURNS or job.not_sent_for_review != "auto" or not turned:
+                error = explained(refused) if isinstance(refused, ApiError) else refused
+                named = "" if job.rollout else f"set `existing-edit-id: {edit.id}`, or "
+                error.hint = f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
+                raise error from None
             by_hand = not by_hand
             what = refused.what.rstrip(".")
             edit.context.info(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
@@ -571,28 +520,15 @@ def _look_up(edit: ReleaseEdit, losses: int, lost: UploaderError) -> Steps[None]
         raise ApiError(gone, status=404, reason="editNotFound", message="Edit not found.") from lost
 
 
-def _refused(edit: ReleaseEdit, error: ApiError | CredentialsError) -> None:
+def _refused(edit: ReleaseEdit, error: UploaderError, *, gone: bool) -> None:
     """What a refused commit says of the edit. Raises the refusal when the edit is gone."""
-    if not (isinstance(error, ApiError) and find(error) is EDIT_GONE):
-        edit.apply(Event.COMMIT_REFUSED)
-        edit.remember()
-        return
-    if edit.state.own:
+    if gone and edit.state.own:
         # Nobody but this program works in it, so it may be gone because of this commit. One of others, they committed.
         edit.apply(Event.RESPONSE_LOST)
-    edit.apply(Event.CLOSED)
-    raise error
-
-
-def _kept(edit: ReleaseEdit, error: ApiError | CredentialsError) -> UploaderError:
-    """The refusal of a commit, with the way back to the edit."""
-    known = explained(error) if isinstance(error, ApiError) else error
-    named = "" if edit.job.rollout else f"set `existing-edit-id: {edit.id}`, or "
-    known.hint = f"{known.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
-    return known
-
-
-# --- an edit that is only read ----------------------------------------------------------------------------------------
+    edit.apply(Event.CLOSED if gone else Event.COMMIT_REFUSED)
+    if gone:
+        raise error
+    edit.remember()
 
 
 def unfinished(package: str, context: Context) -> str:

@@ -293,9 +293,3 @@ def conflict(error: ApiError) -> str:
     """
     passes = error.status == 409 and find(error) is not EDIT_GONE
     return "Another job, or someone in the Play Console, is changing the same app." if passes else ""
-
-
-def already_committed(error: ApiError) -> bool:
-    """Whether Google says that this very edit has been committed."""
-    words = r"edit has already been (successfully )?committed"
-    return error.reason == "editAlreadyCommitted" or re.search(words, error.message, re.IGNORECASE) is not None

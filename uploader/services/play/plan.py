@@ -7,18 +7,25 @@ Texts from outside are shown by their first line and their length.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 from uploader.services.base import Section
 from uploader.services.play.edit_api import Release, Releases
 from uploader.services.play.job import WHAT
-from uploader.services.play.tracks import codes, countries, describe, describe_all, in_words, notes_of, priority
+from uploader.services.play.tracks import (
+    TrackChange,
+    codes,
+    countries,
+    describe,
+    describe_all,
+    in_words,
+    notes_of,
+    priority,
+)
 from uploader.text import plural
-
-T = TypeVar("T")
 
 OTHERS: Final = "Also in the edit, not from this run"
 MAX_PLAN: Final = 128 * 1024  # characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
@@ -80,30 +87,6 @@ class ReleaseChange:
         before, after = in_words(self.before or self.release), in_words(self.release)
         was = f"{before} -> " if before != after else ""
         return f"{'+'.join(codes(self.release)) or 'no version'}{name}: {was}{after}"
-
-
-@dataclass(frozen=True)
-class TrackChange:
-    """A track before and after."""
-
-    track: str
-    before: Releases
-    after: Releases
-
-    @property
-    def releases(self) -> tuple[ReleaseChange, ...]:
-        """Each release of either side once: those that are to be first. One is known by its version codes."""
-        left, found = list(self.before), list[ReleaseChange]()
-        for release in self.after:
-            before = next((one for one in left if set(codes(one)) == set(codes(release))), None)
-            fields = tuple(_fields(before or {}, release))
-            if before is None:
-                found.append(ReleaseChange("added", None, release, fields))
-                continue
-            left.remove(before)
-            same = all(before.get(field) == release.get(field) for field in ("status", "userFraction"))
-            found.append(ReleaseChange("kept" if same and not fields else "changed", before, release, fields))
-        return (*found, *(ReleaseChange("removed", release, release) for release in left))
 
 
 @dataclass(frozen=True)
@@ -194,7 +177,7 @@ class Changes:
     @property
     def nothing(self) -> bool:
         """Whether all of it is there already."""
-        releases = (change.kind for track in self.tracks for change in track.releases)
+        releases = (change.kind for track in self.tracks for change in _releases(track))
         rest = (self.texts, self.images, self.others, self.remarks)
         return all(kind == "kept" for kind in releases) and all(file.there for file in self.files) and not any(rest)
 
@@ -203,6 +186,21 @@ class Changes:
         """Every release that the commit publishes, in one line, those of other jobs included."""
         own = [f"{change.track} {describe_all(change.after)}" for change in self.tracks]
         return ", ".join([*own, *(f"{other.track} {other} (not from this run)" for other in self.others)])
+
+
+def _releases(track: TrackChange) -> Iterator[ReleaseChange]:
+    """Each release of either side once: those that are to be first. One is known by its version codes."""
+    left = list(track.before)
+    for release in track.after:
+        before = next((one for one in left if set(codes(one)) == set(codes(release))), None)
+        fields = tuple(_fields(before or {}, release))
+        if before is None:
+            yield ReleaseChange("added", None, release, fields)
+            continue
+        left.remove(before)
+        same = not fields and all(before.get(field) == release.get(field) for field in ("status", "userFraction"))
+        yield ReleaseChange("kept" if same else "changed", before, release, fields)
+    yield from (ReleaseChange("removed", release, release) for release in left)
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:
@@ -224,9 +222,6 @@ def _short(text: str) -> str:
     return text if text == first and len(first) <= _MAX_SHORT else f"{first[: _MAX_SHORT - 1]}…"
 
 
-# --- for the log ------------------------------------------------------------------------------------------------------
-
-
 def lines(changes: Changes) -> list[str]:
     """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?` is unknown."""
     every = islice(_lines(changes), _MAX_LINES)
@@ -237,7 +232,7 @@ def lines(changes: Changes) -> list[str]:
 def _lines(changes: Changes) -> Iterator[str]:
     for track in changes.tracks:
         yield f"Track {track.track}"
-        for change in track.releases:
+        for change in _releases(track):
             yield f"  {_SIGNS[change.kind]} {change}"
             # The name of a release that comes stands in its own line.
             fields = (field for field in change.fields if (change.kind, field.field) != ("added", "name"))
@@ -275,15 +270,12 @@ def on_review(changes: Changes) -> list[str]:
     return [sent[changes.review.not_sent_for_review], in_review]
 
 
-# --- for the summary --------------------------------------------------------------------------------------------------
-
-
 def sections(changes: Changes, column: str) -> tuple[Section, ...]:
     """The changes as tables for the summary; `column` heads the state that the run makes."""
     fields = [
         (track.track, "+".join(codes(change.release)), field.name, *field.shown)
         for track in changes.tracks
-        for change in track.releases
+        for change in _releases(track)
         for field in change.fields
     ]
     files = [
@@ -309,11 +301,8 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
 def _after(track: TrackChange) -> str:
     """All that the track is to hold, in one line; what reads as before says so."""
     before, after = describe_all(track.before), describe_all(track.after)
-    details = any(change.fields for change in track.releases)
+    details = any(change.fields for change in _releases(track))
     return after if before != after else "unchanged but for the details below" if details else "unchanged"
-
-
-# --- for programs -----------------------------------------------------------------------------------------------------
 
 
 def plan_output(changes: Changes, target: str = "play") -> str:
@@ -326,56 +315,52 @@ def _plan(changes: Changes, target: str, max_entries: int) -> str:
     """The changes as JSON; `left_out` counts the entries of lists for which there was no room."""
     left_out = 0
 
-    def few(found: Sequence[T]) -> Sequence[T]:
+    def bounded(value: Any) -> Any:
+        """Any value with short texts and short lists."""
         nonlocal left_out
-        left_out += max(0, len(found) - max_entries)
-        return found[:max_entries]
+        if isinstance(value, dict):
+            return {key: bounded(one) for key, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            left_out += max(0, len(value) - max_entries)
+            return [bounded(one) for one in value[:max_entries]]
+        return _short(value) if isinstance(value, str) else value
 
-    def names(found: Sequence[str]) -> list[str]:
-        return [_short(name) for name in few(found)]
+    def text(value: str) -> dict[str, Any] | None:
+        return {"first_line": value, "characters": len(value)} if value else None
 
-    def brief(text: str) -> dict[str, Any] | None:
-        return {"first_line": _short(text), "characters": len(text)} if text else None
-
-    def releases(live: Releases) -> list[dict[str, Any]]:
-        return [
-            {
-                "version_codes": list(few(codes(one))),
-                "status": _short(str(one.get("status") or "")),
-                "user_fraction": one.get("userFraction"),
-                "name": _short(str(one.get("name") or "")),
-                "priority": priority(one),
-                "countries": names(countries(one)),
-                "notes": [{"language": _short(each), **(brief(text) or {})} for each, text in few(notes_of(one))],
-            }
-            for one in few(live)
-        ]
+    def release(one: Release) -> dict[str, Any]:
+        return {
+            "version_codes": codes(one),
+            "status": str(one.get("status") or ""),
+            "user_fraction": one.get("userFraction"),
+            "name": str(one.get("name") or ""),
+            "priority": priority(one),
+            "countries": countries(one),
+            "notes": [{"language": language, **(text(note) or {})} for language, note in notes_of(one)],
+        }
 
     whole = {
         "version": 1,
         "target": target,
-        "package": _short(changes.package),
+        "package": changes.package,
         "tracks": [
-            {"track": _short(one.track), "before": releases(one.before), "after": releases(one.after)}
-            for one in few(changes.tracks)
+            {"track": one.track, "before": [*map(release, one.before)], "after": [*map(release, one.after)]}
+            for one in changes.tracks
         ],
-        "files": [{**asdict(one), "name": _short(one.name)} for one in few(changes.files)],
+        "files": [asdict(one) for one in changes.files],
         "listing": [
-            {"language": one.language, "field": one.field, "before": brief(one.before), "after": brief(one.after)}
-            for one in few(changes.texts)
+            {"language": one.language, "field": one.field, "before": text(one.before), "after": text(one.after)}
+            for one in changes.texts
         ],
-        "images": [
-            {**asdict(one), "added": names(one.added), "sent_again": names(one.sent_again)}
-            for one in few(changes.images)
-        ],
+        "images": [asdict(one) for one in changes.images],
         "review": asdict(changes.review),
         "others": [
             {
-                "track": _short(other.track),
-                "releases": releases(other.held),
-                "live": None if other.live is None else list(few(sorted(other.live, key=int))),
+                "track": one.track,
+                "releases": [*map(release, one.held)],
+                "live": None if one.live is None else sorted(one.live, key=int),
             }
-            for other in few(changes.others)
+            for one in changes.others
         ],
     }
-    return json.dumps({**whole, "left_out": left_out}, separators=(",", ":"))
+    return json.dumps({**bounded(whole), "left_out": left_out}, separators=(",", ":"))

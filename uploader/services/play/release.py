@@ -34,14 +34,13 @@ from uploader.services.play.plan import (
     FileChange,
     OtherTrack,
     Review,
-    TrackChange,
     lines,
     on_review,
     plan_output,
     sections,
 )
 from uploader.services.play.review import awaited, live_versions
-from uploader.services.play.tracks import STANDARD, TrackUpdate
+from uploader.services.play.tracks import STANDARD, TrackChange
 from uploader.services.play.universal_apk import fetched
 
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
@@ -101,14 +100,14 @@ def _release(edit: ReleaseEdit) -> Flow:
         yield from store_listing.synchronise(edit, listing)
     if not edit.state.own:
         edit.seen.clear()  # other jobs may have written to its tracks meanwhile
-    updates = list[TrackUpdate]()
+    updates = list[TrackChange]()
     for track in job.tracks:
         updates.append((yield from tracks.update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
     _publish_versions(context, codes)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         context.publish({"user-fraction": share})
-    outcome = yield from _finish(edit, codes, updates, replace(changes, tracks=_track_changes(updates)))
+    outcome = yield from _finish(edit, codes, updates, replace(changes, tracks=tuple(updates)))
     if job.commit and not job.dry_run and updates:
         context.publish(status.of_releases((one.track, one.after) for one in updates))
     return outcome
@@ -152,9 +151,6 @@ def _is_live(edit: ReleaseEdit) -> Steps[bool]:
     return True
 
 
-# --- what would change, before the first byte is uploaded -------------------------------------------------------------
-
-
 def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_listing.ListingDifference | None]]:
     """What the run changes, and what it need not send. Raises what would end it later, as far as that can be known."""
     job, listing, listed, there = edit.job, None, dict[str, Releases](), dict[int, FileResult]()
@@ -171,7 +167,7 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_list
     changes = Changes(
         job.package,
         Review(job.commit, job.not_sent_for_review, job.cancel_review),
-        tracks=_track_changes(updates),
+        tracks=tuple(updates),
         files=tuple(_files(edit, there)),
         texts=listing.text_changes if listing else (),
         images=tuple(place.change for place in listing.places if place.change) if listing else (),
@@ -179,10 +175,6 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_list
         remarks=tuple(_remarks(edit, listed)),
     )
     return changes, there, listing
-
-
-def _track_changes(updates: Sequence[TrackUpdate]) -> tuple[TrackChange, ...]:
-    return tuple(TrackChange(update.track, update.before, update.after) for update in updates)
 
 
 def _files(edit: ReleaseEdit, there: AlreadyThere) -> Iterator[FileChange]:
@@ -224,9 +216,6 @@ def _remarks(edit: ReleaseEdit, listed: Mapping[str, Releases]) -> Iterator[str]
         yield f"{changed}: they are committed with it"
     if shared and not listed:
         yield f"tracks {of} with names of their own: Google Play does not list them at present"
-
-
-# --- artifacts and supplementary files: one at a time, as Play's edits want it, and never what Play has already -------
 
 
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
@@ -311,10 +300,7 @@ def _put_supplementary(edit: ReleaseEdit, one: SupplementaryFile) -> Steps[None]
         edit.changed(purpose, f"references:{file}")
 
 
-# --- the end: validated and thrown away, left open, not needed at all, or committed -----------------------------------
-
-
-def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUpdate], changes: Changes) -> Flow:
+def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackChange], changes: Changes) -> Flow:
     """The last steps of a run in which everything is in place."""
     job, context, what = edit.job, edit.context, f"{edit.job.package} {'+'.join(codes)}".strip()
     if job.dry_run:
@@ -330,7 +316,6 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackUp
         headline = f"{what} passed Google Play's validation; nothing was published."
         return _outcome(job, headline, "nothing was published: this was a dry run", changes)
     if not job.commit:
-        edit.apply(Event.LEAVE_OPEN)
         edit.forget()
         headline = f"{what} is in edit {edit.id}, which is left open."
         return _outcome(job, headline, "not committed: the edit is open", changes)
@@ -373,7 +358,7 @@ def _with_others(edit: ReleaseEdit, changes: Changes) -> Steps[Changes]:
     return changes
 
 
-def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackUpdate]) -> str:
+def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange]) -> str:
     """What happened, in one sentence: tracks that met the same are named together."""
     if not updates:
         return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."

@@ -25,7 +25,7 @@ from uploader.services.play.edit_api import CONSOLE, Release, Releases
 from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, commit, discard
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
-from uploader.services.play.plan import Changes, Review, TrackChange, lines, plan_output, sections
+from uploader.services.play.plan import Changes, Review, lines, plan_output, sections
 from uploader.services.play.release import BY_HAND, in_an_edit
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
@@ -329,7 +329,7 @@ class Rollout:
     def _changes(self, look: Look, after: Releases) -> Changes:
         job = self._job
         review = Review(job.commit, job.not_sent_for_review, job.cancel_review)
-        return Changes(job.package, review, (TrackChange(self._track, look.releases, after),))
+        return Changes(job.package, review, (tracks.TrackChange(self._track, look.releases, after),))
 
 
 def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:

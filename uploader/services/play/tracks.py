@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -25,9 +25,6 @@ STANDARD = ("production", "beta", "alpha", "internal")
 STAGED = frozenset({"inProgress", "halted"})
 REST_OF_WORLD = "rest-of-world"
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
-
-
-# --- one release ------------------------------------------------------------------------------------------------------
 
 
 def codes(release: Release) -> tuple[str, ...]:
@@ -96,9 +93,6 @@ def describe(release: Release) -> str:
 def describe_all(live: Iterable[Release]) -> str:
     """All releases of a track in one line."""
     return "; ".join(describe(release) for release in live) or "empty"
-
-
-# --- the release that is wanted ---------------------------------------------------------------------------------------
 
 
 def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None) -> Release:
@@ -193,9 +187,6 @@ def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
     return codes(newest(completed)) if completed else ()
 
 
-# --- the track as a whole ---------------------------------------------------------------------------------------------
-
-
 def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
     """The releases of the track with the new one first. Raises ReleaseRefused when it would displace a rollout."""
     kept = [other for other in live if not _displaces(release, other)]
@@ -250,21 +241,18 @@ def _same(field: str, value: Any, wanted: Any) -> bool:
     return bool(plain(value) == plain(wanted))
 
 
-# --- in an edit -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class TrackUpdate:
-    """A release on its track: what the track holds now, held before the edit was touched, and is to hold."""
+class TrackChange:
+    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what it holds already."""
 
     track: str
-    now: Releases
     before: Releases
-    release: Release
     after: Releases
+    release: Release = field(default_factory=dict)
+    now: Releases = ()
 
 
-def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
+def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
     """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
     updates = []
     for track in edit.job.tracks:
@@ -286,7 +274,7 @@ def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackUpdate, ...]]:
     return tuple(updates)
 
 
-def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """The release that comes to the track, and all that it will hold then.
 
     What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
@@ -295,10 +283,10 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
     before = edit.before.get(track, found)
     release = yield from _wanted(edit, track, before)
     after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
-    return TrackUpdate(track, found, before, release, after)
+    return TrackChange(track, before, after, release, found)
 
 
-def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackUpdate]:
+def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """Makes the track hold the release. What it holds already is not written again."""
     update = yield from plan_update(edit, track)
     if not settled(update.now, update.after):
@@ -348,7 +336,7 @@ def _default_language(edit: ReleaseEdit) -> Steps[str]:
     return edit.language
 
 
-def _check(edit: ReleaseEdit, update: TrackUpdate) -> None:
+def _check(edit: ReleaseEdit, update: TrackChange) -> None:
     """Raises for countries that Google Play would not accept."""
     release, ours = update.release, codes(update.release)
     # Which release a change is about, only the track tells; that it is production was seen offline.
@@ -371,7 +359,7 @@ def _check(edit: ReleaseEdit, update: TrackUpdate) -> None:
         )
 
 
-def _oddities(edit: ReleaseEdit, update: TrackUpdate) -> Iterator[str]:
+def _oddities(edit: ReleaseEdit, update: TrackChange) -> Iterator[str]:
     if edit.job.retain_last and not last_completed(update.before):
         yield "there is no completed release whose versions could be retained."
     if edit.job.copy_notes and not update.release.get("releaseNotes"):
