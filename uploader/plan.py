@@ -18,7 +18,7 @@ from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Section
-from uploader.services.permission_errors import explain_refusals
+from uploader.services.batch import explain_refusals
 from uploader.text import capitalised
 
 MOST_STEPS, MOST_CHARACTERS = 200, 300  # of the output `plan`
@@ -32,7 +32,7 @@ _SERVICES = {
     "play-rollout": "play.rollout",
     "play-listing-pull": "play.listing",
     "play-internal-sharing": "internal_sharing",
-    "gmail": "mail",
+    "gmail": "gmail",
     "play-games": "play_games",
     "ota": "ota",
 }

@@ -33,7 +33,7 @@ from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
 from uploader.http.messages import Headers, Response
 from uploader.protocol import google_error
-from uploader.services.mail import message_file
+from uploader.services import message_file
 
 MIB = 1 << 20
 

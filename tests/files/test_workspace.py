@@ -17,7 +17,7 @@ from uploader.files.android import native
 from uploader.files.artifacts import Artifact, find, from_path
 from uploader.files.workspace import NotOpened, Workspace
 from uploader.http.messages import Span
-from uploader.services import mail, media_types
+from uploader.services import gmail, media_types
 from uploader.transfer.file_source import FileSource
 from uploader.transfer.stream_source import StreamSource
 
@@ -187,7 +187,7 @@ def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap:
     inputs = make_inputs(tmp_path / "ws", target="gmail", mail_to="a@example.com", files="x86/a.so")
     swap(found.path, tmp_path / "secret")
     with pytest.raises(IntegrityError, match=r"a\.so changed during the upload"):
-        mail.prepare(inputs, (found,))
+        gmail.prepare(inputs, (found,))
 
 
 @pytest.mark.threat("neighbour", "a file is swapped for a link after it was checked")

@@ -43,8 +43,7 @@ from uploader.protocol.session import (
     Stored,
 )
 from uploader.redaction import Redactor
-from uploader.services import map_inputs, uri_template
-from uploader.services.mail import message_file, message_metadata, mime
+from uploader.services import any_method, batch, catalogue, gmail, message, message_file
 
 SIZE = 600_000  # bytes of the file that the answers are about
 ENDPOINT = "https://things.googleapis.com/upload/things"
@@ -196,14 +195,16 @@ def release_notes(data: bytes) -> None:
 def mail(data: bytes) -> None:
     """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
     subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
-    if mime.has_control(subject) or mime.has_control(name):
+    if message_file.has_control(subject) or message_file.has_control(name):
         return
-    attached = (mime.Attachment(name, "text/plain", data),) if name else ()
+    attached = (message.Attachment(name, "text/plain", data),) if name else ()
     to = (Address("Ann", addr_spec="ann@example.com"),)
-    content = mime.MailContent(to=to, subject=subject, text=text, attachments=attached)
+    content = message.MailContent(to=to, subject=subject, text=text, attachments=attached)
     with suppress(InputError):
-        message = mime.compose(content, mime.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32))
-        head = message.split(b"\r\n\r\n", 1)[0].lower()
+        composed = message.compose(
+            content, message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
+        )
+        head = composed.split(b"\r\n\r\n", 1)[0].lower()
         assert b"\nbcc" not in head
         assert head.count(b"\nto:") + head.startswith(b"to:") == 1
 
@@ -225,24 +226,24 @@ def environment(data: bytes) -> None:
 def fields(data: bytes) -> None:
     """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole messages."""
     text = data.decode("utf-8", "replace")
-    for read in (map_inputs.read_params, map_inputs.read_metadata):
+    for read in (any_method.read_params, batch.read_metadata):
         with suppress(InputError):
             assert isinstance(read(text), dict)
     for field in inputs.fields():
         with suppress(InvalidValue):
             field.parse(text)
     with suppress(ValueError):
-        for address in mime.addresses(text):
+        for address in message.addresses(text):
             assert "\n" not in str(address)
             assert "\r" not in str(address)
     with suppress(ValueError):
         message_file.faults(message_file.normalised(data), to_send=True)
     for metadata in (text, json.dumps({"raw": text}), json.dumps({"raw": base64.b64encode(data).decode()})):
         with suppress(InputError):
-            message_metadata.read(inputs.Inputs(metadata=metadata), draft=False, mail=False)
+            gmail.read_resource(inputs.Inputs(metadata=metadata), mail=False)
     for template in ("a/{x}/b", "a/{+x}"):
-        if not uri_template.objection(template, "x", text):
-            path = uri_template.expand(template, {"x": text})
+        if not catalogue.objection(template, "x", text):
+            path = catalogue.expand(template, {"x": text})
             assert path.isascii()
             assert not re.search(r"[\s?#]|(^|/)\.\.?(/|$)", path)
 
@@ -297,18 +298,18 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "protocol/google_error.py": ("responses",),
     "protocol/retry.py": ("responses",),
     "redaction.py": ("shown",),
-    "services/mail/mail_inputs.py": ("workspace_files",),
-    "services/mail/message_file.py": ("fields", "workspace_files"),
-    "services/mail/message_metadata.py": ("fields",),
-    "services/mail/mime.py": ("fields", "workspace_files", "mail"),
-    "services/map_inputs.py": ("fields",),
+    "services/any_method.py": ("fields",),
+    "services/batch.py": ("fields",),
+    "services/catalogue.py": ("fields",),
+    "services/gmail.py": ("fields",),
+    "services/message.py": ("fields", "workspace_files", "mail"),
+    "services/message_file.py": ("fields", "workspace_files"),
     "services/media_types.py": ("media_kinds",),
     "services/play/edits.py": ("edit_records",),
     "services/play/gate.py": ("vitals_answers",),
     "services/play/review.py": ("vitals_answers",),
     "services/play/rollout.py": ("edit_records",),
     "services/play/tracks.py": ("track_answers",),
-    "services/uri_template.py": ("fields",),
     "state/journal.py": ("state_entries",),
     "state/sealed_store.py": ("state_entries",),
 }

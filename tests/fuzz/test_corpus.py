@@ -27,7 +27,6 @@ TOOLS = re.compile(
 NOT_FOREIGN = {
     "files/workspace.py": "makes a file's name printable",
     "outputs/log_reporter.py": "writes our own text in the stream's encoding",
-    "services/method_catalogue.py": "reads a file of the program's own",
 }
 
 

@@ -20,10 +20,11 @@ from tests.support.factory import (
     stream,
     uploads,
 )
+from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, IntegrityError, ServiceError
 from uploader.files.artifacts import Artifact
-from uploader.services import any_method, method_catalogue
-from uploader.services.base import Batch, Note, Prepared
+from uploader.services import any_method, catalogue
+from uploader.services.base import Batch, Prepared
 
 AUTH = "https://www.googleapis.com/auth/"
 
@@ -377,11 +378,11 @@ def test_failure_without_its_exception_still_ends_the_run(tmp_path: Path) -> Non
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:
     """A dry run names every file and where it would go, and sends nothing."""
-    _, steps = run(prepared(tmp_path, target="drive.files.create", dry_run="true"))
-    assert len(steps) == 1
-    assert isinstance(steps[0], Note)
-    assert "file.bin" in steps[0].text
-    assert "/drive/v3/files" in steps[0].text
+    context = RecordingContext()
+    _, steps = run(prepared(tmp_path, target="drive.files.create", dry_run="true"), context=context)
+    assert not steps
+    assert "file.bin" in context.log
+    assert "/drive/v3/files" in context.log
 
 
 def test_every_method_of_the_page_can_be_prepared_from_its_recipe(tmp_path: Path) -> None:
@@ -396,4 +397,4 @@ def test_every_method_of_the_page_can_be_prepared_from_its_recipe(tmp_path: Path
         files = [make_file(tmp_path, name, b"PK\x03\x04") for name in given.pop("files").split()]
         given.pop("credentials", None)
         assert prepared(tmp_path, *files, **given).lines
-        assert method_catalogue.find(given["target"]) is not None
+        assert catalogue.find(given["target"]) is not None

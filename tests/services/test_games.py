@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run
+from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError
 from uploader.files.artifacts import Artifact
 from uploader.services import play_games
-from uploader.services.base import Note, Prepared, Upload
+from uploader.services.base import Prepared, Upload
 
 GIVEN = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
 
@@ -86,5 +87,6 @@ def test_other_refusals_are_left_alone(tmp_path: Path) -> None:
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:
     """A dry run says what would be sent."""
-    _, steps = run(prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GIVEN, dry_run="true"))
-    assert [type(step) for step in steps] == [Note]
+    context = RecordingContext()
+    _, steps = run(prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GIVEN, dry_run="true"), context=context)
+    assert (steps, len(context.texts)) == ([], 1)

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.factory import make_file, make_inputs, only_upload, problems, published, run, stream
+from tests.support.factory import make_file, make_inputs, only_upload, problems, run, stream
+from tests.support.recording_context import RecordingContext
 from uploader.errors import InputError, ServiceError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services import ota
-from uploader.services.base import Call, Identified, Note, Prepared
+from uploader.services.base import Call, Prepared
 
 GIVEN = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
 
@@ -86,8 +87,9 @@ def test_simple_upload_does_not_exist(tmp_path: Path) -> None:
 
 def test_empty_answer_is_a_success_without_an_id(tmp_path: Path) -> None:
     """The service may answer without a body; then there is no id, and none is made up."""
-    _, steps = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {})
-    assert published(steps) == {}
+    context = RecordingContext()
+    run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN), {}, context=context)
+    assert context.outputs == {}
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,10 @@ def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, response: dic
     """Of a list that can't be read, or that has none or several of the title, no id is made."""
     made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN)
     calls = iter([{}, response])
-    outcome, steps = run(made, {}, response=lambda step: next(calls) if isinstance(step, Call) else None)
-    assert [step.result.id for step in steps if isinstance(step, Identified)] == [found] * bool(found)
-    assert [step.level for step in steps if isinstance(step, Note)] == ["warning"] * (not found)
+    context = RecordingContext()
+    outcome, _ = run(made, {}, lambda step: next(calls) if isinstance(step, Call) else None, context)
+    assert [one.id for one in context.identifications] == [found] * bool(found)
+    assert (len(context.warnings), len(context.texts)) == ((0, 0) if found else (1, 1))
     assert (f"the package {found} " in outcome.headline) == bool(found)
 
 
@@ -150,5 +153,8 @@ def test_the_details_are_asked_for(tmp_path: Path) -> None:
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:
     """A dry run says what would be sent."""
-    _, steps = run(prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN, dry_run="true"))
-    assert [type(step) for step in steps] == [Note]
+    context = RecordingContext()
+    _, steps = run(
+        prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **GIVEN, dry_run="true"), context=context
+    )
+    assert (steps, len(context.texts)) == ([], 1)

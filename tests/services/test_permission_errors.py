@@ -6,7 +6,7 @@ import pytest
 
 from uploader.errors import ApiError, CredentialsError
 from uploader.services.base import Call, Flow, Outcome
-from uploader.services.permission_errors import explain_refusals
+from uploader.services.batch import explain_refusals
 
 CALL = Call("POST", "https://www.googleapis.com", "/x")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from uploader.files.android.limits import MAX_BYTES
-from uploader.services import method_catalogue
+from uploader.services import catalogue
 
 METHODS = {
     "bundle": "edits.bundles.upload",
@@ -22,6 +22,6 @@ METHODS = {
 @pytest.mark.parametrize("kind", MAX_BYTES)
 def test_no_size_differs_from_what_google_documents(kind: str) -> None:
     """Both say the same number of bytes."""
-    method = method_catalogue.find(f"androidpublisher.{METHODS[kind]}")
+    method = catalogue.find(f"androidpublisher.{METHODS[kind]}")
     assert method is not None
     assert MAX_BYTES[kind] == method.max_size

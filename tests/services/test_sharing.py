@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.factory import make_file, make_inputs, problems, published, run, uploads
+from tests.support.factory import make_file, make_inputs, problems, run, uploads
 from tests.support.real_artifacts import real_apk
+from tests.support.recording_context import RecordingContext
 from uploader.errors import InputError
 from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services import internal_sharing
-from uploader.services.base import Batch, Note, Prepared, Step
+from uploader.services.base import Batch, Prepared
 
 
 def build(
@@ -49,10 +50,11 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
     """The outputs are the links in the order of the files, and the first one's fingerprint and digest."""
     made = prepared(tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"))
     resource = {"downloadUrl": "https://play.google.com/x", "certificateFingerprint": "AB:CD", "sha256": "00ff"}
-    _, steps = run(made, resource)
+    context = RecordingContext()
+    _, steps = run(made, resource, context=context)
     (batch,) = (step for step in steps if isinstance(step, Batch))
     assert [upload.endpoint.identify(resource) for upload in batch.uploads] == ["https://play.google.com/x"] * 2
-    assert published(steps) == {
+    assert context.outputs == {
         "download-url": "https://play.google.com/x",
         "download-urls": "https://play.google.com/x,https://play.google.com/x",
         "certificate-fingerprint": "AB:CD",
@@ -93,5 +95,6 @@ def test_what_is_neither_is_refused_with_all_other_problems(tmp_path: Path) -> N
 
 def test_dry_run_sends_nothing(tmp_path: Path) -> None:
     """A dry run says what would be sent."""
-    steps: list[Step] = run(prepared(tmp_path, build(tmp_path, "a.apk", "apk"), dry_run="true"))[1]
-    assert [type(step) for step in steps] == [Note]
+    context = RecordingContext()
+    _, steps = run(prepared(tmp_path, build(tmp_path, "a.apk", "apk"), dry_run="true"), context=context)
+    assert (steps, len(context.texts)) == ([], 1)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.errors import ProtocolError
-from uploader.services import uri_template
+from uploader.services import catalogue
 
 SIMPLE, RESERVED = "/v1/b/{name}/o", "/v1/{+name}:upload"
 texts = st.text(alphabet=st.sampled_from("aZ9._-~ /%:?#[]@!$&'()*+,;=\\üé%2F%2e\n"), max_size=20)
@@ -22,8 +22,8 @@ texts = st.text(alphabet=st.sampled_from("aZ9._-~ /%:?#[]@!$&'()*+,;=\\üé%2F%2
 def test_accepted_values_expand_as_rfc_6570_says(template: str, value: str) -> None:
     """Every accepted value expands as in an independent implementation, which errs only where escapes are mixed in."""
     mixed = template == RESERVED and unquote(value) != value  # there it leaves even blanks as they are
-    if not mixed and not uri_template.objection(template, "name", value):
-        assert uri_template.expand(template, {"name": value}) == uritemplate.expand(template, name=value)
+    if not mixed and not catalogue.objection(template, "name", value):
+        assert catalogue.expand(template, {"name": value}) == uritemplate.expand(template, name=value)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_accepted_values_expand_as_rfc_6570_says(template: str, value: str) -> N
 )
 def test_examples_of_the_rfc(template: str, value: str, expanded: str) -> None:
     """RFC 6570's own examples (sections 3.2.2 and 3.2.3), and the mixed case that its grammar decides (1.5, 3.2.1)."""
-    (name,) = uri_template.names(template)
-    assert uri_template.expand(template, {name: value}) == expanded
+    (name,) = catalogue.placeholders(template)
+    assert catalogue.expand(template, {name: value}) == expanded
 
 
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])
@@ -51,16 +51,16 @@ def test_examples_of_the_rfc(template: str, value: str, expanded: str) -> None:
 def test_an_id_that_a_service_names_stays_in_its_place_too(template: str, value: str) -> None:
     """An id from an answer was never an input; no path is made of one that leads to another."""
     with pytest.raises(ProtocolError):
-        uri_template.expand(template, {"name": value})
+        catalogue.expand(template, {"name": value})
 
 
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])
 @given(value=texts)
 def test_accepted_values_stay_in_their_place(template: str, value: str) -> None:
     """No accepted value, even with its escapes undone, ends the path or leads to another one."""
-    if uri_template.objection(template, "name", value):
+    if catalogue.objection(template, "name", value):
         return
-    path = uri_template.expand(template, {"name": value})
+    path = catalogue.expand(template, {"name": value})
     before, after = template.split("{+name}" if "+" in template else "{name}")
     assert path.startswith(before)
     assert path.endswith(after)
@@ -94,7 +94,7 @@ def test_accepted_values_stay_in_their_place(template: str, value: str) -> None:
 )
 def test_values_that_lead_elsewhere_are_refused(template: str, value: str, why: str) -> None:
     """A value that is empty, holds dots as a segment, ? or #, or a control character is refused with the reason."""
-    assert why in uri_template.objection(template, "name", value)
+    assert why in catalogue.objection(template, "name", value)
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_values_that_lead_elsewhere_are_refused(template: str, value: str, why: 
 )
 def test_values_are_escaped_where_they_stand(template: str, value: str, path: str) -> None:
     """Simple expansion escapes everything reserved; reserved expansion keeps slashes and escapes that are there."""
-    assert not uri_template.objection(template, "name", value)
-    assert uri_template.expand(template, {"name": value}) == path
+    assert not catalogue.objection(template, "name", value)
+    assert catalogue.expand(template, {"name": value}) == path

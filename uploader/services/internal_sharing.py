@@ -11,8 +11,9 @@ from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch_upload, media_types, uri_template
+from uploader.services import batch, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
+from uploader.services.catalogue import expand
 
 _APK = "application/vnd.android.package-archive"
 _PATH = "/androidpublisher/v3/applications/internalappsharing/{package}/artifacts/"
@@ -26,7 +27,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     preflight.check_certificate([upload.artifact for upload in uploads], inputs.expected_certificate, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
-    return batch_upload.prepared(inputs, uploads, problems, _outputs)
+    return batch.prepared(inputs, uploads, problems, _outputs)
 
 
 def _upload(file: Artifact, package: str) -> Upload:
@@ -37,24 +38,20 @@ def _upload(file: Artifact, package: str) -> Upload:
     if package and package != manifest.package:
         what = f"is {package}, but {file.name} belongs to {manifest.package}."
         raise InputError(Problem("package-name", what, "the artifact's own, or nothing"))
-    endpoint = _endpoint(manifest.kind, manifest.package)
-    return Upload(endpoint, known, media_types.OCTETS if manifest.kind == "bundle" else _APK)
-
-
-def _endpoint(kind: str, package: str) -> Endpoint:
-    path = uri_template.expand(_PATH, {"package": package}) + kind
-    return Endpoint(
-        id=f"androidpublisher.internalappsharingartifacts.upload{kind}",
+    bundle, path = manifest.kind == "bundle", expand(_PATH, {"package": manifest.package}) + manifest.kind
+    endpoint = Endpoint(
+        id=f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}",
         root="https://androidpublisher.googleapis.com",
         path=path,
         upload_path="/upload" + path,
-        media_types=(media_types.OCTETS,) if kind == "bundle" else (media_types.OCTETS, _APK),
+        media_types=(media_types.OCTETS,) if bundle else (media_types.OCTETS, _APK),
         scopes=("https://www.googleapis.com/auth/androidpublisher",),
-        max_size=MAX_BYTES[f"shared {kind}"],
+        max_size=MAX_BYTES[f"shared {manifest.kind}"],
         at_most_once=True,
         id_fields=("downloadUrl",),
         id_promised=True,
     )
+    return Upload(endpoint, known, media_types.OCTETS if bundle else _APK)
 
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:

@@ -13,32 +13,21 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
-from uploader.errors import ApiError, Interrupted, ServiceError, UploaderError
+from uploader.errors import CredentialsError, Interrupted, ServiceError, UploaderError
 from uploader.files.android.archive import LONGEST_TAIL, end_record
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch_upload, media_types, uri_template
-from uploader.services.base import (
-    Call,
-    Context,
-    Endpoint,
-    Flow,
-    Identified,
-    Json,
-    Note,
-    Outcome,
-    Prepared,
-    Steps,
-    Upload,
-)
+from uploader.services import batch, media_types
+from uploader.services.base import Call, Context, Endpoint, Flow, Json, Outcome, Prepared, Steps, Upload
+from uploader.services.catalogue import expand
 from uploader.text import sentence
 
 Packages: TypeAlias = dict[str, str]  # names, and why the upload failed
 
 _PACKAGES = "/v1/deployments/{deployment}/packages"
-_LONGEST_ERROR = 2000  # characters
+_MAX_ERROR = 2000  # characters
 
 ENDPOINT = Endpoint(
     id="androidovertheair.package.upload",
@@ -58,67 +47,69 @@ ENDPOINT = Endpoint(
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks that there is one whole zip, a deployment and a title. Raises InputError with every problem."""
     problems = Problems()
-    batch_upload.require(problems, deployment=inputs.deployment, package_title=inputs.package_title)
-    batch_upload.require_one(files, "an OTA deployment", problems)
+    batch.require(problems, deployment=inputs.deployment, package_title=inputs.package_title)
+    batch.require_one(files, "an OTA deployment", problems)
     metadata = {"deployment": inputs.deployment, "package_title": inputs.package_title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
-    for upload in uploads:
-        if not _is_whole_zip(upload.artifact):
-            what = f"{upload.artifact.name} is not a zip file, or its end is missing."
-            problems.add("files", what, "a complete zip file")
-    made = batch_upload.prepared(inputs, uploads, problems)
-    return made if inputs.dry_run else replace(made, flow=partial(_flow, inputs, uploads[0]))
+    for file in files:
+        if not _is_whole_zip(file):
+            problems.add("files", f"{file.name} is not a zip file, or its end is missing.", "a complete zip file")
+    made = batch.prepared(inputs, uploads, problems)
+    flow = partial(_flow, inputs.deployment, inputs.package_title, uploads[0])
+    return made if inputs.dry_run else replace(made, flow=flow)
 
 
-def _flow(inputs: Inputs, upload: Upload, _: Context) -> Flow:
-    """The upload between two looks at the packages: the one that is new is the one that it made."""
-    before = yield from _packages_before(inputs)
+def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow:
+    """The upload between two looks at the packages: the one that is new is the one that it made.
+
+    Neither look ends the run: whether the account may upload, the start of the upload says before the first byte.
+    """
+    sent = Outcome(f"{upload.artifact.name} is a package of {deployment}.")
+    before: Packages | None = None
+    try:
+        before = yield from _same_title(deployment, title)
+    except (Interrupted, CredentialsError):
+        raise
+    except UploaderError as error:
+        _unknown(context, f"{sentence(error.what)} Nor can it be told whether the service accepts the package.")
     result: FileResult = yield upload
-    sent = Outcome(f"{upload.artifact.name} is a package of {inputs.deployment}.")
     if before is None:
         return sent
     if result.resumed_from == result.bytes:
         before = {}  # an earlier run had sent all of it, so the package was there already
     try:
-        found = yield from _same_title(inputs)
+        found = yield from _same_title(deployment, title)
     except Interrupted:
         raise
     except UploaderError as error:  # the package is there, whatever has come of this look
-        yield _unknown(str(error))
+        _unknown(context, str(error))
         return sent
     new = {name: why for name, why in sorted(found.items()) if name not in before}
     if new and all(new.values()):
-        yield from _fail(result, new)
+        name, why = next(iter(new.items()))
+        failure = ServiceError(
+            f"The upload of {result.path} arrived, but the service reports that it failed (package {name}): {why}",
+            cause="The service received the file and could not make a package of it.",
+            hint="Correct what the service's message names, then run again: the package will be sent again.",
+            code="package-failed",
+        )
+        context.identified(replace(result, id=name, error=str(failure), failure=failure))
+        raise failure
     if len(new) != 1:
-        yield _unknown(f"The deployment lists {_listed(new)} with the title {inputs.package_title!r}.")
+        _unknown(context, f"The deployment lists {_listed(new)} with the title {title!r}.")
         return sent
     [name] = new
-    yield Identified(replace(result, id=name))
-    return Outcome(f"{upload.artifact.name} is the package {name} of {inputs.deployment}.")
+    context.identified(replace(result, id=name))
+    return Outcome(f"{upload.artifact.name} is the package {name} of {deployment}.")
 
 
-def _packages_before(inputs: Inputs) -> Steps[Packages | None]:
-    """The packages that are there before the upload; None for an account that may not list them.
-
-    Whether it may upload is another question, which the start of the upload answers before the first byte.
-    """
-    try:
-        return (yield from _same_title(inputs))
-    except ApiError as refused:
-        if refused.status != 403:
-            raise
-        yield _unknown(f"{sentence(refused.what)} Nor can it be told whether the service accepts the package.")
-        return None
-
-
-def _same_title(inputs: Inputs) -> Steps[Packages]:
+def _same_title(deployment: str, title: str) -> Steps[Packages]:
     """The deployment's packages that are titled as this one, by name, each with why its upload failed, if it did."""
-    path = uri_template.expand(_PACKAGES, {"deployment": inputs.deployment})
-    what = "the list of the deployment's packages"
+    path, what = expand(_PACKAGES, {"deployment": deployment}), "the list of the deployment's packages"
     response = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what)
     packages = response.get("packages") if isinstance(response, dict) else None
     listed = [one for one in packages if isinstance(one, dict)] if isinstance(packages, list) else []
-    titled = [one for one in listed if one.get("title") == inputs.package_title]
+    titled = [one for one in listed if one.get("title") == title]
     return {one["name"]: _failure(one) for one in titled if isinstance(one.get("name"), str) and one["name"]}
 
 
@@ -127,20 +118,7 @@ def _failure(package: Mapping[str, Json]) -> str:
     details = package.get("details")
     if not isinstance(details, dict) or details.get("uploadState") != "FAILURE":
         return ""
-    return str(details.get("uploadError") or "it gives no reason")[:_LONGEST_ERROR]
-
-
-def _fail(result: FileResult, new: Packages) -> Steps[None]:
-    """Ends the run: every package that can be the one that was sent has failed behind its upload."""
-    name, why = next(iter(new.items()))
-    error = ServiceError(
-        f"The upload of {result.path} arrived, but the service reports that it failed (package {name}): {why}",
-        cause="The service received the file and could not make a package of it.",
-        hint="Correct what the service's message names, then run again: the package will be sent again.",
-        code="package-failed",
-    )
-    yield Identified(replace(result, id=name, error=str(error), failure=error))
-    raise error
+    return str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
 
 
 def _listed(new: Packages) -> str:
@@ -151,8 +129,8 @@ def _listed(new: Packages) -> str:
     return f"{len(new)} new packages ({shown})"
 
 
-def _unknown(why: str) -> Note:
-    return Note(f"The package's id is not known. {why}", "warning")
+def _unknown(context: Context, why: str) -> None:
+    context.warning(f"The package's id is not known. {why}")
 
 
 def _is_whole_zip(file: Artifact) -> bool:

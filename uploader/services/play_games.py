@@ -8,52 +8,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from uploader.errors import ApiError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch_upload, map_inputs, media_types, uri_template
+from uploader.services import batch, media_types
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
+from uploader.services.catalogue import expand
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
 _DEPRECATED = "Google has deprecated image uploads to Play Games and is removing them; use the Play Console instead."
-_MISSING = "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
 _GONE = {404, 405, 410, 501}
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks that there is one image, and what it is for. Raises InputError with every problem."""
     problems = Problems()
-    batch_upload.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
-    batch_upload.require_one(files, "Play Games", problems)
-    metadata = _metadata(inputs, problems)
-    endpoint = _endpoint(inputs)
-    uploads = tuple(Upload(endpoint, file, media_types.choose(file, endpoint.media_types), metadata) for file in files)
-    for upload in uploads:
-        if upload.artifact.size is None:
-            what = f"{upload.artifact.name} is a stream; whether it is an image can't be checked."
-            problems.add("files", what, "an image file")
-    made = batch_upload.prepared(inputs, uploads, problems)
-    flow = made.flow if inputs.dry_run else lambda _: _flow(uploads[0])
-    return replace(made, warnings=(_DEPRECATED,), flow=flow)
-
-
-def _metadata(inputs: Inputs, problems: Problems) -> dict[str, Any] | None:
-    """The image's resource as it was given, if it was; it may not speak of another image."""
-    given = problems.collect(lambda: map_inputs.read_metadata(inputs.metadata)) or {}
+    batch.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
+    batch.require_one(files, "Play Games", problems)
+    # The image's resource as it was given, if it was; it may not speak of another image.
+    metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
     asked = {"resourceId": ("resource-id", inputs.resource_id), "imageType": ("image-type", inputs.image_type)}
     for field, (name, value) in asked.items():
-        if given.get(field, value) != value:
+        if metadata.get(field, value) != value:
             problems.add("metadata", f"`{field}` is not what `{name}` says.", "the same, or leave it out")
-    return given or None
-
-
-def _endpoint(inputs: Inputs) -> Endpoint:
-    path = uri_template.expand(_PATH, {"resourceId": inputs.resource_id, "imageType": inputs.image_type})
-    return Endpoint(
+    path = expand(_PATH, {field: value for field, (_, value) in asked.items()})
+    endpoint = Endpoint(
         id="gamesConfiguration.imageConfigurations.upload",
         root="https://www.googleapis.com",
         path=path,
@@ -66,6 +48,15 @@ def _endpoint(inputs: Inputs) -> Endpoint:
         id_fields=("resourceId",),
         id_promised=True,
     )
+    types = endpoint.media_types
+    uploads = tuple(Upload(endpoint, file, media_types.choose(file, types), metadata or None) for file in files)
+    for file in files:
+        if file.size is None:
+            what = f"{file.name} is a stream; whether it is an image can't be checked."
+            problems.add("files", what, "an image file")
+    made = batch.prepared(inputs, uploads, problems)
+    flow = made.flow if inputs.dry_run else lambda _: _flow(uploads[0])
+    return replace(made, warnings=(_DEPRECATED,), flow=flow)
 
 
 def _flow(upload: Upload) -> Flow:
@@ -73,7 +64,9 @@ def _flow(upload: Upload) -> Flow:
         result: FileResult = yield upload
     except ApiError as error:
         if error.status in _GONE:  # a missing method and a missing resource look alike
-            error.cause = _MISSING
+            error.cause = (
+                "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
+            )
             error.hint = "Check the id in the Play Console; if it is right, upload the image there by hand."
         raise
     url = result.resource.get("url")

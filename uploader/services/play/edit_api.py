@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 from uploader.errors import ProtocolError
 from uploader.files.android.limits import MAX_BYTES
 from uploader.services.base import Call, Endpoint, Json
+from uploader.services.catalogue import expand
 from uploader.services.play.known_errors import conflict
-from uploader.services.uri_template import expand
 
 ROOT = "https://androidpublisher.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"

@@ -25,8 +25,8 @@ from typing import Any, Literal
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
 from uploader.inputs.parse_rollout import Limit, Metric
 from uploader.services.base import Call, Json, Section, Steps
+from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import entries
-from uploader.services.uri_template import expand
 from uploader.text import capitalised
 
 ROOT = "https://playdeveloperreporting.googleapis.com"

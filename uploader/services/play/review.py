@@ -14,9 +14,9 @@ from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryEr
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Call, Flow, Note, Outcome, Publish, Section, Sleep, Steps
+from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
-from uploader.services.uri_template import expand
 from uploader.text import capitalised
 
 REJECTED, APPROVED, PUBLISHED = "NOT_APPROVED", "APPROVED_NOT_PUBLISHED", "PUBLISHED"

@@ -34,9 +34,9 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.protocol.digests import normal
 from uploader.services.base import Call, Download, Downloaded, Flow, Note, Outcome, Publish, Section, Sleep, Steps
+from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
-from uploader.services.uri_template import expand
 from uploader.text import format_size
 
 PLACE = "{version-code}"

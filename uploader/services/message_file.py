@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from email.errors import MessageError
+from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesHeaderParser
 from email.utils import collapse_rfc2231_value, getaddresses
 from itertools import chain, islice
 
-from uploader.services.mail.mime import UNREADABLE, has_control
-
+UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # RFC 5322, section 3.6: these stand at most once in a message.
 _ONCE = ("from", "sender", "reply-to", "to", "cc", "bcc", "message-id", "date", "subject", "content-type")
 _RECIPIENTS = ("To", "Cc", "Bcc")
-_MOST_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
-_MOST_PART_HEADERS = 1024 * 1024  # bytes in all parts together; a part counts _PART more than it has
+_MAX_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
+_MAX_PART_HEADERS = 1024 * 1024  # bytes in all parts together; a part counts _PART more than it has
 _PART = 256
 # Bytes of one header with parameters, and of any other one in a part: both take the library quadratic time.
-_MOST_STRUCTURE, _MOST_TEXT = 4096, 65_536
+_MAX_STRUCTURE, _MAX_TEXT = 4096, 65_536
 _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
 _DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
@@ -37,8 +39,8 @@ def normalised(raw: bytes) -> bytes:
         raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
     if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
         raise ValueError("has a bare carriage return, a NUL or another control character in its headers.")
-    if len(head) > _MOST_HEADERS:
-        raise ValueError(f"has {len(head):,} bytes of headers; Gmail accepts at most {_MOST_HEADERS:,}.")
+    if len(head) > _MAX_HEADERS:
+        raise ValueError(f"has {len(head):,} bytes of headers; Gmail accepts at most {_MAX_HEADERS:,}.")
     return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
 
 
@@ -63,8 +65,8 @@ def _faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
         found.append("is not a message: its headers can't be read.")
     if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
         found.append("has no recipient in To, Cc or Bcc.")
-    if len(str(parsed.get("content-type", ""))) > _MOST_STRUCTURE:
-        found.append(f"has a Content-Type header of more than {_MOST_STRUCTURE:,} bytes.")
+    if len(str(parsed.get("content-type", ""))) > _MAX_STRUCTURE:
+        found.append(f"has a Content-Type header of more than {_MAX_STRUCTURE:,} bytes.")
     elif parsed.get_content_maintype() == "multipart" and not _has_parts(message, parsed.get_boundary()):
         found.append("is multipart, but its boundary does not occur in it.")
     return tuple(found)
@@ -74,6 +76,23 @@ def recipients(message: bytes) -> int:
     """How many addresses a normalised message without `faults` goes to."""
     parsed = BytesHeaderParser().parsebytes(message)
     return len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
+
+
+def decoded(text: str) -> str:
+    """The text with its RFC 2047 encoded words decoded; as it is when one of them can't be."""
+    try:
+        return str(make_header(decode_header(text)))
+    except UNREADABLE:
+        return text
+
+
+def has_control(text: str) -> bool:
+    """Whether a header that says this would hold a control character, as it stands or once a reader has decoded it."""
+    for _ in range(2):  # encoded words may stand within encoded words
+        if _CONTROL.search(text) or "=?" not in text:
+            break
+        text = decoded(text)
+    return bool(_CONTROL.search(text))
 
 
 def _hides_control(value: object) -> bool:
@@ -87,7 +106,7 @@ def _has_parts(message: bytes, boundary: str | None) -> bool:
 
 def _part_fault(message: bytes) -> str:
     """The first thing that is wrong with the headers of the parts, as the rest of a sentence; empty for nothing."""
-    left = _MOST_PART_HEADERS
+    left = _MAX_PART_HEADERS
     for part, size in islice(_parts(message), 1, None):  # without the message's own, which are checked
         left -= size + _PART
         if left < 0:
@@ -96,9 +115,9 @@ def _part_fault(message: bytes) -> str:
             return "has a part whose headers can't be read."
         for name, value in part.items():
             structured = name.lower() in _STRUCTURE
-            most = _MOST_STRUCTURE if structured else _MOST_TEXT
-            if len(str(value)) > most:
-                return f"has a part with a {name} header of more than {most:,} bytes."
+            limit = _MAX_STRUCTURE if structured else _MAX_TEXT
+            if len(str(value)) > limit:
+                return f"has a part with a {name} header of more than {limit:,} bytes."
             # A file's name, for one, put together and decoded as RFC 2231 says.
             values = [collapse_rfc2231_value(text) for _, text in part.get_params([], name)] if structured else []
             if any(map(_hides_control, (value, *values))):

@@ -1,0 +1,241 @@
+"""Every upload method of Google's APIs, from data that scripts/make_catalogue.py made, and the checks against it.
+
+Checked are the inputs `params`, `metadata` and `media-type`. Parameters are filled into URL paths as RFC 6570 says; any
+value that would lead out of the place it stands in is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from uploader.errors import ProtocolError
+from uploader.input_problems import Problems
+from uploader.inputs import parse
+from uploader.inputs.invalid_value import InvalidValue
+from uploader.services.media_types import accepts
+
+_AUTH = "https://www.googleapis.com/auth/"
+_INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
+_KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
+_DRIVES_OWN = "application/vnd.google-apps."  # what Drive turns an upload into, not what is uploaded
+_EXPRESSION = re.compile(r"\{(\+?)([A-Za-z0-9_]+)\}")
+_RESERVED = ":/?#[]@!$&'()*+,;="  # RFC 6570, section 1.5: what `{+name}` lets pass
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")  # one that begins no escape
+
+Values = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
+
+    name: str
+    kind: str
+    required: bool = False
+    repeated: bool = False
+    pattern: str = ""
+    choices: Sequence[str] = ()
+
+    @property
+    def accepted(self) -> str:
+        """What may be given for it, for people."""
+        if self.choices or self.pattern:
+            return ", ".join(self.choices) or f"what matches {self.pattern}"
+        return f"a list of {_KINDS[self.kind]}s" if self.repeated else f"a {_KINDS[self.kind]}"
+
+
+# Parameters that every method takes. The others of that kind carry secrets or change the form of the response.
+STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
+
+    `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
+    something that is there already. `name_field` and `type_field` are the metadata fields for a file's name and media
+    type, empty where there is none; `id_fields` are the dotted paths under which the response may hold the identifier,
+    the best first. `empty_response` says that success has no body, `id_promised` that it names what was made, by a name
+    that the request did not have.
+    """
+
+    target: str
+    id: str
+    root: str
+    http_method: str
+    path: str
+    upload_path: str
+    accept: tuple[str, ...]
+    max_size: int | None
+    resumable: bool
+    multipart: bool
+    scope: str
+    scope_existing: str
+    takes_metadata: bool
+    name_field: str
+    type_field: str
+    id_fields: tuple[str, ...]
+    id_promised: bool
+    empty_response: bool
+    parameters: Mapping[str, Parameter]
+
+
+def targets() -> tuple[str, ...]:
+    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works too."""
+    return tuple(_data()["methods"])
+
+
+def find(target: str) -> Method | None:
+    """The method that a user calls `target`; None when there is none of that name."""
+    data = _data()
+    facts = data["methods"].get(target)
+    if facts is None and ":" in target:
+        facts = next((one for one in data["methods"].values() if one["qualified"] == target), None)
+    if facts is None:
+        return None
+    id_field, parameters = facts["id_field"], facts["parameters"]
+    made: dict[str, Any] = {
+        "target": target,
+        "root": data["apis"][facts["api"]]["root"],
+        "accept": tuple(facts["accept"]),
+        "scope": _scope(facts["scope"]),
+        "scope_existing": _scope(facts["scope_existing"]),
+        "id_fields": tuple(filter(None, (id_field, "id", "name", "versionCode"))),
+        "id_promised": bool(id_field) and id_field not in parameters,
+        "parameters": {name: Parameter(name, **one) for name, one in parameters.items()},
+    }
+    return Method(**made, **{field.name: facts[field.name] for field in fields(Method) if field.name not in made})
+
+
+def similar(target: str) -> list[str]:
+    """Up to three targets that look like a mistyped one."""
+    return get_close_matches(target, targets(), n=3, cutoff=0.6)
+
+
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8"))
+    return data
+
+
+def _scope(name: str) -> str:
+    return name if name.startswith("https:") else _AUTH + name
+
+
+# The inputs against what a method declares
+
+
+def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -> Values:
+    """The values as text, each parameter's in a tuple; everything that is wrong with them is added to `problems`."""
+    known = {**STANDARD, **method.parameters}
+    values: Values = {}
+    for name, value in given.items():
+        items = value if isinstance(value, list) else [value]
+        texts = tuple(str(item).lower() if isinstance(item, bool) else str(item) for item in items)
+        if name not in known:
+            # Backticks are for inputs, which may be called alike and have other names in a shell.
+            meant = parse.nearest(name, tuple(known)).replace("`", "'")
+            problems.add("params", f"{name!r} is not a parameter of this method.{meant}", ", ".join(known))
+        elif wrong := _objection(known[name], value, texts):
+            problems.add("params", f"{name!r} {wrong}", known[name].accepted)
+        else:
+            values[name] = texts
+    for name, parameter in method.parameters.items():
+        if parameter.required and given.get(name, []) == []:
+            problems.add("params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}")
+    for name in placeholders(method.upload_path):
+        if values.get(name) and (wrong := objection(method.upload_path, name, values[name][0])):
+            problems.add("params", f"{name!r} {wrong}")
+    return values
+
+
+def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str:
+    """Why the value may not stand for the parameter, as the rest of a sentence; empty when it may."""
+    if isinstance(value, list) and not parameter.repeated:
+        return "takes one value, not a list."
+    if not all(isinstance(item, (str, int)) for item in (value if isinstance(value, list) else [value])):
+        return "is not text, a whole number or a boolean."
+    for text in texts:
+        if parameter.kind == "boolean" and text not in {"true", "false"}:
+            return "is not a boolean."
+        if parameter.kind in _INTEGERS and not _is_integer(text, _INTEGERS[parameter.kind]):
+            return "is not a whole number in range."
+        if parameter.choices and text not in parameter.choices:
+            return "is not a valid choice."
+        if parameter.pattern and not re.fullmatch(parameter.pattern, text):
+            return "does not have the required form."
+    return ""
+
+
+def _is_integer(text: str, bits: int) -> bool:
+    return re.fullmatch(r"-?[0-9]{1,20}", text) is not None and -(1 << bits) <= int(text) < (1 << bits)
+
+
+def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, problems: Problems) -> str:
+    """The files' media type as `metadata` or the input `media-type` states it; empty where neither does.
+
+    What is wrong with it is added to `problems`: Google refuses an upload of another type than its metadata states.
+    """
+    field, stated = method.type_field, ""
+    value = metadata.get(field) if field else None
+    if value is not None and not str(value).startswith(_DRIVES_OWN):
+        try:
+            stated = parse.media_type(str(value))
+        except InvalidValue as invalid:
+            problems.add("metadata", f"`{field}` {invalid.reason}", invalid.accepted)
+    if stated and given and stated != given:
+        what = f"is {given}, but `{field}` in `metadata` is {stated}."
+        problems.add("media-type", what, "the same type, or one of the two")
+    kind = stated or given
+    if kind and not accepts(method.accept, kind):
+        name, what = "metadata" if stated else "media-type", f"{kind} is not a type that {method.target} accepts."
+        problems.add(name, what, ", ".join(method.accept))
+    return kind
+
+
+# URL paths
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """The names of a template's parameters, in their order."""
+    return tuple(name for _, name in _EXPRESSION.findall(template))
+
+
+def expand(template: str, values: Mapping[str, str]) -> str:
+    """The path with its parameters filled in and escaped.
+
+    `{name}` is simple expansion: everything but unreserved characters is escaped, so a slash stays inside its segment.
+    `{+name}` is reserved expansion: slashes separate segments and escapes that are there already are kept. Only the two
+    forms occur in Google's documents. Check each value that was given with `objection` first. Raises ProtocolError for
+    one that a service named and that leads out of its place.
+    """
+    if any(map(parse.leads_elsewhere, values.values())):
+        raise ProtocolError("The service named an id with a . or .. segment, which would lead to another path.")
+
+    def escaped(found: re.Match[str]) -> str:
+        value = values[found[2]]
+        return _LONE_PERCENT.sub("%25", quote(value, safe=_RESERVED + "%")) if found[1] else quote(value, safe="")
+
+    return _EXPRESSION.sub(escaped, template)
+
+
+def objection(template: str, name: str, value: str) -> str:
+    """Why `value` may not stand for `name` in the template, as the rest of a sentence; empty when it may."""
+    reserved = f"{{+{name}}}" in template
+    if not value:
+        return "is empty, which would leave out a part of the path."
+    if re.search(r"[\x00-\x1f\x7f]", unquote(value) if reserved else value):
+        return "contains a control character."
+    if reserved and re.search(r"[?#]", value):
+        return "contains ? or #, which would end the path; write %3F or %23 if they belong to the name."
+    if parse.leads_elsewhere(value):
+        return "contains a . or .. segment, which would lead to another path."
+    if reserved and "" in unquote(value).split("/"):
+        return "has an empty segment (a slash at the beginning or end, or two in a row)."
+    return ""
