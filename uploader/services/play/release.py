@@ -11,34 +11,13 @@ from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRef
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Context, Flow, Outcome, Section, Steps, Upload
+from uploader.services.play import edits, plan, status, tracks
 from uploader.services.play import listing as store_listing
-from uploader.services.play import status, tracks
 from uploader.services.play.edit_api import CONSOLE, OCTETS, Release, Releases
-from uploader.services.play.edits import (
-    CommitKnowledge,
-    Event,
-    Ownership,
-    ReleaseEdit,
-    Stage,
-    commit,
-    discard,
-    listed_artifacts,
-    opened,
-    replaced,
-    settle,
-)
+from uploader.services.play.edits import Event, Ownership, ReleaseEdit, Stage, listed_artifacts
 from uploader.services.play.job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, conflict, explained, find
-from uploader.services.play.plan import (
-    Changes,
-    FileChange,
-    OtherTrack,
-    Review,
-    lines,
-    on_review,
-    plan_output,
-    sections,
-)
+from uploader.services.play.plan import Changes, FileChange, OtherTrack, Review
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.tracks import STANDARD, TrackChange
 from uploader.services.play.universal_apk import fetched
@@ -65,7 +44,7 @@ def flow(job: ReleaseJob, context: Context) -> Flow:
 
 def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], Flow]) -> Flow:
     """Does the work in an edit, from the beginning in a fresh one where others close it; settles what becomes of it."""
-    edit = yield from opened(job, context)
+    edit = yield from edits.opened(job, context)
     for replay in count():
         try:
             return (yield from work(edit))
@@ -73,23 +52,23 @@ def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], 
             if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
             if replay == MAX_REPLAYS or not edit.state.replaceable:
-                yield from settle(edit, error)
+                yield from edits.settle(edit, error)
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
             context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-        edit = yield from replaced(edit)
+        edit = yield from edits.replaced(edit)
     raise AssertionError  # the loop has no other end
 
 
 def _release(edit: ReleaseEdit) -> Flow:
     job, context, codes = edit.job, edit.context, edit.job.codes
-    if edit.state.commit is CommitKnowledge.UNKNOWN:
+    if edit.state.commit is edits.CommitKnowledge.UNKNOWN:
         yield from _resolve_doubt(edit)
     changes, there, listing = yield from _compare(edit)
-    planned = (replace(section, title=f"Planned: {section.title}") for section in sections(changes, "Planned"))
-    context.show(f"Changes: {job.package}", lines(changes), tuple(planned))
+    planned = (replace(section, title=f"Planned: {section.title}") for section in plan.sections(changes, "Planned"))
+    context.show(f"Changes: {job.package}", plan.lines(changes), tuple(planned))
     if job.dry_run:
-        context.publish({"plan": plan_output(changes)})
+        context.publish({"plan": plan.plan_output(changes)})
     for artifact in job.artifacts:
         yield from _put_artifact(edit, artifact, there.get(version_code(artifact)))
         for one in job.supplementary:
@@ -311,7 +290,7 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
             if find(refused) is not REVIEW_BY_HAND:
                 raise
             context.info(f"Google Play says: {refused.message}")
-        yield from discard(edit)
+        yield from edits.discard(edit)
         edit.forget()
         headline = f"{what} passed Google Play's validation; nothing was published."
         return _outcome(job, headline, "nothing was published: this was a dry run", changes)
@@ -321,13 +300,20 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         return _outcome(job, headline, "not committed: the edit is open", changes)
     if edit.state.stage is Stage.CLEAN:
         context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
-        yield from discard(edit)
+        yield from edits.discard(edit)
         edit.forget()
         context.publish({"committed": "true"})
         already = "Google Play already had all of it; nothing was committed"
         return _outcome(job, f"{what} is on Google Play already.", already, changes)
+    if not edit.state.own and job.purposes:  # a job that only commits has just looked
+        edit.seen.clear()
+        # Where Play does not list them at this moment, those that were seen before are named again.
+        listed = yield from tracks.all_tracks(edit)
+        edit.seen.update(listed)
+        listed = listed or {one.track: one.held for one in changes.others}
+        changes = replace(changes, others=(yield from _others(edit, listed, changes.others)))
     if not edit.state.own:
-        changes = yield from _with_others(edit, changes)
+        context.info(f"The commit of edit {edit.id} publishes: {changes.published or 'no release'}.")
     by_hand = yield from committed(edit)
     draft = "saved as a draft; roll it out in the Play Console"
     review = BY_HAND if by_hand else draft if job.options.status == "draft" else "sent for review"
@@ -336,26 +322,13 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
 
 def committed(edit: ReleaseEdit) -> Steps[bool]:
     """Commits the edit and tells so; the result is whether the changes still have to be sent for review by hand."""
-    by_hand = yield from commit(edit)
+    by_hand = yield from edits.commit(edit)
     edit.forget()
     edit.context.publish({"committed": "true"})
     edit.context.info(f"Committed edit {edit.id}.")
     if by_hand:
         edit.context.warning(f"{edit.job.package}: the committed changes {BY_HAND}: {CONSOLE}")
     return by_hand
-
-
-def _with_others(edit: ReleaseEdit, changes: Changes) -> Steps[Changes]:
-    """With what other jobs have put into a shared edit by now, told before it is committed."""
-    if edit.job.purposes:  # a job that only commits has just looked
-        edit.seen.clear()
-        # Where Play does not list them at this moment, those that were seen before are named again.
-        listed = yield from tracks.all_tracks(edit)
-        edit.seen.update(listed)
-        listed = listed or {one.track: one.held for one in changes.others}
-        changes = replace(changes, others=(yield from _others(edit, listed, changes.others)))
-    edit.context.info(f"The commit of edit {edit.id} publishes: {changes.published or 'no release'}.")
-    return changes
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange]) -> str:
@@ -383,7 +356,7 @@ def _fate(job: ReleaseJob, release: Release) -> str:
 
 def _outcome(job: ReleaseJob, headline: str, review: str, changes: Changes) -> Outcome:
     after = "Would be" if job.dry_run else "After" if job.commit else "In the edit"
-    behaviour = [("With a commit", line) for line in on_review(changes)] if job.dry_run else []
+    behaviour = [("With a commit", line) for line in plan.on_review(changes)] if job.dry_run else []
     state = Section("Review", ("Changes", "State"), ((job.package, review), *behaviour))
     links = (("Play Console", CONSOLE), ("Store page", STORE + job.package))
-    return Outcome(headline, links, (*sections(changes, after), state))
+    return Outcome(headline, links, (*plan.sections(changes, after), state))
