@@ -38,7 +38,6 @@ LAYERS = (
     "cancellation",
     "input_problems",
     "errors",
-    "der",
     "text",
     "__init__",
 )

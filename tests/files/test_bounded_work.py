@@ -24,10 +24,9 @@ import pytest
 
 from google_emulator.specimens import Build, manifest_axml, signature_writer
 from tests.support import hostile
-from uploader import der
 from uploader.errors import InputError
 from uploader.files.android import listing, manifest, mapping, native, signatures
-from uploader.files.android.archive import MAX_WANTED, MalformedFile, ZipReader
+from uploader.files.android.archive import MAX_WANTED, Archive, MalformedFile
 from uploader.files.android.mapping import mapping_file
 from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
@@ -88,7 +87,7 @@ def each(parse: Callable[[bytes], Iterator[object]]) -> Callable[[bytes], object
 
 
 def archive(data: bytes) -> object:
-    return ZipReader(io.BytesIO(data), len(data), lambda _: True)
+    return Archive(io.BytesIO(data), lambda _: True)
 
 
 def refusal(body: bytes) -> object:
@@ -118,12 +117,12 @@ def crowded_features(count: int) -> bytes:
 def signature(block: bytes) -> object:
     entries = {"META-INF/A.SF": b"", "META-INF/A.RSA": block}
     whole = stored(entries)
-    return signatures.signers(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=False)
+    return signatures.signers(Archive(io.BytesIO(whole), lambda _: True), apk=False)
 
 
 def scheme(value: bytes) -> object:
     whole = signature_writer.with_signing_block(stored({}), (signature_writer.V2, value))
-    return signatures.signers(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=True)
+    return signatures.signers(Archive(io.BytesIO(whole), lambda _: True), apk=True)
 
 
 def configured(config: bytes) -> object:
@@ -131,7 +130,7 @@ def configured(config: bytes) -> object:
 
 
 def libraries(whole: bytes, *, apk: bool = True) -> object:
-    return manifest.native_code(ZipReader(io.BytesIO(whole), len(whole), lambda _: True), apk=apk)
+    return manifest.native_code(Archive(io.BytesIO(whole), lambda _: True), apk=apk)
 
 
 def stored(entries: dict[str, bytes]) -> bytes:
@@ -144,14 +143,19 @@ def stored(entries: dict[str, bytes]) -> bytes:
 
 
 def zip_of_libraries(count: int) -> bytes:
-    """A zip whose directory has so many libraries, all of them the same bytes, which unpack to a megabyte."""
+    """A zip whose directory has so many libraries, each of which unpacks to a megabyte."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(SEGMENTS + bytes(MIB)) + packer.flush()
     local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(packed), MIB, 0, 0) + packed
     names = [b"lib/arm64-v8a/%d.so" % index for index in range(count)]
     head = struct.pack("<4s6H3I", b"PK\1\2", 20, 20, 0, 8, 0, 0, 0, len(packed), MIB)
-    directory = b"".join(head + struct.pack("<5H2I", len(name), 0, 0, 0, 0, 0, 0) + name for name in names)
-    return local + directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(local), 0)
+    offsets = (len(local) * index for index in range(count))
+    directory = b"".join(
+        head + struct.pack("<5H2I", len(name), 0, 0, 0, 0, 0, offset) + name
+        for name, offset in zip(names, offsets, strict=True)
+    )
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(local) * count, 0)
+    return local * count + directory + end
 
 
 # A library whose program headers fill the four kilobytes that are looked at.
@@ -181,13 +185,12 @@ WORST: dict[str, tuple[Callable[[bytes], object], bytes]] = {
         hostile.crowded_proto(0, 0) + b"\x08\x01" * 50_000,
     ),
     "manifest, many features": (binary_manifest, crowded_features(2000)),
-    "signature, empty values": (der.children, b"\5\0" * 30_000),
     "signature, many certificates": (signature, signature_writer.pkcs7(*[signature_writer.certificate()] * 150)),
     "signature, a chain for each signer": (scheme, signature_writer.scheme_value(*[[b"0\0"] * 50] * 200)),
     "signature, empty signers": (scheme, b"\xff\xff\0\0" + bytes(0xFFFF)),
     "library, segments": (manifest.segment_alignment, SEGMENTS),
     "bundle's configuration, one field again and again": (configured, b"\x12\0" * 30_000),
-    "zip, libraries over one another": (libraries, zip_of_libraries(9_000)),
+    "zip, many libraries": (libraries, zip_of_libraries(9_000)),
     "zip, the end again and again": (archive, b"PK\5\6" * 20_000),
     "zip, empty lines": (archive, zip_with(line() * 5000)),
     "zip, crowded extra fields": (archive, zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 4)),

@@ -11,7 +11,7 @@ from google_emulator import specimens
 from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, map_hash, marker, r8_dex, r8_mapping
 from tests.support.real_artifacts import SMALL, real_apk
 from uploader.errors import InputError
-from uploader.files.android.mapping import MOST_DEX, ids_of_artifact, ids_of_mapping, same_build
+from uploader.files.android.mapping import MAX_DEX, ids_of_artifact, ids_of_mapping, same_build
 from uploader.files.artifacts import Artifact, from_path, inspect
 
 MIB = 1 << 20
@@ -89,7 +89,7 @@ def test_a_damaged_dex_file_is_a_mistake(tmp_path: Path) -> None:
 
 def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
     """Zeros that unpack to more than any app's code: so much is looked at and no more, a mebibyte at a time."""
-    artifact = apk(tmp_path, {"classes.dex": bytes(MOST_DEX + MIB) + r8_dex("one"), "classes2.dex": r8_dex("one")})
+    artifact = apk(tmp_path, {"classes.dex": bytes(MAX_DEX + MIB) + r8_dex("one"), "classes2.dex": r8_dex("one")})
     tracemalloc.start()
     assert ids_of_artifact(artifact) == set()
     assert tracemalloc.get_traced_memory()[1] < 8 * MIB

@@ -216,11 +216,11 @@ def test_the_other_width_may_be_in_another_file(tmp_path: Path) -> None:
     assert not any("native code" in warning for warning in together)
 
 
-def test_narrow_libraries_are_counted_and_a_few_are_named(tmp_path: Path) -> None:
+def test_under_aligned_libraries_are_counted_and_a_few_are_named(tmp_path: Path) -> None:
     """Only those of 64 bits, and only where the app targets Android 15 or later."""
     libraries = {f"m/lib/arm64-v8a/lib{index}.so": NARROW for index in range(5)}
     libraries |= {"m/lib/armeabi-v7a/lib0.so": NARROW}
-    assert len(native(tmp_path, libraries).narrow) == 5
+    assert len(native(tmp_path, libraries).under_aligned) == 5
     (warning,) = warnings(tmp_path / "a.aab")
     assert "has 5 64-bit libraries with segments" in warning
     assert "(m/lib/arm64-v8a/lib0.so, m/lib/arm64-v8a/lib1.so, m/lib/arm64-v8a/lib2.so and 2 others)" in warning
@@ -239,13 +239,13 @@ def test_gcc_and_this_reader_agree_about_segments(tmp_path: Path) -> None:
         loaded = [int(line.split()[-1], 16) for line in headers.splitlines() if line.split()[:1] == ["LOAD"]]
         assert segment_alignment(path.read_bytes()[:4096]) == min(loaded) == size
         libraries[f"base/lib/x86_64/{size}.so"] = path.read_bytes()
-    assert native(tmp_path, libraries).narrow == ("base/lib/x86_64/4096.so",)
+    assert native(tmp_path, libraries).under_aligned == ("base/lib/x86_64/4096.so",)
     with zipfile.ZipFile(tmp_path / "b.aab", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("BundleConfig.pb", b"")
         archive.writestr("base/manifest/AndroidManifest.xml", manifest_proto(PACKAGE, 7, "7.0"))
         for name, content in libraries.items():
             archive.writestr(name, content)
-    assert read(tmp_path / "b.aab").native.narrow == ("base/lib/x86_64/4096.so",)
+    assert read(tmp_path / "b.aab").native.under_aligned == ("base/lib/x86_64/4096.so",)
 
 
 @pytest.mark.parametrize("boundary", [4, 16384])
@@ -264,7 +264,7 @@ def test_zipalign_and_this_reader_agree_about_places(tmp_path: Path, boundary: i
 
 def test_a_bundle_may_ask_for_narrow_pages(tmp_path: Path) -> None:
     """Its BundleConfig.pb says how the APKs that are made from it are laid out."""
-    for enabled, alignment, narrow in ((1, 1, True), (1, 2, False), (1, 0, False), (0, 1, False)):
+    for enabled, alignment, under_aligned in ((1, 1, True), (1, 2, False), (1, 0, False), (0, 1, False)):
         config = field(2, field(2, number(1, enabled) + number(2, alignment)))
         with zipfile.ZipFile(tmp_path / "a.aab", "w") as archive:
             archive.writestr("BundleConfig.pb", config)
@@ -272,14 +272,14 @@ def test_a_bundle_may_ask_for_narrow_pages(tmp_path: Path) -> None:
             archive.writestr("base/lib/arm64-v8a/liba.so", WIDE)
             archive.writestr("META-INF/CERT.SF", b"")
             archive.writestr("META-INF/CERT.RSA", pkcs7(certificate()))
-        assert read(tmp_path / "a.aab").native.packed_narrow == narrow
-        assert any("BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab")) == narrow
+        assert read(tmp_path / "a.aab").native.packed_under_aligned == under_aligned
+        assert any("BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab")) == under_aligned
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", WIDE[:100], b"\x7fELF\x01\x01" + WIDE[6:], bytes(5000)])
 def test_what_is_no_whole_library_is_warned_of_nothing(tmp_path: Path, content: bytes) -> None:
     """Packers write such files; what can't be seen is not claimed."""
-    assert native(tmp_path, {"base/lib/arm64-v8a/liba.so": content}).narrow == ()
+    assert native(tmp_path, {"base/lib/arm64-v8a/liba.so": content}).under_aligned == ()
 
 
 # What aapt2 says
@@ -356,13 +356,12 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 artifact, before, began = from_path(Path(sys.argv[1]), "a.aab"), peak(), time.process_time()
 preflight.check_release([inspect(artifact)], Problems())
-loaded = sorted({"cryptography", "requests"} & set(sys.modules))
-print(json.dumps({"bytes": peak() - before, "seconds": time.process_time() - began, "loaded": loaded}))
+print(json.dumps({"bytes": peak() - before, "seconds": time.process_time() - began}))
 """
 
 
 def test_a_preflight_of_two_gibibytes_takes_little(tmp_path: Path) -> None:
-    """A bundle of 2 GiB with 20,000 files and 500 libraries: under 20 MB, and no library loaded that others need."""
+    """A bundle of 2 GiB with 20,000 files and 500 libraries: under 20 MB, within two seconds."""
     libraries = {f"base/lib/arm64-v8a/lib{index}.so": WIDE for index in range(500)}
     libraries |= {f"base/assets/{index:040}.bin": b"" for index in range(20_000)}
     make_bundle(tmp_path / "a.aab", PACKAGE, 7, "7.0", 2 << 30, sparse=True, build=Build(libraries=libraries))
@@ -370,4 +369,3 @@ def test_a_preflight_of_two_gibibytes_takes_little(tmp_path: Path) -> None:
     measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert measured["bytes"] < 20_000_000
     assert measured["seconds"] < 2
-    assert measured["loaded"] == []

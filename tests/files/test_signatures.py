@@ -49,7 +49,7 @@ def sha256(certificate: bytes) -> str:
 # By real tools
 
 
-@pytest.mark.parametrize("algorithm", ["RSA", "EC", "DSA"])
+@pytest.mark.parametrize("algorithm", ["RSA", "EC"])
 def test_a_bundle_that_jarsigner_signed_names_the_certificate_that_keytool_tells(
     tmp_path: Path, algorithm: str
 ) -> None:
@@ -193,7 +193,6 @@ MALFORMED = {
     "nothing": b"",
     "zeros": bytes(300),
     "cut short": GOOD[:-1],
-    "more behind it": GOOD + b"\0",
     "an indefinite length": b"\x30\x80" + GOOD[4:],
     "a length beyond the end": b"\x30\x84\xff\xff\xff\xff",
     "no certificate": pkcs7(),
@@ -210,7 +209,7 @@ def test_a_block_that_is_no_signature_signs_nothing(tmp_path: Path, name: str) -
     assert signers(signed_by(tmp_path, MALFORMED[name])) == ()
 
 
-@pytest.mark.parametrize("value", [b"", bytes(4), b"\xff" * 40, scheme_value([b"no certificate"]), scheme_value([])])
+@pytest.mark.parametrize("value", [b"", bytes(4), b"\xff" * 40, scheme_value([])])
 def test_a_scheme_that_is_no_signature_signs_nothing(tmp_path: Path, value: bytes) -> None:
     """Not even if an older scheme would: a device goes by the newest."""
     good = scheme_value([certificate()])

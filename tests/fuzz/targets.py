@@ -22,7 +22,7 @@ from tests.fuzz import offline_targets
 from uploader import inputs
 from uploader.errors import InputError
 from uploader.files.android import listing, manifest, mapping, signatures
-from uploader.files.android.archive import MalformedFile, ZipReader
+from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.http.hosts import absolute, trusted
@@ -135,17 +135,17 @@ def image(data: bytes) -> None:
 def archive(data: bytes) -> None:
     """A zip of any kind, whose directory is read: names, and every number a claim."""
     with suppress(MalformedFile):
-        found = ZipReader(BytesIO(data), len(data), lambda _: True)
-        for name in found.entries:
+        found = Archive(BytesIO(data), lambda _: True)
+        for name in found.members:
             with suppress(MalformedFile):
-                assert len(found.read(name)) == found.entries[name].size
+                assert len(found.read(name)) == found.members[name].file_size
 
 
 def signed(data: bytes) -> None:
     """The block of a JAR signature, or behind a line break the value of a scheme in an APK Signing Block."""
     scheme = data.startswith(b"\n")
     block = [("META-INF/A.SF", b""), ("META-INF/A.RSA", b"" if scheme else data)]
-    found = ZipReader(*_zip(block, scheme_value=data[1:] if scheme else None), lambda _: True)
+    found = Archive(_zip(block, scheme_value=data[1:] if scheme else None), lambda _: True)
     for one in signatures.signers(found, apk=scheme):
         assert re.fullmatch("[0-9a-f]{64}", one.sha256)
 
@@ -156,13 +156,13 @@ def libraries(data: bytes) -> None:
     assert alignment is None or 0 <= alignment < 1 << 64
     entries = [("lib/x86_64/a.so", data), ("BundleConfig.pb", data)]
     with suppress(MalformedFile):
-        found = ZipReader(*_zip(entries), lambda _: True)
+        found = Archive(_zip(entries), lambda _: True)
         assert manifest.native_code(found, apk=True).abis == ("x86_64",)
         manifest.native_code(found, apk=False)
 
 
-def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) -> tuple[BytesIO, int]:
-    """A zip and its size; with an APK Signing Block that has this value of the scheme v2, if it is given."""
+def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) -> BytesIO:
+    """A zip; with an APK Signing Block that has this value of the scheme v2, if it is given."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as writer:
         for name, content in entries:
@@ -170,7 +170,7 @@ def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) ->
     whole = made.getvalue()
     if scheme_value is not None:
         whole = signature_writer.with_signing_block(whole, (signature_writer.V2, scheme_value))
-    return BytesIO(whole), len(whole)
+    return BytesIO(whole)
 
 
 def map_id(data: bytes) -> None:
@@ -276,14 +276,12 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "auth/google.py": ("credentials_given", "damaged_keys", "token_answers"),
     "auth/oidc.py": ("token_answers",),
     "auth/source.py": ("credentials_given",),
-    "der.py": ("signed",),
     "files/android/archive.py": ("artifact", "archive"),
     "files/android/listing.py": ("workspace_files", "image"),
     "files/android/manifest.py": ("artifact", "binary_manifest", "proto_manifest", "libraries"),
     "files/android/mapping.py": ("map_id", "workspace_files"),
     "files/android/native.py": ("workspace_files",),
     "files/android/notes.py": ("release_notes", "workspace_files"),
-    "files/android/pkcs7.py": ("signed",),
     "files/android/signatures.py": ("signed",),
     "files/artifacts.py": ("workspace_files",),
     "http/hosts.py": ("responses", "addresses_of_sessions"),

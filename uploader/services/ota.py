@@ -14,7 +14,7 @@ from functools import partial
 from typing import TypeAlias
 
 from uploader.errors import CredentialsError, Interrupted, ServiceError, UploaderError
-from uploader.files.android.archive import LONGEST_TAIL, end_record
+from uploader.files.android.archive import is_zip
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -139,5 +139,4 @@ def _is_whole_zip(file: Artifact) -> bool:
     if media_types.sniff(media_types.head(file)) != "application/zip":
         return False
     with file.reader() as opened:
-        opened.seek(max(0, file.size - LONGEST_TAIL))
-        return end_record(opened.read(LONGEST_TAIL)) >= 0
+        return is_zip(opened)

@@ -1,32 +1,31 @@
-"""Reads a zip's directory and a few small entries from it; every number in the file is a claim, checked before use.
+"""Opens zips that anybody made, with `zipfile`: an APK, a bundle, native symbols. Every number in one is a claim.
 
-Only the directory at the end and the entries asked for are read, so a bundle of many gigabytes costs as much as a small
-one. Layout: PKWARE APPNOTE.TXT 6.3.10, sections 4.3.6 to 4.3.16 and 4.5.3 (zip64).
+Sizes and counts are checked before anything is unpacked, and a member is read no further than it declares and than its
+reader needs: a bundle of many gigabytes costs as much as a small one.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import struct
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
-MAX_DIRECTORY = 64 * 1024 * 1024  # bytes: about half a million entries, far beyond any app
-PIECE = 1024 * 1024  # bytes of an entry that is too large to hold
-MAX_WANTED = 10_000  # entries: several times the native libraries of the largest apps
-MAX_ENTRY = 4 * 1024 * 1024  # bytes: many times what any manifest needs, little enough to hold and to walk through
+MAX_DIRECTORY = 32 << 20  # bytes: as many members as may be, with names of three hundred characters
+MAX_MEMBERS = 100_000  # several times those of the largest apps
+MAX_WANTED = 10_000  # members that are looked into: several times the native libraries of the largest apps
+MAX_MEMBER = 4 << 20  # bytes: many times what any manifest needs, little enough to hold and to walk through
+PIECE = 1 << 20  # bytes of a member that is too large to hold
 
-_END_MAGIC = re.compile(rb"PK\x05\x06")
-_END = struct.Struct("<4s4H2IH")
-_END64_LOCATOR = struct.Struct("<4sIQI")
-_END64 = struct.Struct("<4sQ2H2I4Q")
-_CENTRAL = struct.Struct("<4s6H3I5H2I")
-_LOCAL = struct.Struct("<4s5H3I2H")
-_FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
-LONGEST_TAIL = _END.size + _FULL16  # bytes from the end record to the end of the file, with the longest comment
+# All that zipfile is known to raise for a damaged, encrypted or hostile zip.
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ArithmeticError, RuntimeError, ValueError)
+
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
+_END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
+_LOCAL_HEADER = 30  # bytes, the last four of which are the lengths of the name and of the extra field behind it
 
 
 class MalformedFile(Exception):
@@ -36,90 +35,69 @@ class MalformedFile(Exception):
         super().__init__(f"{what} {hint}")
 
 
-@dataclass(frozen=True)
-class ZipEntry:
-    """One line of the directory; sizes and the offset of the local header are in bytes."""
+class Archive:
+    """The members of an open zip whose names `wanted` accepts. Raises MalformedFile."""
 
-    name: str
-    flags: int
-    method: int
-    crc: int
-    packed: int
-    size: int
-    offset: int
-
-
-class ZipReader:
-    """The directory of an open zip of `size` bytes, with the entries that `wanted` accepts. Raises MalformedFile."""
-
-    def __init__(self, file: BinaryIO, size: int, wanted: Callable[[str], bool]) -> None:
+    def __init__(self, file: BinaryIO, wanted: Callable[[str], bool]) -> None:
         self._file = file
-        self._size = size
-        self.directory, length = self._find_directory()
-        self.entries: dict[str, ZipEntry] = {}
-        for entry in _entries(self._read_at(self.directory, length)):
-            if not wanted(entry.name):
+        self._size = file.seek(0, io.SEEK_END)
+        self._zip = open_zip(file)
+        self.members: dict[str, zipfile.ZipInfo] = {}
+        for member in self._zip.infolist():
+            name = member.filename
+            if not wanted(name):
                 continue
-            if entry.name in self.entries:
-                raise MalformedFile(f"contains {entry.name} twice, so readers may disagree about what it says.")
-            self.entries[entry.name] = entry
-            if len(self.entries) > MAX_WANTED:
+            if name in self.members:
+                raise MalformedFile(f"contains {name} twice, so readers may disagree about what it says.")
+            self.members[name] = member
+            if len(self.members) > MAX_WANTED:
                 raise MalformedFile(f"has more native libraries than are plausible: over {MAX_WANTED:,}.")
 
     def read(self, name: str) -> bytes:
-        """The whole entry, checked against its declared size and checksum. Raises MalformedFile."""
-        entry = self.entries[name]
-        if max(entry.size, entry.packed) > MAX_ENTRY:
-            raise MalformedFile(f"declares {entry.size:,} bytes for {name}; no more than {MAX_ENTRY:,} are plausible.")
-        data, _ = self.head(name, entry.size + 1, packed=entry.packed)
-        if len(data) != entry.size or zlib.crc32(data) != entry.crc:
-            raise MalformedFile(f"is damaged: {name} differs from its checksum.")
-        return data
+        """The whole member, checked against its declared size and checksum. Raises MalformedFile."""
+        size = max(self.members[name].file_size, self.members[name].compress_size)
+        if size > MAX_MEMBER:
+            raise MalformedFile(f"declares {size:,} bytes for {name}; no more than {MAX_MEMBER:,} are plausible.")
+        return b"".join(self.pieces(name))
 
-    def head(self, name: str, length: int, *, packed: int | None = None) -> tuple[bytes, int]:
-        """The first `length` bytes of an entry, or fewer, unchecked, and where in the file its data begins.
+    def pieces(self, name: str, max_bytes: int = MAX_MEMBER) -> Iterator[bytes]:
+        """A member from its beginning, PIECE by PIECE, and so many bytes at most. Raises MalformedFile."""
+        member = self._usable(name)
+        left = min(member.file_size, max_bytes)
+        try:
+            with self._zip.open(member) as opened:
+                while piece := opened.read(min(left, PIECE)):
+                    left -= len(piece)
+                    yield piece
+        except ZIP_ERRORS as error:
+            what = "differs from its checksum" if "CRC" in str(error) else "can't be decompressed"
+            raise MalformedFile(f"is damaged: {name} {what}.") from None
+        if left:
+            raise MalformedFile(f"is damaged: {name} is shorter than declared.")
 
-        They are taken from its first `packed` bytes in the file, which are `length` unless given.
+    def head(self, name: str, length: int) -> tuple[bytes, int]:
+        """What the first `length` bytes that a member takes in the file hold, unchecked, and where they begin.
+
         Raises MalformedFile.
         """
-        entry = self.entries[name]
-        at = self._data_of(entry)
-        return _unpack(self._read_at(at, min(entry.packed, packed or length)), entry, length), at
+        member = self._usable(name)
+        lengths = self.at(member.header_offset + _LOCAL_HEADER - 4, 4)
+        begin = member.header_offset + _LOCAL_HEADER + sum(struct.unpack("<2H", lengths))
+        data = self.at(begin, min(length, member.compress_size))
+        if member.compress_type == zipfile.ZIP_STORED:
+            return data, begin
+        try:
+            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, length), begin
+        except zlib.error:
+            raise MalformedFile(f"is damaged: {name} can't be decompressed.") from None
 
-    def pieces(self, name: str) -> Iterator[bytes]:
-        """The entry's bytes from its beginning, unchecked, at most PIECE at a time. Raises MalformedFile."""
-        entry = self.entries[name]
-        begin = self._data_of(entry)
-        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        for at in range(begin, begin + entry.packed, PIECE):
-            data = self._read_at(at, min(PIECE, begin + entry.packed - at))
-            if entry.method == 0:
-                yield data
-                continue
-            while data:
-                try:
-                    yield inflate.decompress(data, PIECE)
-                except zlib.error:
-                    raise MalformedFile(f"is damaged: {name} can't be decompressed.") from None
-                data = inflate.unconsumed_tail
-
-    def _data_of(self, entry: ZipEntry) -> int:
-        """Where in the file the entry's data begins."""
-        if entry.flags & _ENCRYPTED:
-            raise MalformedFile(
-                f"has an encrypted {entry.name}.",
-                "Play does not accept encrypted archives; build it without a password.",
-            )
-        magic, *_, name_length, extra_length = _LOCAL.unpack(self._read_at(entry.offset, _LOCAL.size))
-        if magic != b"PK\3\4":
-            raise MalformedFile(f"is damaged: no entry begins where the directory says {entry.name} does.")
-        return int(entry.offset + _LOCAL.size + name_length + extra_length)
-
-    def bytes_before_directory(self, back: int, length: int) -> bytes:
+    def before_directory(self, back: int, length: int) -> bytes:
         """`length` bytes that begin `back` bytes before the directory; empty when there is no room for them."""
-        return self._read_at(self.directory - back, length) if length <= back <= self.directory else b""
+        directory = self._zip.start_dir
+        return self.at(directory - back, length) if length <= back <= directory else b""
 
-    def _read_at(self, offset: int, length: int) -> bytes:
+    def at(self, offset: int, length: int) -> bytes:
+        """So many bytes of the file. Raises MalformedFile where it has no such."""
         if not 0 <= offset <= self._size - length:
             raise MalformedFile("is cut short or damaged: parts of it lie beyond its end.")
         self._file.seek(offset)
@@ -128,90 +106,74 @@ class ZipReader:
             raise MalformedFile("became shorter while it was read.")
         return data
 
-    def _find_directory(self) -> tuple[int, int]:
-        if self._size == 0:
-            raise MalformedFile("is empty (0 bytes).")
-        tail_at = max(0, self._size - LONGEST_TAIL)
-        tail = self._read_at(tail_at, self._size - tail_at)
-        at = end_record(tail)
-        if at < 0:
-            raise self._no_end()
-        *_, count, _, length, offset, _ = _END.unpack_from(tail, at)
-        if count == _FULL16 or _FULL32 in (length, offset):
-            offset, length = self._find_directory64(tail_at + at, offset, length)
-        if length > MAX_DIRECTORY:
-            raise MalformedFile(
-                f"declares a directory of {length:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
-            )
-        return offset, length
-
-    def _find_directory64(self, end_at: int, offset: int, length: int) -> tuple[int, int]:
-        if end_at < _END64_LOCATOR.size:
-            return offset, length
-        magic, _, record_at, _ = _END64_LOCATOR.unpack(self._read_at(end_at - _END64_LOCATOR.size, _END64_LOCATOR.size))
-        if magic != b"PK\6\7":
-            return offset, length  # exactly 65,535 entries, in an ordinary zip
-        magic, *_, length64, offset64 = _END64.unpack(self._read_at(record_at, _END64.size))
-        if magic != b"PK\6\6":
-            raise MalformedFile("is damaged: its zip64 record is not where it should be.")
-        return offset64, length64
-
-    def _no_end(self) -> MalformedFile:
-        if self._read_at(0, min(4, self._size)) == b"PK\3\4":
-            return MalformedFile(
-                "is cut short: the directory at the end of the zip is missing.", "Download or build it again."
-            )
-        return MalformedFile(
-            "is not a zip archive, so it can't be an APK or an Android App Bundle.", "Check what the pattern matched."
-        )
+    def _usable(self, name: str) -> zipfile.ZipInfo:
+        """The member, unless it is packed in a way that Android does not know: `zipfile` would take more."""
+        member = self.members[name]
+        if member.flag_bits & _ENCRYPTED:
+            hint = "Play does not accept encrypted archives; build it without a password."
+            raise MalformedFile(f"has an encrypted {name}.", hint)
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            what = f"has {name} compressed with method {member.compress_type}; Android supports only deflate."
+            raise MalformedFile(what)
+        return member
 
 
-def end_record(tail: bytes) -> int:
-    """Where the end record is: the last one whose comment ends exactly with the file; -1 when there is none."""
-    for found in reversed([*_END_MAGIC.finditer(tail)]):
-        at = found.start()
-        if at + _END.size <= len(tail) and at + _END.size + _END.unpack_from(tail, at)[-1] == len(tail):
-            return at
-    return -1
-
-
-def _entries(directory: bytes) -> Iterator[ZipEntry]:
-    at = 0
-    while at < len(directory):
-        if len(directory) - at < _CENTRAL.size or directory[at : at + 4] != b"PK\1\2":
-            raise MalformedFile("is damaged: its directory can't be read.")
-        fields = _CENTRAL.unpack_from(directory, at)
-        flags, method, offset = fields[3], fields[4], fields[16]
-        crc, packed, size, name_length, extra_length, comment_length = fields[7:13]
-        at += _CENTRAL.size
-        name = directory[at : at + name_length].decode("utf-8", "replace")
-        at += name_length
-        if _FULL32 in (packed, size, offset):
-            extra = directory[at : at + extra_length]
-            size, packed, offset = _wide(extra, size, packed, offset)
-        at += extra_length + comment_length
-        yield ZipEntry(name, flags, method, crc, packed, size, offset)
-
-
-def _wide(extra: bytes, *fields: int) -> list[int]:
-    """The fields that are full in 32 bits, taken in their order from the zip64 extra field (id 1)."""
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
-        if kind == 1:
-            found = extra[at + 4 : at + 4 + length]  # it may be cut short
-            values = iter(struct.unpack_from(f"<{len(found) // 8}Q", found))
-            return [next(values, field) if field == _FULL32 else field for field in fields]
-        at += 4 + length
-    return list(fields)
-
-
-def _unpack(data: bytes, entry: ZipEntry, length: int) -> bytes:
-    if entry.method == 0:
-        return data[:length]
-    if entry.method != 8:
-        raise MalformedFile(f"has {entry.name} compressed with method {entry.method}; Android supports only deflate.")
+def open_zip(file: BinaryIO) -> zipfile.ZipFile:
+    """The zip in an open file, its directory checked and nothing unpacked. Raises MalformedFile."""
+    size = file.seek(0, io.SEEK_END)
+    if not is_zip(file):
+        raise _no_zip(file, size)
     try:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, length)
-    except zlib.error:
-        raise MalformedFile(f"is damaged: {entry.name} can't be decompressed.") from None
+        found = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file, size)))
+    except ZIP_ERRORS:
+        raise MalformedFile("is damaged: its directory can't be read.") from None
+    if sum(member.compress_size for member in found.infolist()) > size:
+        raise MalformedFile("is damaged: its members take more room than it has.")
+    return found
+
+
+def is_zip(file: BinaryIO) -> bool:
+    """Whether the file ends as a zip does: with an end record, whose comment ends with the file.
+
+    `zipfile` takes a file with anything behind it as well, which Android does not.
+    """
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _END_RECORD - 0xFFFF))
+    tail = file.read()
+    ends = [found.start() + _END_RECORD for found in re.finditer(b"PK\5\6", tail)]
+    return any(at + int.from_bytes(tail[at - 2 : at], "little") == len(tail) for at in ends if at <= len(tail))
+
+
+class _BoundedFile:
+    """A zip's file as `zipfile` reads it: it is led to no place outside, and holds no directory beyond any app's."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+        self.tell = file.tell
+        self.seekable = file.seekable
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_SET and not 0 <= offset <= self._size:
+            raise zipfile.BadZipFile
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        if size > MAX_DIRECTORY:  # no member is read so far at once
+            raise MalformedFile(
+                f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
+            )
+        data = self._file.read(size)
+        if data.count(b"PK\1\2") > MAX_MEMBERS:
+            raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
+        return data
+
+
+def _no_zip(file: BinaryIO, size: int) -> MalformedFile:
+    if size == 0:
+        return MalformedFile("is empty (0 bytes).")
+    file.seek(0)
+    if file.read(4) == b"PK\3\4":
+        what = "is cut short: the directory at the end of the zip is missing."
+        return MalformedFile(what, "Download or build it again.")
+    what = "is not a zip archive, so it can't be an APK or an Android App Bundle."
+    return MalformedFile(what, "Check what the pattern matched.")

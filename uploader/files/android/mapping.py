@@ -9,20 +9,25 @@ compilers write neither, and then nothing is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import BinaryIO
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.archive import MalformedFile, ZipReader
+from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace, reason
 from uploader.input_problems import Problems
 
+MAX_DEX = 64 << 20  # bytes to unpack; the first dex file of an app, which has the marker, has far fewer
 _INPUT = "mapping-file"
 _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"
 _CLASS = re.compile(rb"[^\s:]+ -> [^\s:]+:\s*")
 _HEADER = 1 << 20  # bytes in which the first class has to come; before it there are only comments
+_MAX_MARKER = 1024  # bytes; real ones have some two hundred
+_DEX = re.compile(r"([^/]+/dex/)?classes[0-9]*\.dex", re.ASCII)
+_MARKER = re.compile(rb"~~R8(\{[^{}\0]{0,%d}\})" % _MAX_MARKER)
+_MARKED = re.compile(rb'"pg-map-id":"([0-9A-Za-z_-]{1,128})"')
+_HEADED = re.compile(rb"^# pg_map_(?:id: *|hash: *SHA-256 +)([0-9A-Za-z_-]{1,128})[ \t\r]*$", re.MULTILINE)
 
 
 def mapping_file(name: str, workspace: Workspace) -> Artifact:
@@ -40,14 +45,6 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
         problems.add(_INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED)
     problems.raise_if_any()
     return artifact
-
-
-MOST_DEX = 64 << 20  # bytes to unpack; the first dex file of an app, which has the marker, has far fewer
-_LONGEST_MARKER = 1024  # bytes; real ones have some two hundred
-_DEX = re.compile(r"([^/]+/dex/)?classes[0-9]*\.dex", re.ASCII)
-_MARKER = re.compile(rb"~~R8(\{[^{}\0]{0,%d}\})" % _LONGEST_MARKER)
-_MARKED = re.compile(rb'"pg-map-id":"([0-9A-Za-z_-]{1,128})"')
-_HEADED = re.compile(rb"^# pg_map_(?:id: *|hash: *SHA-256 +)([0-9A-Za-z_-]{1,128})[ \t\r]*$", re.MULTILINE)
 
 
 def ids_of_mapping(head: bytes) -> frozenset[str]:
@@ -68,15 +65,17 @@ def ids_of_artifact(artifact: Artifact) -> frozenset[str]:
 
 def ids_of_dex(file: BinaryIO) -> frozenset[str]:
     """The map ids in the first dex file of an APK or bundle that has any. Raises MalformedFile."""
-    archive = ZipReader(file, file.seek(0, 2), lambda name: _DEX.fullmatch(name) is not None)
-    left = MOST_DEX
-    for name in sorted(archive.entries, key=lambda name: (not name.startswith(("base/", "classes")), len(name), name)):
+    archive = Archive(file, lambda name: _DEX.fullmatch(name) is not None)
+    left = MAX_DEX
+    for name in sorted(archive.members, key=lambda name: (not name.startswith(("base/", "classes")), len(name), name)):
         kept, found = b"", set[str]()
-        for piece in _bounded(archive.pieces(name), left):
+        for piece in archive.pieces(name, left):
             left -= len(piece)
             window = kept + piece
-            found.update(_marked(window))
-            kept = window[-_LONGEST_MARKER:]
+            for marker in _MARKER.findall(window):
+                if b'"backend":"cf"' not in marker:  # of a library that was shrunk before the app was
+                    found.update(each.decode() for each in _MARKED.findall(marker))
+            kept = window[-_MAX_MARKER:]
         if found:
             return frozenset(found)
     return frozenset()
@@ -85,18 +84,3 @@ def ids_of_dex(file: BinaryIO) -> frozenset[str]:
 def same_build(mapping: frozenset[str], dex: frozenset[str]) -> bool:
     """Whether nothing speaks against it: one of the ids is the same or begins the hash, or one side has none."""
     return not (mapping and dex) or any(ours.startswith(theirs) for ours in mapping for theirs in dex)
-
-
-def _marked(window: bytes) -> Iterator[str]:
-    for marker in _MARKER.findall(window):
-        if b'"backend":"cf"' not in marker:  # of a library that was shrunk before the app was
-            yield from (found.decode() for found in _MARKED.findall(marker))
-
-
-def _bounded(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:
-    """Pieces until so many bytes have been seen."""
-    for piece in pieces:
-        if most <= 0:
-            return
-        most -= len(piece)
-        yield piece

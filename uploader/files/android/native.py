@@ -7,12 +7,9 @@ What is written is the same for the same files: names sorted, dates and modes fi
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -20,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from uploader.errors import InputError, Problem
+from uploader.files.android.archive import ZIP_ERRORS, MalformedFile, open_zip
 from uploader.files.android.limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Access, Workspace, printable
@@ -35,19 +33,6 @@ _MAX_UNPACKED = 32 << 30  # bytes: what a zip may claim to unpack to before it i
 _MAX_RATIO = 100  # times; what compilers write shrinks to a third, and what is all zeros to a thousandth
 _SMALL = 64 << 20  # bytes: so much costs nothing to unpack
 _MAX_FILES = 100_000
-_MAX_DIRECTORY = 16 << 20  # bytes: as many files with names of a hundred characters
-# All that zipfile is known to raise for a damaged, encrypted or hostile archive.
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    ArithmeticError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
-
 _FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
 
 Opener = Callable[[], IO[bytes]]
@@ -63,62 +48,45 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path) -> Symbols:
     if path.is_dir():
         return _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
     artifact = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
-    with _BoundedReader(artifact.open()) as file:
+    with artifact.reader() as file:
         try:
-            archive = zipfile.ZipFile(file)
-        except _ZIP_ERRORS:
+            archive = open_zip(file)
+        except MalformedFile:
             raise InputError(Problem(_INPUT, f"{artifact.name} is not a complete zip.", _ACCEPTED)) from None
         with archive:
             return _from_zip(archive, artifact, temp, problems)
 
 
-class _BoundedReader(io.BufferedReader):
-    """A zip's file, of which no more is read at once than a plausible directory is long."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if size is not None and size > _MAX_DIRECTORY:
-            raise zipfile.BadZipFile
-        return super().read(size)
-
-
 def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Symbols:
     if objection := access.objection(path):
         raise InputError(Problem(_INPUT, f"{name} {objection}."))
-    sources = {file.relative_to(path).as_posix(): file for file in _walk(path, name)}
-    chosen = _layout(sources, name, problems)
-    files = {
-        target: problems.collect(partial(from_path, sources[source], f"{name}/{source}", access))
-        for target, source in chosen.items()
-    }
-    problems.raise_if_any()
-    found = {target: file for target, file in files.items() if file}
-    _check_unpacked(sum(file.size or 0 for file in found.values()), name)
-    return _written({target: file.reader for target, file in found.items()}, temp, name, problems)
-
-
-def _walk(path: Path, name: str) -> list[Path]:
-    """Every file below the folder, in order; links to folders are not followed."""
-    found: list[Path] = []
-    for folder, _, files in os.walk(path):
-        found += (Path(folder, file) for file in files)
-        if len(found) > _MAX_FILES:
+    sources: dict[str, Path] = {}
+    for folder, _, names in os.walk(path):  # links to folders are not followed
+        sources |= {(file := Path(folder, each)).relative_to(path).as_posix(): file for each in names}
+        if len(sources) > _MAX_FILES:
             raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED))
-    return sorted(found)
+    openers: dict[str, Opener] = {}
+    size = 0
+    for target, source in _layout(sources, name, problems).items():
+        if found := problems.collect(partial(from_path, sources[source], f"{name}/{source}", access)):
+            openers[target] = found.reader
+            size += found.size or 0
+    problems.raise_if_any()
+    _check_unpacked(size, name)
+    return _written(openers, temp, name, problems)
 
 
 def _from_zip(archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems) -> Symbols:
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
-    entries = [entry for entry in archive.infolist() if not entry.filename.endswith("/")]
-    if {entry.compress_type for entry in entries} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+    members = [member for member in archive.infolist() if not member.filename.endswith("/")]
+    if {member.compress_type for member in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise InputError(Problem(_INPUT, f"{artifact.name} is compressed by another method than deflate.", _ACCEPTED))
-    _check_unpacked(sum(entry.file_size for entry in entries), artifact.name, packed=artifact.size)
-    names = [entry.filename for entry in entries]
+    _check_unpacked(sum(member.file_size for member in members), artifact.name, packed=artifact.size)
+    names = [member.filename for member in members]
     chosen = _layout(names, artifact.name, problems)
     if list(chosen.items()) == sorted((name, name) for name in names):
-        check_size(artifact, "symbols", problems, _INPUT)
-        problems.raise_if_any()
-        return artifact, tuple(problems.warnings)
-    by_name = {entry.filename: entry for entry in entries}
+        return _checked(artifact, problems)
+    by_name = {member.filename: member for member in members}
     openers = {target: partial(archive.open, by_name[source]) for target, source in chosen.items()}
     return _written(openers, temp, artifact.name, problems)
 
@@ -167,22 +135,21 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str, problems: Probl
         temp.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(target, "w") as archive:
             for each, opener in files.items():
-                _write(archive, each, opener)
-    except _ZIP_ERRORS as error:
+                entry = zipfile.ZipInfo(each, date_time=(1980, 1, 1, 0, 0, 0))
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.create_system = 3
+                entry.external_attr = 0o100644 << 16
+                with opener() as source, archive.open(entry, "w", force_zip64=True) as sink:
+                    shutil.copyfileobj(source, sink, 1 << 20)
+    except (OSError, *ZIP_ERRORS) as error:
         with suppress(OSError):
             target.unlink()
         reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
         raise InputError(Problem(_INPUT, f"{name} can't be packed: {reason}.")) from None
-    artifact = from_path(target, f"{name} (as {target.name})")
-    check_size(artifact, "symbols", problems, _INPUT)
+    return _checked(from_path(target, f"{name} (as {target.name})"), problems)
+
+
+def _checked(symbols: Artifact, problems: Problems) -> Symbols:
+    check_size(symbols, "symbols", problems, _INPUT)
     problems.raise_if_any()
-    return artifact, tuple(problems.warnings)
-
-
-def _write(archive: zipfile.ZipFile, name: str, opener: Opener) -> None:
-    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.create_system = 3
-    entry.external_attr = 0o100644 << 16
-    with opener() as source, archive.open(entry, "w", force_zip64=True) as sink:
-        shutil.copyfileobj(source, sink, 1 << 20)
+    return symbols, tuple(problems.warnings)

@@ -96,13 +96,13 @@ def _pages(manifest: Manifest) -> Iterator[str]:
         return
     native = manifest.native
     for names, what in (
-        (native.narrow, "with segments aligned to less than 16 KB"),
+        (native.under_aligned, "with segments aligned to less than 16 KB"),
         (native.misplaced, "uncompressed at an offset that is not a multiple of 16 KB"),
     ):
         if names:
             libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
             yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked('16 KB', PAGE_SIZE)}"
-    if native.packed_narrow:
+    if native.packed_under_aligned:
         what = "aligns its libraries to 4 KB pages in the APKs made from it (BundleConfig.pb)"
         yield f"{what}{_asked('16 KB', PAGE_SIZE)}"
 

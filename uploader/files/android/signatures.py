@@ -2,20 +2,25 @@
 
 Read is which certificate each signer presents as its own; whether the signatures hold is not verified: that takes every
 byte of the file, and Google Play does it. A signature that can't be read counts as none.
-Sources: source.android.com, "APK Signature Scheme v2" and "v3"; JAR File Specification, "Signed JAR File".
+Sources: source.android.com, "APK Signature Scheme v2" and "v3"; JAR File Specification, "Signed JAR File"; RFC 5652,
+section 5.3 (SignerInfo).
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import BinaryIO
 
-from uploader.files.android.archive import ZipReader
-from uploader.files.android.pkcs7 import signer_certificates, subject_of
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
+
+from uploader.files.android.archive import Archive
 
 JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
 
@@ -24,8 +29,8 @@ _SCHEMES = (0x1B93AD61, 0xF05368C0, 0x7109871A)  # v3.1, v3, v2: a device goes b
 _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
 _MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
-_DEBUG_NAME = ("CN", "Android Debug")  # of the key that Android's build tools make where they are given none
-_LONGEST_SUBJECT = 200  # characters of a name that people are shown
+_MAX_SUBJECT = 200  # characters of a name that people are shown
+_UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm)  # what cryptography raises too
 
 _PUBLIC_KEYS = {  # by the certificate's SHA-256
     "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc": (
@@ -42,11 +47,11 @@ class SigningCertificate:
     debug: str = ""
 
 
-def signers(archive: ZipReader, *, apk: bool) -> tuple[SigningCertificate, ...]:
+def signers(archive: Archive, *, apk: bool) -> tuple[SigningCertificate, ...]:
     """Every signer once: of an APK by its newest scheme, of a bundle by its JAR signature. Raises MalformedFile."""
-    values = _by_scheme(archive) if apk else {}
+    values = _values_by_scheme(archive) if apk else {}
     newest = next((values[scheme] for scheme in _SCHEMES if scheme in values), None)
-    return _certificates(lambda: _of_jar(archive) if newest is None else _of_block(newest))
+    return _read(_signers_of_jar(archive) if newest is None else _signers_of_block(newest))
 
 
 def signers_by_any_scheme(file: BinaryIO) -> tuple[SigningCertificate, ...]:
@@ -54,87 +59,92 @@ def signers_by_any_scheme(file: BinaryIO) -> tuple[SigningCertificate, ...]:
 
     Raises MalformedFile.
     """
-    archive = ZipReader(file, file.seek(0, 2), lambda _: False)
-    values = _by_scheme(archive).values()
-    return tuple(one for value in values for one in _certificates(partial(_of_block, value)))
+    values = _values_by_scheme(Archive(file, lambda _: False)).values()
+    return tuple(signer for value in values for signer in _read(_signers_of_block(value)))
 
 
-def _certificates(read: Callable[[], list[bytes]]) -> tuple[SigningCertificate, ...]:
+def _read(certificates: Iterable[bytes]) -> tuple[SigningCertificate, ...]:
+    with warnings.catch_warnings():  # about what old tools wrote into certificates, which is nobody's fault here
+        warnings.simplefilter("ignore")
+        try:
+            return tuple(dict.fromkeys(map(_signing_certificate, certificates)))
+        except _UNREADABLE:
+            return ()
+
+
+def _signing_certificate(der: bytes) -> SigningCertificate:
+    sha256 = hashlib.sha256(der).hexdigest()
     try:
-        return tuple(dict.fromkeys(map(_certificate, read())))
-    except (struct.error, ValueError, IndexError, KeyError):
-        return ()
+        name = x509.load_der_x509_certificate(der).subject
+        subject = [(part.rfc4514_attribute_name, part.value) for part in name]
+    except _UNREADABLE:  # as the DSA certificates of some JDKs: it is Play that takes or refuses them
+        subject = []
+    # Android's build tools make a key of this name where they are given none.
+    named = ", ".join(f"{key}={value!s}" for key, value in subject if key in ("CN", "O", "OU", "C"))[:_MAX_SUBJECT]
+    debug = f"the debug certificate of Android's build tools ({named})" if ("CN", "Android Debug") in subject else ""
+    return SigningCertificate(sha256, _PUBLIC_KEYS.get(sha256, debug))
 
 
-def _of_jar(archive: ZipReader) -> list[bytes]:
-    """The signers' certificates of the scheme v1: a block beside each signature file of the same name."""
-    names = {name.upper(): name for name in archive.entries if JAR_SIGNATURE.fullmatch(name)}
+def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
+    """The signers of the scheme v1: a PKCS #7 block beside each signature file of the same name.
+
+    A block holds whole chains in any order; a signer's own certificate is the one whose issuer and serial number stand
+    side by side in the block, as a SignerInfo names it. In a certificate they do not.
+    """
+    names = {name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)}
     pairs = [name for name in sorted(names) if not name.endswith(".SF") and f"{name.rpartition('.')[0]}.SF" in names]
-    blocks = [names[name] for name in pairs[:_MAX_SIGNERS] if archive.entries[names[name]].size <= _MAX_SIGNATURE]
-    return [certificate for block in blocks for certificate in signer_certificates(archive.read(block))]
+    for name in (names[pair] for pair in pairs[:_MAX_SIGNERS]):
+        if archive.members[name].file_size > _MAX_SIGNATURE:
+            continue
+        block = archive.read(name)
+        for certificate in pkcs7.load_der_pkcs7_certificates(block):
+            number = certificate.serial_number
+            length = number.bit_length() // 8 + 1  # DER's INTEGER has a sign
+            serial = bytes([2, length]) + number.to_bytes(length, "big", signed=True)
+            if certificate.issuer.public_bytes() + serial in block:
+                yield certificate.public_bytes(Encoding.DER)
 
 
-def _of_block(value: bytes) -> list[bytes]:
-    """The signers' certificates of a scheme of the APK Signing Block: each signer's own is the first of its chain."""
+def _signers_of_block(value: bytes) -> Iterator[bytes]:
+    """The signers of a scheme of the APK Signing Block: each one's own certificate is the first of its chain."""
+    (every,) = _prefixed(value, 1)
+    for signer in _prefixed(every, _MAX_SIGNERS):
+        (signed,) = _prefixed(signer, 1)
+        _digests, chain = _prefixed(signed, 2)
+        (certificate,) = _prefixed(chain, 1)
+        yield certificate
+
+
+def _prefixed(data: bytes, count: int) -> list[bytes]:
+    """The first `count` values that follow one another, each behind its length in 32 bits, or fewer at the end."""
     found: list[bytes] = []
-    every = _Prefixed(value).next()
-    while every.more and len(found) < _MAX_SIGNERS:
-        signed = every.next().next()
-        signed.next()  # the digests of the file
-        found.append(signed.next().next().data)
+    at = 0
+    while at < len(data) and len(found) < count:
+        (length,) = struct.unpack_from("<I", data, at)
+        at += 4 + length
+        if at > len(data):
+            raise IndexError(at)
+        found.append(data[at - length : at])
     return found
 
 
-def _certificate(der: bytes) -> SigningCertificate:
-    import hashlib  # OpenSSL, 2 ms that a refusal of the inputs does without
-
-    subject, digest = subject_of(der), hashlib.sha256(der).hexdigest()
-    named = ", ".join(f"{key}={value}" for key, value in subject)[:_LONGEST_SUBJECT]
-    debug = f"the debug certificate of Android's build tools ({named})" if _DEBUG_NAME in subject else ""
-    return SigningCertificate(digest, _PUBLIC_KEYS.get(digest, debug))
-
-
-def _by_scheme(archive: ZipReader) -> dict[int, bytes]:
-    """The signatures by scheme: of two with one id Android reads the first."""
-    return dict(reversed(list(_block_pairs(archive))))
-
-
-def _block_pairs(archive: ZipReader) -> Iterator[tuple[int, bytes]]:
-    """The signatures in the APK Signing Block, by id; it lies right before the directory.
+def _values_by_scheme(archive: Archive) -> dict[int, bytes]:
+    """The signatures in the APK Signing Block, which lies right before the directory: by scheme, of two the first.
 
     From its end backwards: 16 bytes of magic, then 8 bytes of size; its pairs are length (8), id (4), value.
     """
-    footer = archive.bytes_before_directory(24, 24)
+    found: dict[int, bytes] = {}
+    footer = archive.before_directory(24, 24)
     if footer[8:] != _BLOCK_MAGIC:
-        return
-    remaining = struct.unpack_from("<Q", footer)[0]  # counted from the first pair to the end of the magic
+        return found
+    (remaining,) = struct.unpack_from("<Q", footer)  # counted from the first pair to the end of the magic
     for _ in range(_MAX_PAIRS):
-        pair = archive.bytes_before_directory(remaining, 12) if remaining >= 24 + 12 else b""
+        pair = archive.before_directory(remaining, 12) if remaining >= 24 + 12 else b""
         if not pair:
-            return
+            break
         length, scheme = struct.unpack("<QI", pair)
         if scheme in _SCHEMES:
-            value = archive.bytes_before_directory(remaining - 12, length - 4) if 4 <= length <= _MAX_SIGNATURE else b""
-            yield scheme, value
+            fits = 4 <= length <= _MAX_SIGNATURE
+            found.setdefault(scheme, archive.before_directory(remaining - 12, length - 4) if fits else b"")
         remaining -= 8 + length
-
-
-class _Prefixed:
-    """Values that follow one another, each behind its length in 32 bits."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self._at = 0
-
-    @property
-    def more(self) -> bool:
-        """Whether another value follows."""
-        return self._at < len(self.data)
-
-    def next(self) -> _Prefixed:
-        """The next value, to be taken apart in its turn. Raises struct.error or IndexError."""
-        (length,) = struct.unpack_from("<I", self.data, self._at)
-        begin, self._at = self._at + 4, self._at + 4 + length
-        if self._at > len(self.data):
-            raise IndexError(self._at)
-        return _Prefixed(self.data[begin : self._at])
+    return found
