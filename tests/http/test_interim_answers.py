@@ -186,17 +186,3 @@ def test_a_login_reads_over_them_too() -> None:
     with serving(serve) as url:
         got = TokenRequest(HttpClient(), on_secret=lambda _: None)(url, method="POST", body=b"grant_type=x")
     assert (got.status, got.data) == (200, b'{"access_token": "a"}')
-
-
-def test_a_proxy_may_say_them_before_it_opens_the_tunnel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer to CONNECT is read like any other: here a refusal behind an interim answer."""
-
-    def serve(connection: socket.socket) -> None:
-        read_head(connection)
-        connection.sendall(PROCESSING + response(407))
-
-    with serving(serve) as url:
-        monkeypatch.setenv("https_proxy", url)
-        monkeypatch.delenv("no_proxy", raising=False)
-        with pytest.raises(TransportError, match="HTTP 407"):
-            HttpClient().send(put("https://upload.example", 0), (), "", QUICK)

@@ -180,13 +180,20 @@ def test_a_host_with_the_dot_of_the_root_has_the_certificate_of_its_name(
     assert asked == ["localhost."]
 
 
-def test_an_encrypted_key_of_a_client_asks_nobody_for_its_password(certificate: Path, tmp_path: Path) -> None:
+def test_an_encrypted_key_of_a_client_asks_nobody_for_its_password(
+    context: ssl.SSLContext, certificate: Path, tmp_path: Path
+) -> None:
     """Nobody is there to type one, and the standard input may be the file that is uploaded."""
     key = tmp_path / "key.pem"
     command = ["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", str(certificate), "-out", str(key)]
     subprocess.run(command, check=True, capture_output=True)
-    code = f"from uploader.http.tls import context\ncontext(None, None, ({str(certificate)!r}, {str(key)!r}))"
-    run = [sys.executable, "-c", code]
-    ended = subprocess.run(run, input=b"secret\n", capture_output=True, start_new_session=True, check=False)
-    assert ended.returncode
+    with serving(lambda _: None, tls=context) as url:
+        code = (
+            "from uploader.http.client import HttpClient, Timeouts\nfrom uploader.http.messages import Request\n"
+            f"request = Request('GET', {url!r}, client_certificate=({str(certificate)!r}, {str(key)!r}))\n"
+            "HttpClient().send(request, (), '', Timeouts())"
+        )
+        run = [sys.executable, "-c", code]
+        ended = subprocess.run(run, input=b"secret\n", capture_output=True, start_new_session=True, check=False)
+    assert b"TransportError" in ended.stderr
     assert b"pass phrase" not in ended.stdout + ended.stderr

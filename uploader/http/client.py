@@ -1,29 +1,49 @@
 """The only way out: one seam, `send(request, …) -> Response`, for the login's requests as well as the transfer's.
 
-Redirects, retries and token refresh are all off: a 308 is no redirect here, and whether to send again is decided where
-the offset is known. Foreign exceptions end at this border.
+requests sends, through its adapter and not through a session: no redirect is followed, nothing is sent again by itself,
+no cookie is kept and no .netrc is read. Foreign exceptions end at this border.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import io
+import os
+import re
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from http.client import HTTPException
-from typing import Protocol
+from http.client import HTTPException, HTTPResponse, RemoteDisconnected
+from pathlib import Path
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
-from uploader import __version__
-from uploader.http.connection import Outgoing
-from uploader.http.connection_pool import ConnectionPool, Server
-from uploader.http.failures import code, untrusted, words
-from uploader.http.messages import Block, Headers, Request, Response, TransportError
-from uploader.http.response import LARGEST_ANSWER, CheckedResponse
+from requests import PreparedRequest
+from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidProxyURL, InvalidURL
+from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError, LocationParseError, ProxyError
+from urllib3.util.wait import wait_for_read, wait_for_socket, wait_for_write
 
-_BLOCK = 64 * 1024  # bytes of a body that are taken at once: what a broken connection loses at most
-_EVERY: Mapping[str, str] = {
+from uploader import __version__
+from uploader.errors import InputError, Problem, UntrustedHost
+from uploader.http.hosts import NOWHERE, may_use_proxy, origin
+from uploader.http.messages import Block, Headers, Request, Response, TransportError
+
+MAX_BODY = 4 * 1024 * 1024  # bytes of a response's body; no resource that these methods return comes near it
+_AROUND_A_BODY = 256 * 1024  # bytes for the head of a response and for what frames its chunks
+_PIECE = 64 * 1024  # bytes that are sent or read at once
+_MAX_INTERIM = 100  # interim responses before a response: a "still processing" every few seconds is the most known
+_INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
+_NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
+_EVERY = {
     "User-Agent": f"uploader/{__version__}",
     "Accept": "*/*",
-    "Accept-Encoding": "identity",  # answers are small, and a compressed one could be a bomb
+    "Accept-Encoding": "identity",  # responses are small, and a compressed one could be a bomb
     "Connection": "keep-alive",
 }
 
@@ -32,23 +52,23 @@ _EVERY: Mapping[str, str] = {
 class Timeouts:
     """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after the last byte.
 
-    `max_size` is how many bytes of the answer's body are kept.
+    `max_size` is how many bytes of the response's body are kept.
     """
 
     connect: float = 30.0
     stall: float = 60.0
     response: float = 60.0
-    max_size: int = LARGEST_ANSWER
+    max_size: int = MAX_BODY
 
 
 class Transport(Protocol):
     """What the program needs from a network: one request out, one response back."""
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
-        """Sends `request` with `blocks` (as many bytes as its body says) and returns the answer.
+        """Sends `request` with `blocks` (as many bytes as its body says) and returns the response.
 
         `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut there. Raises
-        `TransportError` when there is no answer, or not all of one that `request.receive` takes; what reading the
+        `TransportError` when there is no response, or not all of one that `request.receive` takes; what reading the
         blocks raises comes through as it is, unless it is an OSError, and what the receiver raises likewise.
         """
 
@@ -63,74 +83,331 @@ class HttpClient:
     """
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
-        """`connections` is how many are kept open for each host; `direct` leaves the system's proxies aside."""
-        self._pool = ConnectionPool(connections, direct=direct)
-        self._under_way: set[Outgoing] = set()
+        """`connections` is how many are kept open for each host; `direct` leaves the system's settings aside."""
+        self._connections, self._direct = connections, direct
+        self._adapters: dict[
+            object, _Adapter
+        ] = {}  # by the client's certificate: nothing of a login's is shown elsewhere
+        self._under_way: set[_Exchange] = set()
         self._aborted = False
+        self._trusted = ""
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
-        """See `Transport.send`. A server whose certificate is not trusted raises `ServiceError`."""
-        outgoing = Outgoing(blocks, timeouts.stall, timeouts.max_size, watched=request.receive is not None)
-        self._under_way.add(outgoing)
-        if self._aborted and not request.closing:
-            outgoing.aborted = True
-        server: Server | None = None
+        """See `Transport.send`. A server whose certificate is not trusted raises `UntrustedHost`."""
+        exchange, proxies = _Exchange(request, blocks, timeouts), {}
+        self._under_way.add(exchange)
         try:
-            server = self._pool.server(request.url, request.client_certificate)
-            return _exchange(server, request, outgoing, token, timeouts)
-        except (HTTPException, OSError, UnicodeError) as error:
-            refused = untrusted(error, urlsplit(request.url).hostname or "the server")
-            proxy = server.proxy if server else ""
-            why, known = words(error, request.url, proxy), code(error, proxied=bool(proxy))
-            raise refused or TransportError(why, sent_whole=outgoing.sent_whole, code=known) from None
+            if origin(request.url) == NOWHERE or (self._aborted and not request.closing):
+                raise InvalidURL
+            if may_use_proxy(request.url) and not self._direct:
+                proxies = get_environ_proxies(request.url)
+            if request.client_certificate not in self._adapters:
+                self._adapters[request.client_certificate] = _Adapter(pool_maxsize=self._connections)
+            raw = self._adapters[request.client_certificate].send(
+                exchange.prepared(token),
+                timeout=(timeouts.connect, timeouts.response),
+                verify=self._authorities() if origin(request.url).scheme == "https" else True,
+                cert=request.client_certificate,
+                proxies=proxies,
+            )
+            with closing(raw):
+                return exchange.received(raw)
+        except (OSError, HTTPException, HTTPError, UnicodeError) as error:
+            raise _failure(error, request.url, select_proxy(request.url, proxies) or "", exchange.sent_whole) from None
         finally:
-            self._under_way.discard(outgoing)
+            self._under_way.discard(exchange)
 
     def abort(self) -> None:
         """See `Transport.abort`."""
         self._aborted = True
-        for outgoing in tuple(self._under_way):
-            outgoing.abort()
+        for exchange in tuple(self._under_way):
+            exchange.abort()
+
+    def _authorities(self) -> str:
+        """The file or the folder of the trusted certificates. Raises `InputError` when there are none in it."""
+        if not self._trusted:
+            names = () if self._direct else ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+            path = Path(next(filter(None, map(os.environ.get, names)), DEFAULT_CA_BUNDLE_PATH))
+            with suppress(RuntimeError):  # there is no home
+                path = path.expanduser()
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
+                    *((None, path) if path.is_dir() else (path,))
+                )
+            except OSError:
+                what, accepted = f"no certificates can be read from {path}.", "a file of certificates in PEM form."
+                raise InputError(Problem(" or ".join(names), what, accepted)) from None
+            self._trusted = str(path)
+        return self._trusted
 
 
-def _exchange(server: Server, request: Request, outgoing: Outgoing, token: str, timeouts: Timeouts) -> Response:
-    connection = server.take()
-    try:
-        connection.begin(outgoing, timeouts.connect)
+class _Exchange:
+    """One request on its way: its body as requests takes it, and what becomes of it.
+
+    A response that comes while the body is on its way stops the body at once (RFC 9110, section 7.5). An interim one
+    (1xx: 100 Continue, 102 Processing, 103 Early Hints) does not. Nothing is looked for before the body: a tunnel and
+    its TLS stand by then, so that no proxy can forge a response.
+    """
+
+    def __init__(self, request: Request, blocks: Iterable[Block], timeouts: Timeouts) -> None:
+        self._request, self._blocks, self.timeouts = request, blocks, timeouts
+        self.response_stall = timeouts.stall if request.receive else timeouts.response
+        self.connection: _Connection | None = None
+        self.sent_whole = self.aborted = False
+        self.early = b""
+
+    def prepared(self, token: str) -> PreparedRequest:
+        """The request as it is given: a session URI is not quoted anew, and a body of no bytes has a length, too."""
+        prepared, length = PreparedRequest(), str(self._request.body.size)
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
-        headers = {**_EVERY, **dict(request.headers), **bearer, "Content-Length": str(request.body.size)}
-        connection.send_request(request.method, _target(request.url), headers)
-        with connection.receive(timeouts.response) as answer:
-            received = Headers(_joined(answer.getheaders()))
-            body = _body(answer, request.receive and request.receive(answer.status, received), timeouts)
-            whole = answer.isclosed()
-    except BaseException:
-        connection.close()
-        raise
-    server.give_back(connection, reusable=whole)
-    return Response(answer.status, received, body, outgoing.sent_whole)
+        prepared.method, prepared.url, prepared.body = self._request.method, self._request.url, cast(Any, self)
+        prepared.prepare_headers({**_EVERY, **dict(self._request.headers), **bearer, "Content-Length": length})
+        return prepared
+
+    def __iter__(self) -> Iterator[memoryview]:
+        for block in self._blocks:
+            for start in range(0, len(block), _PIECE):
+                self._await_room(cast(_Connection, self.connection).sock)
+                yield memoryview(block)[start : start + _PIECE]
+        self.sent_whole = True
+
+    def _await_room(self, sock: Any) -> None:
+        deadline = time.monotonic() + self.timeouts.stall
+        has_room = False
+        while not has_room:
+            if not wait_for_socket(sock, read=True, write=True, timeout=max(deadline - time.monotonic(), 0)):
+                raise TimeoutError("no byte moved")
+            if self._has_response(sock):
+                raise BrokenPipeError("answered before the body was sent")
+            has_room = wait_for_write(sock, 0)
+        sock.settimeout(self.timeouts.stall)
+
+    def _has_response(self, sock: Any) -> bool:
+        """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a ticket only."""
+        sock.settimeout(0)
+        with suppress(*_NO_BYTES_NOW):
+            while received := sock.recv(_PIECE):
+                self.early += received
+                rest = _INTERIM.sub(b"", self.early)
+                known = len(rest) >= len(b"HTTP/1.1 1") and not re.match(rb"HTTP/1\.[01] 1", rest)
+                if known or len(self.early) > _PIECE:
+                    return True
+            return True
+        return False
+
+    def received(self, raw: Any) -> Response:
+        """The response with its body, unless there is a receiver for it. A longer one is cut, and fails as JSON."""
+        fields = raw.headers.itermerged()
+        headers = Headers((name, " ".join(value.split()) if "\n" in value else value) for name, value in fields)
+        receiver = self._request.receive and self._request.receive(raw.status, headers)
+        kept = bytearray()
+        left = self.timeouts.max_size if receiver else min(self.timeouts.max_size, MAX_BODY)
+        for block in _blocks(raw):
+            (receiver or kept.extend)(block[:left])
+            left -= len(block)
+            if left <= 0:
+                break
+        return Response(raw.status, headers, bytes(kept), self.sent_whole)
+
+    def abort(self) -> None:
+        """Breaks the connection that the request is on, from any thread."""
+        self.aborted = True
+        sock: Any = self.connection and self.connection.sock
+        if sock is not None:
+            with suppress(OSError):  # closed already
+                # The plain socket's own: that of `ssl` first drops the cipher, and another thread may be writing.
+                # TLS inside a proxy's TLS is no socket, but holds one.
+                socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
-def _body(answer: CheckedResponse, receiver: Callable[[bytes], object] | None, timeouts: Timeouts) -> bytes:
-    """The body, unless there is a receiver for it. What is longer is cut, and then fails as JSON."""
-    kept = bytearray()
-    receive, left = (receiver, timeouts.max_size) if receiver else (kept.extend, min(timeouts.max_size, LARGEST_ANSWER))
-    while left and (block := answer.take(min(_BLOCK, left))):
-        receive(block)
-        left -= len(block)
-    return bytes(kept)
+def _blocks(raw: Any) -> Iterator[bytes]:
+    try:
+        yield from raw.stream(_PIECE, decode_content=False)
+    except ValueError as error:
+        raise HTTPException("a chunk of a negative size") from error
 
 
-def _joined(fields: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Headers that come several times as one, on one line each (RFC 9110, sections 5.2 and 5.3)."""
-    joined: dict[str, str] = {}
-    for name, text in fields:
-        value = " ".join(text.split()) if "\n" in text else text
-        joined[name.lower()] = f"{joined[name.lower()]}, {value}" if name.lower() in joined else value
-    return joined
+class _Connection(HTTPConnection):
+    """urllib3's connection, which reads a response behind the early bytes of it, limited as a whole."""
+
+    sock: Any
+    _exchange: _Exchange | None = None
+
+    def connect(self) -> None:
+        self._exchange = None  # what opens a tunnel is no response to it
+        super().connect()
+
+    def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        self._exchange, body.connection = body, self
+        if body.aborted:
+            raise ConnectionAbortedError
+        try:
+            super().request(method, url, body, *args, **options)
+        except ConnectionResetError as error:
+            raise BrokenPipeError("reset, perhaps behind a response") from error
+
+    def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
+        response = _Response(sock, *args, **options)
+        response.exchange = self._exchange
+        response.fp = io.BufferedReader(_Reader(cast(Any, response.fp).detach(), sock, self._exchange), _PIECE)
+        return response
 
 
-def _target(url: str) -> str:
-    """What of a URL stands in the first line of a request (RFC 9112, section 3.2.1)."""
-    parts = urlsplit(url)
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+class _TLSConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TLSPool(HTTPSConnectionPool):
+    ConnectionCls = _TLSConnection
+
+
+class _Response(HTTPResponse):
+    exchange: _Exchange | None = None
+
+    def begin(self) -> None:
+        """Reads the head behind interim ones. Raises HTTPException when it leaves open where the response ends."""
+        super().begin()
+        for _ in range(_MAX_INTERIM):
+            if self.status >= 200:
+                break
+            self.headers = cast(Any, None)  # so it begins again
+            super().begin()
+        lengths = {length.strip() for length in ",".join(self.headers.get_all("Content-Length", ())).split(",")}
+        codings = [coding.strip().lower() for coding in self.headers.get_all("Transfer-Encoding", ())]
+        if self.status < 200 or len(lengths) > 1 or (codings and (codings != ["chunked"] or lengths != {""})):
+            raise HTTPException("endless interim responses, or contradicting lengths (RFC 9112, section 6.3)")
+        if self.exchange and not self.exchange.sent_whole:
+            self.will_close = True  # what is left of the body would be read as the next request
+
+
+class _Reader(io.RawIOBase):
+    """The receiving side of a connection for one response, limited as a whole, whatever that says about its length."""
+
+    def __init__(self, raw: Any, sock: Any, exchange: _Exchange | None) -> None:
+        self._raw, self._socket, self._early = raw, sock, exchange.early if exchange else b""
+        self._timeout = sock.gettimeout()  # for what else is done while connecting
+        self._deadline = time.monotonic() + (exchange.timeouts.response if exchange else self._timeout)
+        self._stall = exchange.response_stall if exchange else self._timeout
+        self._left = _AROUND_A_BODY + (exchange.timeouts.max_size if exchange else 0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)[: self._left]
+        if not view:
+            raise _ResponseTooLarge
+        if count := min(len(self._early), len(view)):
+            view[:count], self._early = self._early[:count], self._early[count:]
+        else:
+            count = self._receive(view)
+        self._left -= count
+        return count
+
+    def _receive(self, view: memoryview) -> int:
+        self._socket.settimeout(0)
+        while (seconds := min(self._deadline - time.monotonic(), self._stall)) > 0:
+            with suppress(*_NO_BYTES_NOW):
+                return int(self._socket.recv_into(view))
+            if not wait_for_read(self._socket, seconds):
+                break
+        raise _ResponseTimeout
+
+    def close(self) -> None:
+        if not self.closed:
+            with suppress(OSError):
+                self._socket.settimeout(self._timeout)
+            self._raw.close()
+        super().close()
+
+
+class _Adapter(HTTPAdapter):
+    """requests' adapter over such connections."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        if not proxy.lower().startswith(("http://", "https://")):
+            raise InvalidProxyURL
+        options["socket_options"] = HTTPConnection.default_socket_options  # no waiting until a packet is full
+        manager = super().proxy_manager_for(proxy, **options)
+        manager.pool_classes_by_scheme = self.poolmanager.pool_classes_by_scheme
+        return manager
+
+    def build_response(self, req: Any, resp: Any) -> Any:
+        """urllib3's response: nobody asks for its cookies or for the encoding of its text."""
+        del req
+        return resp
+
+
+# --- failures: foreign words may hold session URIs --------------------------------------------------------------------
+
+
+class _ResponseTooLarge(OSError):
+    """The response goes on beyond what is ever read of one."""
+
+
+class _ResponseTimeout(TimeoutError):
+    """The response as a whole did not come within its time."""
+
+
+_MALFORMED = (InvalidProxyURL, LocationParseError)
+_WORDS: tuple[tuple[Any, str], ...] = (
+    (_ResponseTooLarge, "the answer was too large"),
+    (ConnectionRefusedError, "the connection to {peer} was refused"),
+    (RemoteDisconnected, "the connection was closed before an answer"),
+    (ConnectionResetError, "the connection was reset"),
+    (BrokenPipeError, "the connection was closed while sending"),
+    (socket.gaierror, "the address of {peer} could not be found (DNS)"),
+    (_ResponseTimeout, "the answer did not arrive in time"),
+    (TimeoutError, "no data was transferred within the time limit"),
+    (ssl.SSLError, "the TLS connection failed"),
+    (_MALFORMED, "the URL of {peer} is malformed"),
+    (ProxyError, "{peer} did not open a connection to {host}{status}"),
+    (BaseException, "the connection ended without a complete answer"),
+)
+
+
+def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> TransportError | UntrustedHost:
+    """What broke on the way to a URL; `proxy` is the URL of the one in between, if any."""
+    causes, host = [error], urlsplit(url).hostname or "the server"
+    for cause in causes:  # outermost first; urllib3 wraps some in the arguments
+        inner = (cause.__cause__, cause.__context__, *cause.args)
+        causes += [each for each in inner if isinstance(each, BaseException) and each not in causes]
+
+    def found(kind: Any) -> Any:
+        return next((cause for cause in causes if isinstance(cause, kind)), None)
+
+    if refused := found(ssl.SSLCertVerificationError):
+        whose = "the proxy" if found(ProxyError) else host
+        return UntrustedHost(
+            f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
+            cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
+            hint="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
+            code="certificate-not-trusted",
+        )
+    code = "host-not-found" if found(socket.gaierror) else ""
+    if proxy:
+        unreachable = found((ConnectionRefusedError, socket.gaierror, *_MALFORMED))
+        code = "proxy-unreachable" if unreachable else "proxy-refused" if found(ProxyError) else ""
+    # http.client's words; what follows is the proxy's
+    tunnel = re.search(r"Tunnel connection failed: ([0-9]{3})", " ".join(map(str, causes)))
+    status = f" (HTTP {tunnel[1]})" if tunnel else ""
+    words = next(words for kind, words in _WORDS if found(kind))
+    return TransportError(words.format(peer=_named(proxy, url) or host, host=host, status=status), sent_whole, code)
+
+
+def _named(proxy: str, url: str) -> str:
+    """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
+    place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
+    names = (f"{urlsplit(url).scheme}_proxy", "all_proxy")  # the lower case takes precedence, as with urllib
+    variable = next((name for each in names for name in (each, each.upper()) if os.environ.get(name)), "")
+    return proxy and f"the proxy {place}" + (f" (from {variable})" if variable else "")
