@@ -1,43 +1,204 @@
-"""Makes the tables of docs/REFERENCE.md from the table of inputs and the texts of inputs and outputs."""
+"""Makes whatever people read of inputs and outputs from the table of inputs: both actions, GitLab's component, pages.
+
+`python -m scripts.make_reference` writes them all; `tests/test_contract.py` holds that they are up to date.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from scripts.output_meanings import OUTPUTS
-from uploader.inputs import Field, fields
-from uploader.inputs.input_meanings import COMPUTED, MEANINGS
+from uploader import __version__
+from uploader.inputs import Field, Inputs, fields
+from uploader.inputs.other_tools import Row, tools
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "REFERENCE.md"
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 112
+INPUTS = "\ninputs:\n"  # the line of action.yml below which everything is made
 MARK = "<!-- {part}: {which}, made by scripts/make_reference.py -->\n"
+IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
+
+OUTPUTS: Mapping[str, str] = {
+    "id": "The resource id of the first file.",
+    "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
+    "edit-id": "The Play edit. Empty if it was deleted: when nothing had to be changed, after a dry run, after most "
+    "failures.",
+    "committed": "`true` when everything that was asked for is committed on Google Play, including when nothing had "
+    "to be changed; empty when the run ended before it could see whether the commit happened; otherwise `false`, as "
+    "in every rehearsal.",
+    "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), else `false`.",
+    "version-code": "The highest version code.",
+    "version-codes": "All version codes, separated by commas.",
+    "next-version-code": "One more than the highest version code ever uploaded to any track. From `play-status`.",
+    "user-fraction": "The share of users who get the staged release. Empty if it is not staged.",
+    "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, `APPROVED_NOT_PUBLISHED`, "
+    "`PUBLISHED` and others.",
+    "status": "What is on the tracks: one line of JSON with an object for each track.",
+    "universal-apk": "The path of the universal APK, once it has been checked. Several are separated by commas.",
+    "universal-apk-sha256": "The SHA-256 of the universal APK.",
+    "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
+    "plan": "What a dry run would change, as one line of JSON.",
+    "download-url": "Internal app sharing: the download URL of the first file.",
+    "download-urls": "Internal app sharing: all download URLs, separated by commas.",
+    "certificate-fingerprint": "Internal app sharing: the fingerprint of the certificate that signed the first file.",
+    "sha256": "Internal app sharing: the SHA-256 of the first file.",
+    "message-id": "The Gmail message.",
+    "thread-id": "The Gmail thread.",
+    "draft-id": "The Gmail draft.",
+    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed.",
+    "bytes-resent": "Bytes that were sent more than once.",
+    "attempts": "The number of requests that carried file data.",
+    "resumed": "`true` when an upload of an earlier run was continued, else `false`.",
+    "failure": "A stable error code, such as `track-not-found`. Empty after a success.",
+    "results-file": "The path of `uploader-results.json` in the workspace, an array with one object for each upload.",
+}
+
+NATIVE_HEAD = """\
+# Made by scripts/make_reference.py: the action for runners without Docker, macOS among them. It installs the locked
+# dependencies with the runner's own Python and runs the same program with the same inputs and outputs.
+name: Google release uploader (native)
+description: >-
+  Uploads release artifacts to Google Play, Gmail and other Google services, on runners without Docker.
+author: google-release-uploader
+"""
+NATIVE_RUNS = """
+runs:
+  using: composite
+  steps:
+    - id: run
+      shell: sh
+      run: exec sh "$GITHUB_ACTION_PATH/run"
+      env:
+"""
+
+# Secrets are no inputs of a component, whose values anyone may read in the pipeline: they stay masked variables.
+# GitLab has no job summary.
+LEFT_OUT = ("credentials", "state-key", "job-summary")
+DEFAULTS = {"state-dir": ".uploader-state"}
+DESCRIPTIONS = {  # where something else holds for GitLab alone
+    "workload-identity-provider": "Keyless login: the resource name of the provider that trusts GitLab's OIDC token.",
+    "state-dir": "The folder in which unfinished uploads are kept, sealed, and cached for the next run.",
+    "shard": "Only this part of the files, such as 2/5. With `parallel:` each job takes its own part by itself.",
+}
+
+COMPONENT_HEAD = f"""\
+# Made by scripts/make_reference.py. A job that uploads; give it secrets as masked variables of the project:
+# UPLOADER_CREDENTIALS (a file, or base64), or none at all for a keyless login; UPLOADER_STATE_KEY for resuming keyless.
+spec:
+  inputs:
+    job-name:
+      description: The name of the job.
+      default: upload
+    stage:
+      description: The stage of the job.
+      default: deploy
+    image:
+      description: The image of the uploader. A released component names it by digest.
+      default: {IMAGE}
+    rules:
+      description: When the job runs, as GitLab's `rules` say it. Unless given, for tags.
+      type: array
+      default:
+        - if: $CI_COMMIT_TAG
+    resource-group:
+      description: Jobs of one group wait for each other. Google closes an edit when the same account opens another one.
+      default: release
+"""
+COMPONENT_JOB = """\
+---
+$[[ inputs.job-name ]]:
+  stage: $[[ inputs.stage ]]
+  image:
+    name: $[[ inputs.image ]]
+    entrypoint: [""]
+  rules: $[[ inputs.rules ]]
+  resource_group: $[[ inputs.resource-group ]]
+  id_tokens:
+    UPLOADER_ID_TOKEN:
+      aud: https://iam.googleapis.com/$[[ inputs.workload-identity-provider ]]
+  variables:
+"""
+COMPONENT_TAIL = """\
+  script:
+    - uploader
+  # A temporary failure keeps the upload; the next attempt goes on from there.
+  retry:
+    max: 2
+    exit_codes: [75]
+  cache:
+    key: $[[ inputs.job-name ]]-$CI_COMMIT_REF_SLUG
+    paths:
+      - $[[ inputs.state-dir ]]
+    when: always
+  artifacts:
+    when: always
+    paths:
+      - uploader-*.json
+    reports:
+      dotenv: uploader.env
+"""
 
 
-def inputs() -> str:
-    """A table for each group."""
+def action(before: str) -> str:
+    """action.yml with its inputs and outputs made from the tables; what stands above them stays."""
+    head, mark, _ = before.partition(INPUTS)
+    return head + mark + "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))
+
+
+def native(_: str = "") -> str:
+    """The whole composite action. The runner passes no INPUT_ variables to its steps, so that they are named here."""
+    outputs = _action_outputs(value="    value: ${{{{ steps.run.outputs.{name} }}}}\n")
+    passed = (f"        INPUT_{field.attribute.upper()}: ${{{{ inputs.{field.name} }}}}\n" for field in fields())
+    return "".join((NATIVE_HEAD, INPUTS, *_action_inputs(), "\noutputs:\n", *outputs, NATIVE_RUNS, *passed))
+
+
+def component(_: str = "") -> str:
+    """The whole GitLab CI/CD component."""
+    included = [field for field in fields() if field.name not in LEFT_OUT]
+    inputs = (line for field in included for line in _component_input(field))
+    variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in included)
+    return "".join((COMPONENT_HEAD, *inputs, COMPONENT_JOB, *variables, COMPONENT_TAIL))
+
+
+def reference(before: str) -> str:
+    """docs/REFERENCE.md with its tables made from ours: one for each group of inputs, and one of the outputs."""
     groups = groupby(fields(), key=lambda field: field.group.heading)
-    return "\n".join(f"\n### {heading}\n\n{_table('input', map(_row, group))}" for heading, group in groups)
+    inputs = "\n".join(f"\n### {heading}\n\n{_table('input', map(_row, group))}" for heading, group in groups)
+    outputs = "\n" + _table("output", ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()))
+    return _replaced(before, {"inputs": inputs + "\n", "outputs": outputs + "\n"})
 
 
-def _row(field: Field) -> tuple[str, str, str]:
-    default = f"`{field.default}`" if field.default else COMPUTED.get(field.name, "")
-    return f"`{field.name}`", MEANINGS[field.name], "required" if field.name == "target" else default
+def migration(before: str) -> str:
+    """docs/MIGRATION.md with a table for each tool: every input of it, what that is here, and a remark."""
+    return _replaced(before, {name: _tool(tool.title, tool.rows) for name, tool in tools().items()})
 
 
-def outputs() -> str:
-    """One table, in the order of the action's metadata."""
-    return "\n" + _table("output", ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()))
+FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file holds
+    "action.yml": action,
+    "native/action.yml": native,
+    "templates/upload.yml": component,
+    "docs/REFERENCE.md": reference,
+    "docs/MIGRATION.md": migration,
+}
 
 
-def renewed(text: str) -> str:
-    """The page with its tables made anew. Raises ValueError when a mark around one of them is missing."""
-    for part, tables in (("inputs", inputs()), ("outputs", outputs())):
+def _replaced(text: str, parts: Mapping[str, str]) -> str:
+    """The page with the parts between marks replaced. Raises ValueError when a mark around one of them is missing."""
+    for part, made in parts.items():
         begin, end = (MARK.format(part=part, which=which) for which in ("begin", "end"))
         head, rest = text.split(begin)
         _, tail = rest.split(end)
-        text = head + begin + tables + "\n" + end + tail
+        text = head + begin + made + end + tail
     return text
+
+
+def _row(field: Field) -> tuple[str, str, str]:
+    default = f"`{field.default}`" if field.default else field.otherwise
+    return f"`{field.name}`", field.meaning, "required" if field.name == "target" else default
 
 
 def _table(kind: str, rows: Iterable[tuple[str, ...]]) -> str:
@@ -45,5 +206,60 @@ def _table(kind: str, rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in (header, ("---",) * len(header), *rows))
 
 
+def _tool(title: str, rows: Iterable[Row]) -> str:
+    lines = [f"| {title} | here | remarks |", "|---|---|---|"]
+    for row in rows:
+        names = ", ".join(name if " " in name else f"`{name}`" for name in row.names)
+        lines.append(f"| {names} | {row.here} | {row.remark} |".replace("|  |", "| |"))
+    return "\n".join(lines) + "\n"
+
+
+def _action_inputs() -> Iterator[str]:
+    for field in fields():
+        yield f"  {field.name}:\n    description: >-\n{_plain(_described(field), 6)}\n"
+        yield f"    required: {str(field.name == 'target').lower()}\n"
+        yield f"    default: '{field.default}'\n" if field.default else ""
+
+
+def _action_outputs(value: str = "") -> Iterator[str]:
+    for name, meaning in OUTPUTS.items():
+        yield f"  {name}:\n    description: >-\n{_plain(meaning, 6)}\n"
+        yield value.format(name=name)
+
+
+def _component_input(field: Field) -> Iterator[str]:
+    """One input of the component. GitLab requires what has no default, so an optional one has the empty text."""
+    kind, options = _component_type(get_type_hints(Inputs)[field.attribute], field.default)
+    yield f"    {field.name}:\n      description: >-\n"
+    yield _plain(DESCRIPTIONS.get(field.name) or _described(field), 8) + "\n"
+    yield f"      type: {kind}\n"
+    yield f"      options: {json.dumps(options)}\n" if options else ""
+    if field.name != "target":
+        default = DEFAULTS.get(field.name, field.default)
+        yield f"      default: {default if kind in ('boolean', 'number') else json.dumps(default)}\n"
+
+
+def _component_type(hint: Any, default: str) -> tuple[str, list[str]]:
+    """The component's type, and what may be chosen from."""
+    if get_origin(hint) is Literal:
+        return "string", list(get_args(hint))
+    if hint in (bool, int) and default:
+        return {bool: "boolean", int: "number"}[hint], []
+    return "string", []
+
+
+def _described(field: Field) -> str:
+    """What an input means, and what counts without it where that can't be written as a default."""
+    return field.meaning + (f" Without it: {field.otherwise}." if field.otherwise else "")
+
+
+def _plain(text: str, indent: int) -> str:
+    """A folded YAML text, without the marks of Markdown."""
+    filled = textwrap.fill(text.replace("`", ""), WIDTH - indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.indent(filled, " " * indent)
+
+
 if __name__ == "__main__":
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, make in FILES.items():
+        file = ROOT / name
+        file.write_text(make(file.read_text(encoding="utf-8")), encoding="utf-8")

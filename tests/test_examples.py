@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from google_emulator import specimens
-from scripts.make_component import LEFT_OUT
+from scripts.make_reference import LEFT_OUT
 from tests.support.runner.machines import MakeRunner, engine, google, machine
 from uploader import inputs
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator, specimens
-from scripts import make_component
+from scripts import make_reference
 from tests.support.runner import gitlab
 from tests.support.runner.github import action
 from tests.support.runner.gitlab import Project
@@ -63,8 +63,7 @@ def later(line: str, stage: str = ".post", **more: Any) -> dict[str, Any]:
 
 def test_the_component_is_made_from_the_table() -> None:
     """Each input of the code is one of the component, with the same default; secrets are left to masked variables."""
-    text = make_component.COMPONENT.read_text(encoding="utf-8")
-    assert text == make_component.component(), "run scripts/make_component.py"
+    text = make_reference.component()
     assert "credentials:" not in text
     assert "state-key:" not in text
 
@@ -100,7 +99,7 @@ def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(project: Proj
         (stored,) = google.state()["objects"]
     assert stored["size"] == 1_000_000
     assert f"resumed=true bytes={1_000_000 - 2 * 262_144}" in words(again.log)  # whole granules are what a server keeps
-    assert "\n  retry:\n    max: 2\n    exit_codes: [75]\n" in make_component.TAIL
+    assert "\n  retry:\n    max: 2\n    exit_codes: [75]\n" in make_reference.COMPONENT_TAIL
 
 
 def test_two_jobs_share_an_edit(project: Project) -> None:

@@ -178,9 +178,7 @@ MEANT: dict[str, tuple[dict[str, str], str]] = {
     "backslashes to nowhere": ({"files": "no\\x.aab"}, "Write `/` between folders: `no/x.aab`."),
     "a mapping in another case": ({"mapping-file": "Mapping.txt"}, "Did you mean `mapping.txt`?"),
     "a folder of notes in another case": ({"whats-new-directory": "whatsNew"}, "Did you mean `whatsnew`?"),
-    "a percentage": ({"user-fraction": "10%"}, "For 10 % of users write `0.1`."),
     "a number of per cent": ({"user-fraction": "10"}, "For 10 % of users write `0.1`."),
-    "less than one per cent": ({"user-fraction": "0.5%"}, "For 0.5 % of users write `0.005`."),
     "everybody": ({"user-fraction": "100%"}, "For all users leave it out, or set `status: completed`."),
 }
 

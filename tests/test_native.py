@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import specimens
-from scripts.output_meanings import OUTPUTS
+from scripts.make_reference import OUTPUTS
 from tests.support.runner.github import Runner
 from tests.support.runner.native import FOLDER, Native, metadata
 

@@ -27,7 +27,7 @@ from tests.support.tcp_proxy import Middle, Place
 from tests.support.transfer_harness import KIB, Bench, RecordingReporter, data_of, on_disk
 from tests.support.transfer_harness import job as upload_of
 from uploader import main
-from uploader.inputs.ci_platform import JobRun
+from uploader.inputs.platform import JobRun
 from uploader.redaction import Redactor
 from uploader.state.journal import Journal
 from uploader.transfer.engine import Engine

@@ -135,9 +135,7 @@ runpy.run_path(program, run_name="__main__")
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize(
-    "module", ["uploader.main", "uploader.inputs.input_table", "uploader.signals", "uploader.plan"]
-)
+@pytest.mark.parametrize("module", ["uploader.main", "uploader.inputs.table", "uploader.signals", "uploader.plan"])
 def test_a_signal_is_heard_while_the_program_is_loaded(job: Job, module: str, number: signal.Signals) -> None:
     """One that comes before the run has begun ends it with its own code and one line, and nothing was sent."""
     command = [sys.executable, "-c", INTERRUPTED_IMPORT, str(ENTRYPOINT), module, str(int(number))]

@@ -48,10 +48,10 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 
 def _show(show: inputs.Show) -> int:
     """Tells the text that was asked for; how the program is used, too, where nothing was asked for."""
-    from uploader.inputs import help_text  # what is said of each input, which no run needs
+    from uploader.inputs import command_line
 
     with suppress(OSError):
-        (sys.stderr if show == "usage" else sys.stdout).write(help_text.text(show))
+        (sys.stderr if show == "usage" else sys.stdout).write(command_line.text(show))
     return InputError.exit_code if show == "usage" else 0
 
 

@@ -75,7 +75,7 @@ def credentials_in(text: str) -> Iterator[str]:
     for shape, least in ((_DER, SHORTEST_KEY), *((shape, SHORTEST_CREDENTIAL) for shape in _SHAPES)):
         for found in shape.finditer(text):
             if len(found["secret"]) >= least:
-                yield re.sub(r"\\+n", "\n", found["secret"])
+                yield re.sub(r"(?<!\\)\\+n", "\n", found["secret"])
     if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
         inside = tuple(credentials_in(_decoded(text)))
         yield from (text, *inside) if inside else ()

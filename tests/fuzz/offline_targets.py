@@ -39,8 +39,8 @@ from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
-from uploader.inputs.ci_platform import JobRun
-from uploader.inputs.parse_rollout import Limit
+from uploader.inputs.parsers import Limit
+from uploader.inputs.platform import JobRun
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
 from uploader.services.play import edit_api, tracks
@@ -210,7 +210,7 @@ def env_files(data: bytes) -> None:
     found = env_file.read(str(path), Problems())
     read, problems = reader.read({}, [f"--env-file={path}"])
     assert all(problem.name and problem.what for problem in problems)
-    assert read.package_name in ("", *(value.strip() for value in found.values()))
+    assert read.package_name in ("", *(value.strip() for _, value in found.values()))
 
 
 class Silent:

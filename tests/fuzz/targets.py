@@ -27,7 +27,7 @@ from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
-from uploader.inputs.invalid_value import InvalidValue
+from uploader.inputs.parsers import InvalidValue
 from uploader.protocol import content_range, digests, goog_upload, google_error, retry
 from uploader.protocol.media import Media
 from uploader.protocol.session import (
@@ -287,8 +287,7 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "http/hosts.py": ("responses", "addresses_of_sessions"),
     "http/messages.py": ("responses", "token_answers"),
     "inputs/env_file.py": ("env_files",),
-    "inputs/parse.py": ("environment", "fields"),
-    "inputs/parse_play.py": ("fields",),
+    "inputs/parsers.py": ("environment", "fields"),
     "protocol/responses.py": ("responses",),
     "protocol/content_range.py": ("responses",),
     "protocol/digests.py": ("responses",),

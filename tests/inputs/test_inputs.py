@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import time
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
-from uploader.inputs.other_tools import ANSWERS
-from uploader.redaction import Redactor
+from uploader.inputs.other_tools import answers
+from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue
+from uploader.redaction import Redactor, credentials_in
 
 KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
 
@@ -153,6 +154,9 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
         ("tracks", "internal, wear:beta\nQA team", ("internal", "wear:beta", "QA team")),
         ("user-fraction", "0.05", 0.05),
         ("user-fraction", ".5", 0.5),
+        ("user-fraction", "5%", 0.05),
+        ("user-fraction", "1.1 %", 0.011),
+        ("rollout-steps", "0.01, 5%", (0.01, 0.05)),
         ("in-app-update-priority", "5", 5),
         ("version-codes-to-retain", "12,007", ("12", "7")),
         ("countries", "de, FR, rest-of-world", ("DE", "FR", "rest-of-world")),
@@ -206,7 +210,9 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("user-fraction", "0.0"),
         ("user-fraction", "1"),
         ("user-fraction", "1.0"),
-        ("user-fraction", "5%"),
+        ("user-fraction", "5"),
+        ("user-fraction", "0%"),
+        ("user-fraction", "100%"),
         ("user-fraction", "nan"),
         ("user-fraction", "1e-1"),
         ("in-app-update-priority", "6"),
@@ -256,6 +262,8 @@ def test_a_documented_form_is_understood(name: str, text: str, value: object) ->
         ("api-endpoint", "https:\\\\play.example.com"),
         ("api-endpoint", "ftp://play.example.com"),
         ("api-endpoint", "https://"),
+        ("api-endpoint", "localhost:8080"),
+        ("api-endpoint", "emulater"),
     ],
 )
 def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str) -> None:
@@ -263,6 +271,27 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
     found, (problem,) = inputs.read({"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ())
     assert problem.name == name
     assert getattr(found, attribute(name)) == getattr(Inputs(), attribute(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("status", "published", "Did you mean `completed`?"),
+        ("status", "in-progress", "Did you mean `inProgress`?"),
+        ("target", "google-play", "Did you mean `play`?"),
+        ("target", "drive", "Did you mean `drive.files.create`?"),
+        ("api-endpoint", "emulater", "has no scheme. Did you mean `emulator`?"),
+        ("api-endpoint", "localhost:8080", "has no scheme. Did you mean `http://localhost:8080`?"),
+        ("api-endpoint", "play.example.com", "has no scheme. Did you mean `https://play.example.com`?"),
+        ("user-fraction", "0", "What keeps it back is `status: draft`, or `halted`"),
+        ("user-fraction", "0%", "What keeps it back is `status: draft`, or `halted`"),
+        ("user-fraction", "5", "For 5 % of users write `0.05`."),
+        ("user-fraction", "100%", "set `status: completed`"),
+    ],
+)
+def test_what_was_meant_is_said(name: str, text: str, words: str) -> None:
+    """A word of another tool, a slip, and a number whose meaning has another place."""
+    assert words in problem_of(name, text).what
 
 
 def test_a_misspelt_choice_is_answered_with_the_nearest() -> None:
@@ -390,7 +419,7 @@ def test_an_input_of_another_tool_is_answered_with_our_name(variable: str, their
 def test_every_answer_names_an_input_that_exists() -> None:
     """The table of answers can't point to a name that was never ours."""
     ours = {field.name for field in inputs.fields()}
-    for response in ANSWERS.values():
+    for _, response in answers().values():
         named = response.split("`")[1::2]
         assert response.startswith("Not needed: ") or named[0].split(":")[0] in ours
 
@@ -404,7 +433,15 @@ def test_every_input_of_ours_is_accepted_under_each_of_its_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "meant"), [("INPUT_DRY-RUM", "dry-run"), ("UPLOADER_PACKAGE_NAMES", "package-name")]
+    ("variable", "meant"),
+    [
+        ("INPUT_DRY-RUM", "dry-run"),
+        ("UPLOADER_PACKAGE_NAMES", "UPLOADER_PACKAGE_NAME"),
+        ("UPLOADER_USER-FRACTION", "UPLOADER_USER_FRACTION"),
+        ("UPLOADER_PACKAGENAME", "UPLOADER_PACKAGE_NAME"),
+        ("uploader_status", "UPLOADER_STATUS"),
+        ("Uploader_Dry_Run", "UPLOADER_DRY_RUN"),
+    ],
 )
 def test_a_misspelt_input_is_a_mistake(variable: str, meant: str) -> None:
     """A dry run that is spelt wrongly must not publish."""
@@ -430,6 +467,44 @@ def test_variables_of_fastlane_may_stand_in_the_same_job() -> None:
         "SUPPLY_JSON_KEY_DATA",
         "ANDROID_PUBLISHER_CREDENTIALS",
     ]
+
+
+def test_variables_of_another_tool_alone_are_a_mistake() -> None:
+    """Where nothing else says what to do, they were meant for this program."""
+    found, problems = inputs.read({"SUPPLY_TRACK": "beta", "ANDROID_PUBLISHER_CREDENTIALS": KEY}, ())
+    assert found.show == ""
+    assert [problem.name for problem in problems] == ["SUPPLY_TRACK", "ANDROID_PUBLISHER_CREDENTIALS", "target"]
+    assert "Use `tracks`." in problems[0].what
+
+
+def test_a_line_of_the_env_file_that_is_nearly_an_input_is_a_mistake(tmp_path: Path) -> None:
+    """With its file and number, and the right spelling; what belongs to others, and the value, is left alone."""
+    lines = [
+        "UPLOADER_TARGET=play",
+        "uploader_status=draft",
+        "HOME=/",
+        "user-fraction=hunter2",
+        "",
+        "export TRACKS=beta",
+    ]
+    more = [
+        "UPLOADER_USER-FRACTION=0.1",
+        "UPLOADER_TRAKCS=beta",
+        "UPLOADER_RELEASEFILES=a",
+        "UPLOADER_FROB=1",
+        "PATH=x",
+    ]
+    (tmp_path / "up.env").write_text("\n".join(lines + more))
+    found, problems = inputs.read({}, ["--env-file", str(tmp_path / "up.env")])
+    assert [f"{problem.name}: {problem.what}" for problem in problems] == [
+        "up.env line 2: did you mean `UPLOADER_STATUS`?",
+        "up.env line 4: did you mean `UPLOADER_USER_FRACTION`?",
+        "up.env line 6: did you mean `UPLOADER_TRACKS`?",
+        "up.env line 7: did you mean `UPLOADER_USER_FRACTION`?",
+        "up.env line 8: did you mean `UPLOADER_TRACKS`?",
+        "up.env line 9: is another tool's input. Use `files`.",
+    ]
+    assert [warning.split()[0] for warning in found.warnings] == ["UPLOADER_FROB"]
 
 
 # Where the program runs
@@ -554,15 +629,32 @@ def test_a_short_state_key_is_refused_and_not_shown() -> None:
     assert Redactor(found.secrets).one_line("a sixteen-letters- b") == "a *** b"
 
 
-# Start-up
+# How long it takes
+
+WORST = ("\\", " ", "\t", "{", "`", "'", "1", ",", "a:", ".a", "$(", "{{", "=1", "1=", ", 1", "@a", "eyJ", "upload_id=")
+BEGINNINGS = ("-----BEGIN PRIVATE KEY-----\\", '"access_token": "\\', "MII ", "//iam.googleapis.com/projects/1")
 
 
-def test_reading_inputs_loads_nothing_heavy() -> None:
-    """The env file's reader and the help with misspelt names are paid for only by runs that need them."""
-    code = (
-        "import sys; from uploader import inputs; inputs.read({'UPLOADER_TARGET': 'play', 'INPUT_SHARD': '2/5'}, ());"
-        "print(*sorted({'argparse', 'dotenv', 'difflib', 'json', 'yaml', 'requests'} & set(sys.modules)))"
-    )
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+@pytest.mark.parametrize("field", inputs.fields(), ids=lambda field: field.name)
+@pytest.mark.threat("committer", "a long text keeps a check busy", rule="expressions that are linear in what they read")
+def test_no_input_takes_long_whatever_it_holds(field: inputs.Field) -> None:
+    """The worst text of each kind at the largest size of a variable, and of a line: each within a second."""
+    for unit, size in product(WORST, (MAX_TEXT, MAX_LINE)):
+        text = "a" + (unit * size)[: size - 2] + "!"
+        started = time.process_time()
+        with suppress(InvalidValue):
+            field.parse(text)
+        assert time.process_time() - started < 1, unit
+
+
+@pytest.mark.parametrize("text", [*(f"a{unit}" for unit in WORST), *BEGINNINGS])
+def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -> None:
+    """In a variable that is masked, shown or unknown, in a name, an option and the env file."""
+    text = (text + text[-1 if text in BEGINNINGS else 1 :] * MAX_TEXT)[: MAX_TEXT - 1] + "!"
+    (tmp_path / "x.env").write_text(f"UPLOADER_STATE_KEY={text}\nUPLOADER_TRACKS='{text}\n")
+    variables = {"UPLOADER_CREDENTIALS": text, "INPUT_TARGET": text, f"UPLOADER_{text[:MAX_LINE]}": text}
+    started = time.process_time()
+    found, _ = inputs.read(variables, ["--env-file", str(tmp_path / "x.env"), f"--tracks={text}", text])
+    redactor = Redactor(credential for given in found.texts for credential in credentials_in(given))
+    redactor.clean(text, MAX_TEXT)
+    assert time.process_time() - started < 1

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.inputs.invalid_value import InvalidValue
-from uploader.inputs.parse_rollout import Limit, limits, rollout_steps
+from uploader.inputs.parsers import InvalidValue, Limit, limits, rollout_steps
 
 
 def test_steps_are_the_very_numbers_that_google_play_has() -> None:
     """A share is the nearest number to what was written, in lines or with commas, with a blank or without."""
     assert rollout_steps("1%, 5 %\n20%,50%, 100%") == (0.01, 0.05, 0.2, 0.5, 1.0)
     assert rollout_steps("1.1%") == (0.011,)
+    assert rollout_steps("0.01, 5%, .5, 1") == (0.01, 0.05, 0.5, 1.0)
 
 
 @given(st.lists(st.integers(1, 99_999), min_size=1, max_size=9, unique=True))
@@ -28,7 +28,8 @@ def test_every_ascending_list_is_read_exactly(thousandths: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["5%, 1%", "5%, 5.0%", "0%", "101%", "1", "0.5", "1%; 5%", "one%", "-1%", "1e1%", "1%, , x", "٣%"]
+    "text",
+    ["5%, 1%", "5%, 5.0%", "0%", "101%", "1", "1, 5, 20", "0.5, 2", "1%; 5%", "one%", "-1%", "1e1%", "1%, , x", "٣%"],
 )
 def test_other_steps_are_refused(text: str) -> None:
     """What does not ascend, is no share, or has no sign."""

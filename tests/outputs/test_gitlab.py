@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import dotenv_report, hostile, where, workflow_commands
 from uploader.errors import TemporaryError, UploaderError
-from uploader.inputs.input_table import fields
+from uploader.inputs.table import fields
 from uploader.outputs import LogReporter, make_reporter
 from uploader.outputs.output_files import ALSO_INPUTS
 from uploader.redaction import Redactor

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.inputs.parse_rollout import Limit, Metric, limits
+from uploader.inputs.parsers import Limit, Metric, limits
 from uploader.services.play.gate import Gate, Judgement, Measured, Measurement, judge, section, wilson
 
 TODAY = date(2026, 6, 24)  # the data end before this day

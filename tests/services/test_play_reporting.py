@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from uploader.inputs.parse_rollout import limits
+from uploader.inputs.parsers import limits
 from uploader.services.base import Call
 from uploader.services.play.gate import MAX_PAGES, Gate, Measured, measure
 

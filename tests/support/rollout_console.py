@@ -12,7 +12,7 @@ from tests.support.fake_play import PACKAGE, Play, call_name
 from tests.support.play_driver import Engine, Killed
 from tests.support.play_faults import FaultyPlay
 from uploader.errors import Interrupted, TemporaryError
-from uploader.inputs.parse_rollout import limits, rollout_steps
+from uploader.inputs.parsers import limits, rollout_steps
 from uploader.services.base import Call, Context, Flow, Outcome, Sleep, Step, Upload
 from uploader.services.play.gate import Gate
 from uploader.services.play.job import ReleaseJob

@@ -1,104 +1,186 @@
-"""The command line: every input that is no secret is an option, beside the words that show a text instead of a run."""
+"""The command line, made from the table: every input that is no secret is an option; and what is shown of them."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import argparse
+import os
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import PurePath
+from typing import NoReturn
 
+from uploader import __version__
+from uploader.errors import Problem
 from uploader.input_problems import Problems
-from uploader.inputs.input_table import Field, Inputs, Show, fields
-from uploader.inputs.invalid_value import quoted
+from uploader.inputs.other_tools import mistake
+from uploader.inputs.parsers import BOOLEANS
+from uploader.inputs.table import TARGETS, Field, Show, fields
 
-SHOWN: Mapping[str, Show] = {"--help": "help", "-h": "help", "--version": "version"}
-COMPLETED: Mapping[str, Show] = {"bash": "bash", "zsh": "zsh"}  # shells, for --completion
-PROCESS_LIST = "is not an option: other users of the machine could read it in the list of processes."
 OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
-POSITIONAL = (
+ENTRYPOINT = (
     "the program was called with arguments, but takes only options. Under GitLab CI the image's entrypoint gets the "
     'runner\'s shell as arguments: clear it with `image: {name: …, entrypoint: [""]}` and call `uploader` in `script`.'
 )
-# Where it is and not what it is, which may be a part of a key.
-STRAY = "word {} of the command line is neither an option nor the value of one."
+PATHS = ("files", "mapping-file", "debug-symbols")  # the lists whose words name files
+ARTIFACT = re.compile(r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)")
+
+USAGE = """\
+usage: uploader [--INPUT VALUE ...] [--env-file PATH]
+       uploader --help | --version
+
+Uploads release artifacts to Google, and resumes interrupted uploads.
+
+  uploader --target play --files app-release.aab --tracks internal
+"""
+SHORT = f"""\
+{USAGE}
+Put the service-account key into the variable UPLOADER_CREDENTIALS, as JSON, base64 or a path. To try it without an
+account, add --api-endpoint emulator. `uploader --help` lists every input.
+
+ERROR: target: is required but was not given. Nothing was sent.
+"""
+HELP = f"""\
+{USAGE}
+Every input below is an option and an environment variable: --package-name is UPLOADER_PACKAGE_NAME, or `package-name`
+under `with:` in a GitHub workflow. If both are set, the option wins; --env-file comes last, and no other file is read
+for variables. The secrets (credentials, state-key) are variables only. Lists are separated by newlines or commas, or
+given as several words.
+"""
+EXIT_CODES = """\
+Exit codes:
+  0    done
+  1    an error in the program itself, or a missing Python module
+  2    an input is wrong; nothing was sent
+  3    no credentials, not authenticated, or not permitted
+  4    the service refused the request, or can't be trusted
+  5    the file changed, or the server has something other than what was sent
+  6    the release was rejected or halted
+  75   a temporary failure: run again to continue
+  130  interrupted; 143 terminated
+
+Every input and output: https://github.com/OWNER/google-release-uploader/blob/main/docs/REFERENCE.md
+"""
 
 
 @dataclass(frozen=True)
 class Options:
     """What the command line asks for: a text to show instead of a run, an env file's path, inputs as `--tracks`."""
 
-    show: Show = ""
-    env_file: str = ""
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    show: Show
+    env_file: str
+    inputs: Mapping[str, str]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Every option of the table. Each may lack its value or come twice, so that all mistakes are told together."""
+
+    def __init__(self) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        self.add_argument("--help", "-h", dest="show", action="store_const", const="help", default="")
+        self.add_argument("--version", dest="show", action="store_const", const="version")
+        self.add_argument("--env-file", nargs="?", const="", action="append", default=[])
+        for field in fields():
+            nargs, const = ("*", None) if field.many else ("?", "true" if field.switch else "")
+            self.add_argument(field.option, nargs=nargs, const=const, action="append", default=[])
+
+    def error(self, message: str) -> NoReturn:
+        """Whatever argparse itself can't read; its message would repeat what was given."""
+        raise ValueError(message)
 
 
 def options(argv: Sequence[str], problems: Problems) -> Options:
-    """Reads the arguments. After a word that shows a text nothing else counts."""
-    known = {field.option: field for field in fields()} if argv else {}
-    words, path, given = deque(argv), "", dict[str, str]()
-    while words:
-        word = words.popleft()
-        name, equals, value = word.partition("=")
-        field = known.get(name)
-        if word in SHOWN:
-            return Options(show=SHOWN[word])
-        if name == "--completion":
-            if (shell := value if equals else _next(words)) in COMPLETED:
-                return Options(show=COMPLETED[shell])
-            problems.add(name, f"takes {' or '.join(COMPLETED)}.", OPTIONS)
-        elif name == "--env-file":
-            again, path = path, value if equals else _next(words)
-            if again or not path:
-                problems.add(name, "was given twice." if again else "needs the path of a file.", OPTIONS)
-        elif field:
-            _add(field, value if equals else _values(field, words), given, problems)
-        elif name.startswith("-"):
-            _unknown(name, words, problems)
-        else:
-            place = len(argv) - len(words)
-            problems.add("arguments", POSITIONAL if place == 1 else STRAY.format(place), OPTIONS)
-            if place == 1:
-                break  # the rest belongs to the same foreign command line
-    return Options("", path, given)
+    """Reads the arguments. With a word that shows a text nothing else counts."""
+    if argv and (PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv):
+        problems.add("arguments", ENTRYPOINT, OPTIONS)
+        return Options("", "", {})
+    try:
+        found, strays = _Parser().parse_known_args(argv)
+    except ValueError:
+        problems.add("arguments", "an option that takes no value has one.", OPTIONS)
+        return Options("", "", {})
+    if found.show:
+        return Options(found.show, "", {})
+    given, files = dict[str, str](), list[str]()
+    for field in fields():
+        if values := getattr(found, field.attribute):
+            words = [word for each in values for word in ([each] if isinstance(each, str) else each)]
+            misplaced = [word for word in words if _misplaced(field, word)]
+            files += misplaced
+            if not misplaced or misplaced != words:
+                _add(field, [word for word in words if word not in misplaced], len(values) > 1, given, problems)
+    if len(found.env_file) > 1 or "" in found.env_file:
+        what = "was given twice." if len(found.env_file) > 1 else "needs the path of a file."
+        problems.add("--env-file", what, OPTIONS)
+    _tell_strays(strays, files, problems)
+    return Options("", "".join(found.env_file[-1:]), given)
 
 
-def _next(words: deque[str]) -> str:
-    """The value that stands behind an option: the next word, unless it is an option itself."""
-    return words.popleft() if words and not words[0].startswith("--") else ""
+def _misplaced(field: Field, word: str) -> bool:
+    """Whether a file stands behind an option that takes none, as what comes last on a command line often does."""
+    if field.switch:
+        return word not in BOOLEANS and _is_file(word)
+    return field.many and field.name not in PATHS and ARTIFACT.fullmatch(word) is not None
 
 
-def _values(field: Field, words: deque[str]) -> str:
-    """What belongs to an option without `=`: a list takes every word up to the next option, a boolean needs none."""
-    kind = getattr(Inputs(), field.attribute)
-    if isinstance(kind, bool):
-        return words.popleft() if words and words[0].lower() in ("true", "false") else "true"
-    taken = [_next(words)]
-    while isinstance(kind, tuple) and taken[-1]:
-        taken.append(_next(words))
-    return "\n".join(filter(None, taken))
-
-
-def _add(field: Field, value: str, given: dict[str, str], problems: Problems) -> None:
+def _add(field: Field, words: list[str], again: bool, given: dict[str, str], problems: Problems) -> None:
     """One input with its value; lists add up, anything else is given once, a secret never."""
     if not field.is_option:
-        where = f"`{field.variables[-1]}` in the environment or in the file of `--env-file`."
-        problems.add(field.option, PROCESS_LIST, where, covers=(field.name,))
-    elif not value:
-        problems.add(field.option, "needs a value.", OPTIONS, covers=(field.name,))
-    elif field.option not in given:
-        given[field.option] = value
-    elif isinstance(getattr(Inputs(), field.attribute), tuple):
-        given[field.option] += "\n" + value
+        what = "is not an option: other users of the machine could read it in the list of processes."
+        accepted = f"`{field.variables[-1]}` in the environment or in the file of `--env-file`."
+    elif not words or "" in words:
+        what, accepted = "needs a value.", OPTIONS
+    elif again and not field.many:
+        what, accepted = "was given twice.", "one value"
+    elif field.switch and words[0] not in BOOLEANS:  # the word may be a part of a key
+        what, accepted = "is followed by a word that it does not take.", "`true`, `false`, or no value at all."
     else:
-        problems.add(field.option, "was given twice.", "one value", covers=(field.name,))
+        given[field.option] = "\n".join(words)
+        return
+    problems.add(field.option, what, accepted, (field.name,))
 
 
-def _unknown(name: str, words: deque[str], problems: Problems) -> None:
-    """Another tool's option, a misspelt one, or one that nobody knows; what follows it is taken for its values."""
-    from uploader.inputs import unknown_inputs  # difflib and a table that a run with right names does without
+def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> None:
+    """What is neither an option nor the value of one, repeated only where it can't be a part of a key."""
+    behind_unknown = False  # what follows an option that nobody knows is taken for its values
+    for word in words:
+        name = word.partition("=")[0]
+        if word.startswith("-") and word not in ("-", "--"):
+            behind_unknown = True
+            shown = repr(name) if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name) else "what begins with a dash"
+            problem = mistake(name, name.lstrip("-"), "option")
+            problems.extend([problem or Problem("arguments", f"{shown} is not an option.", OPTIONS)])
+        elif _is_file(word) and not behind_unknown:
+            files.append(word)
+        elif word in TARGETS and not behind_unknown:
+            problems.add("arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",))
+        elif not behind_unknown:
+            what = "a word is neither an option nor the value of one. A value with blanks in it needs quotes."
+            problems.add("arguments", what, OPTIONS)
+    if files:
+        problems.add("arguments", f"did you mean `--files {' '.join(files)}`?", OPTIONS, ("files",))
 
-    while words and not words[0].startswith("-"):
-        words.popleft()
-    if problem := unknown_inputs.mistake(name, name.lstrip("-"), "option"):
-        problems.extend([problem])
-    else:
-        problems.add("arguments", f"{quoted(name)} is not an option.", OPTIONS)
+
+def _is_file(word: str) -> bool:
+    return ARTIFACT.fullmatch(word) is not None or os.path.exists(word)  # noqa: PTH110  # takes any text
+
+
+def text(show: Show) -> str:
+    """The text that was asked for, with its final newline."""
+    return {"version": f"uploader {__version__}\n", "usage": SHORT}.get(show) or "\n".join(_help())
+
+
+def _help() -> Iterable[str]:
+    yield HELP
+    for heading, group in groupby(fields(), key=lambda field: field.group.heading):
+        yield f"{heading.replace('`', '')}:"
+        for field in group:
+            default = field.default or field.otherwise.replace("`", "")
+            meaning = f"{field.short} Default: {default}." if default else field.short
+            first, *rest = textwrap.wrap(meaning, 88, break_long_words=False, break_on_hyphens=False)
+            yield f"  {field.name:28} {first}"
+            yield from (f"{'':31}{line}" for line in rest)
+        yield ""
+    yield EXIT_CODES

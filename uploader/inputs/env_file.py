@@ -2,55 +2,75 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from uploader.input_problems import Problems
-from uploader.inputs.input_table import fields
-from uploader.inputs.invalid_value import quoted
+from uploader.inputs.parsers import quoted
+from uploader.inputs.table import fields
 
-if TYPE_CHECKING:
-    from dotenv.parser import Original
-
-LARGEST = 1 << 20  # characters
+MAX_SIZE = 1 << 20  # characters
+MAX_BLANKS = 256  # in a row; python-dotenv needs the square of their number to look for a comment behind them
 ACCEPTED = "UTF-8 text of NAME=value lines, at most 1 MiB."
 
 
-def read(path: str, problems: Problems) -> Mapping[str, str]:
-    """The variables in the file."""
+class _Faults(logging.Handler):
+    """Gathers the numbers of the lines that python-dotenv can't read, which it tells its logger alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[int] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines += (number for number in record.args or () if isinstance(number, int))
+
+
+def read(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
+    """The variables in the file: each with the number of its line, and its value."""
+    faults, logger = _Faults(), logging.getLogger("dotenv.main")
+    logger.addHandler(faults)
     try:
-        from dotenv.parser import parse_stream  # python-dotenv: only a run with an env file pays for it
+        from dotenv import dotenv_values  # python-dotenv: only a run with an env file needs it
 
-        bindings = list(parse_stream(StringIO(_content(path))))
+        text = _content(path)
+        values = dotenv_values(stream=StringIO(text), interpolate=False)
     except ModuleNotFoundError as error:
-        _unreadable(f"the Python module {error.name}, which reads it, is missing: run `pip install .`.", problems)
-        return {}
-    except (OSError, ValueError) as error:  # ValueError: too large, not UTF-8, or a NUL in the path
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text of at most 1 MiB"
-        _unreadable(f"{quoted(path)} can't be read: {reason}.", problems)
-        return {}
-    if wrong := [f"line {_line(binding.original)}" for binding in bindings if binding.error]:
-        what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
-        problems.add("--env-file", what, ACCEPTED)
-    return {binding.key: binding.value or "" for binding in bindings if binding.key is not None}
-
-
-def _unreadable(what: str, problems: Problems) -> None:
-    """The one mistake of a file that can't be read: any input may be in it, so none is missing as well."""
-    problems.add("--env-file", what, ACCEPTED, covers=tuple(field.name for field in fields()))
-
-
-def _line(original: Original) -> int:
-    """The number of a line; python-dotenv counts from the blank lines before it."""
-    text = original.string
-    return original.line + text[: len(text) - len(text.lstrip())].count("\n")
+        reason = f"the Python module {error.name}, which reads it, is missing: run `pip install .`."
+    except OSError as error:
+        reason = f"{quoted(path)} can't be read: {error.strerror}."
+    except ValueError as error:  # too large, not UTF-8, or a NUL in the path
+        more = str(error) if "blanks" in str(error) else "it is not UTF-8 text of at most 1 MiB"
+        reason = f"{quoted(path)} can't be read: {more}."
+    else:
+        lines = ["", *text.splitlines()]
+        if faults.lines:
+            wrong = ", ".join(f"line {_behind_blanks(lines, number)}" for number in faults.lines[:10])
+            problems.add("--env-file", f"{quoted(path)} has lines that are not NAME=value: {wrong}.", ACCEPTED)
+        names = [line.strip().removeprefix("export ").partition("=")[0].strip(" \t'\"") for line in lines]
+        numbers = {name: number for number, name in enumerate(names)}
+        return {name: (numbers.get(name, 1), value or "") for name, value in values.items()}
+    finally:
+        logger.removeHandler(faults)
+    # Any input may be in the file, so that none is missing as well.
+    problems.add("--env-file", reason, ACCEPTED, covers=tuple(field.name for field in fields()))
+    return {}
 
 
 def _content(path: str) -> str:
     with Path(path).open(encoding="utf-8") as stream:
-        content = stream.read(LARGEST + 1)
-    if len(content) > LARGEST:
+        text = stream.read(MAX_SIZE + 1)
+    if len(text) > MAX_SIZE:
         raise ValueError
-    return content
+    if max(map(len, re.findall(r"\s+", text)), default=0) > MAX_BLANKS:
+        raise ValueError(f"it has more than {MAX_BLANKS} blanks in a row")
+    return text
+
+
+def _behind_blanks(lines: list[str], number: int) -> int:
+    """The number of a line; python-dotenv counts from the blank lines before it."""
+    while number < len(lines) - 1 and not lines[number].strip():
+        number += 1
+    return number

@@ -1,18 +1,47 @@
-"""The inputs of the tools that people come from, and what each is here: the only table of it.
+"""Names that are not ours: the inputs of the tools that people come from, and misspelt ones.
 
-The answer to a foreign input in a workflow and the tables of docs/MIGRATION.md are read from it. A
-name that differs from ours in hyphens, underscores and capitals alone (packageName) is answered without its row here.
+`other_tools.txt` is the one table of what each is here: the answer to a foreign input in a workflow and the tables of
+docs/MIGRATION.md are made from it. A name that differs from ours in hyphens, underscores and capitals alone
+(packageName) needs no row to be answered.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
-from uploader.inputs.play_tools import CODEMAGIC, FASTLANE, GRADLE, KEY, PLAY_ACTION, OtherInput, row
+from uploader.errors import Problem
+from uploader.inputs.table import Field, fields
 
-ToolId = Literal["play-action", "fastlane", "gradle", "codemagic", "storage", "mail", "login"]
+Way = Literal["with", "option", "variable"]  # how a name was given: in a workflow under `with`, on the command line, …
+
+TABLE = Path(__file__).with_name("other_tools.txt")
+SIMILARITY = 0.8  # of difflib's ratio: a letter or two
+NO_INPUT = "no input"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Inputs of another tool as it writes them, what they are here (Markdown), and a remark."""
+
+    names: tuple[str, ...]
+    here: str
+    remark: str
+
+    @property
+    def answer(self) -> str:
+        """What somebody is told who gives it to this program."""
+        if self.here == NO_INPUT:
+            return f"Not needed: {self.remark}."
+        remark = self.remark if self.remark.startswith("as ") else ""
+        if self.here == "`credentials`" and not remark:
+            remark = "which takes JSON, its base64 and a path alike"
+        return f"Use {self.here.replace('`, `', '` and `')}{remark and f', {remark}'}."
 
 
 @dataclass(frozen=True)
@@ -20,57 +49,72 @@ class Tool:
     """A tool by its title on the page, with its inputs."""
 
     title: str
-    rows: tuple[OtherInput, ...]
-
-    def find(self, name: str) -> OtherInput | None:
-        """The row of an input."""
-        return next((row for row in self.rows if name in row.names), None)
+    rows: tuple[Row, ...]
 
 
-_STORAGE = (
-    row("credentials", "`credentials`", "or the keyless login, without a step before this one"),
-    row("path", "`files`", "a folder is `dir/**`"),
-    row(
-        "destination", "`params`", "`bucket: NAME`, and `name: PREFIX/`", "`params`, as `bucket: NAME` and `name: PATH`"
-    ),
-    row("bucket", "`params`", "other actions", "`params`, as `bucket: NAME`"),
-    row("glob", "`files`", "`dir/*.zip`", "`files`, with a pattern such as `dir/*.zip`"),
-    row("predefinedAcl", "`params`", "`predefinedAcl: NAME`", "`params`, as `predefinedAcl: NAME`"),
-    row("attachments, filename", "`files`", "other actions"),
-    row("mimeType, contentType", "`media-type`", "other actions"),
-    row("folderId", "`metadata`", '`{"parents": ["ID"]}`, for Google Drive', '`metadata`, as `{"parents": ["ID"]}`'),
-)
+@cache
+def tools() -> Mapping[str, Tool]:
+    """Every tool by a word for it."""
+    found: dict[str, Tool] = {}
+    for section in TABLE.read_text(encoding="utf-8").split("\n# ")[1:]:
+        head, *lines = section.strip().splitlines()
+        cells = [[cell.strip() for cell in line.split("|")] for line in lines]
+        name, _, title = head.partition(": ")
+        found[name] = Tool(title, tuple(Row(tuple(names.split(", ")), here, remark) for names, here, remark in cells))
+    return found
 
-_MAIL = (
-    *(row(name, f"`mail-{name}`") for name in ("to", "from", "cc", "bcc", "subject", "body")),
-    row("html_body", "`mail-html`"),
-)
-_LOGIN = (
-    row("workload_identity_provider", "`workload-identity-provider`"),
-    row("service_account", "`service-account`"),
-    row("credentials_json", "`credentials`", "", KEY),
-    row(
-        "refresh-token, client-secret",
-        "`credentials`",
-        "as an `authorized_user` configuration",
-        "`credentials`; a refresh token goes there as an `authorized_user` configuration",
-    ),
-)
 
-TOOLS: dict[ToolId, Tool] = {
-    "play-action": Tool("r0adkll/upload-google-play", PLAY_ACTION),
-    "fastlane": Tool("fastlane supply", FASTLANE),
-    "gradle": Tool("Gradle Play Publisher", GRADLE),
-    "codemagic": Tool("google-play bundles publish", CODEMAGIC),
-    "storage": Tool("google-github-actions/upload-cloud-storage", _STORAGE),
-    "mail": Tool("mail actions", _MAIL),
-    "login": Tool("google-github-actions/auth and other logins", _LOGIN),
-}
+@cache
+def answers() -> Mapping[str, tuple[str, str]]:
+    """By its letters alone, how another tool writes a name that a variable can have, and what to do here."""
+    known: dict[str, tuple[str, str]] = {}
+    for field in fields():
+        first, *others = field.name.split("-")
+        known[squashed(field.name)] = (first + "".join(map(str.capitalize, others)), f"Use `{field.name}`.")
+    for row in (row for tool in tools().values() for row in tool.rows):
+        for name in row.names:
+            if re.fullmatch(r"\w[\w-]*", name):
+                known.setdefault(squashed(name), (name, row.answer))
+    return known
 
-# What each name is here, for names that a variable can have; the first tool that has a name wins.
-ANSWERS: dict[str, str] = {}
-for _tool in TOOLS.values():
-    for _each in _tool.rows:
-        for _name in _each.names:
-            if re.fullmatch(r"\w[\w-]*", _name):
-                ANSWERS.setdefault(_name, _each.response)
+
+def squashed(name: str) -> str:
+    """A name without the differences that variables lose: `packageName`, `package-name`, `PACKAGE_NAME` are one."""
+    return re.sub("[-_ ]", "", name).lower()
+
+
+def nearly(plain: str) -> Field | None:
+    """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
+    known = {field.name: field for field in fields()}
+    for field in fields():
+        if squashed(field.name) == squashed(plain):
+            return field
+    found = get_close_matches(plain[:80].lower().replace("_", "-"), known, n=1, cutoff=SIMILARITY)
+    return known[found[0]] if found else None
+
+
+def mistake(given: str, plain: str, way: Way) -> Problem | None:
+    """The problem with a name that was surely meant for an input of this program or of another tool.
+
+    `given` is the variable or the option, `plain` the name in it. What stood under `with` before the runner made a
+    variable of it is told as the other tool writes it.
+    """
+    noun = "option" if way == "option" else "input"
+    written, answer = answers().get(squashed(plain), ("", ""))
+    field = nearly(plain)
+    same = field is not None and squashed(field.name) == squashed(plain)
+    if answer and not (same and way != "with"):
+        covers = tuple(field.name for field in fields() if re.search(rf"`{field.name}[`:]", answer))
+        return Problem(
+            written if way == "with" else printable(given), f"is another tool's {noun}. {answer}", "", covers
+        )
+    if field is None:
+        return None
+    how = ": variables are written in capitals, with underscores" if same and way == "variable" else ""
+    ours = field.name if way == "with" else field.option if way == "option" and field.is_option else field.variables[-1]
+    return Problem(printable(given), f"is not an {noun}{how}. Did you mean `{ours}`?", covers=(field.name,))
+
+
+def printable(name: str) -> str:
+    """A name from outside, short and without control characters."""
+    return repr(name[:80])[1:-1]

@@ -1,30 +1,55 @@
-"""Reads the inputs of a run from its environment, its command line and the env file named there.
+"""Reads the inputs of a run from its command line, its environment and the env file named there, in this order.
 
 All mistakes are collected; none of them raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from uploader.errors import Problem
 from uploader.input_problems import Problems
-from uploader.inputs import command_line, env_file, parse
-from uploader.inputs.ci_platform import DOTENV, ID_TOKEN, Platform, detect
-from uploader.inputs.input_table import METHOD, TARGETS, Field, Inputs, fields
-from uploader.inputs.invalid_value import EXPANDED, REFERENCE, InvalidValue, NotExpanded, quoted, require_public
+from uploader.inputs import command_line, env_file, parsers
+from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
+from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
+from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
+from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
 
 ENV_FILE = "UPLOADER_ENV_FILE"
-OUTPUTS = (
-    *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "PLAN"),
-    *("DOWNLOAD_URL", "DOWNLOAD_URLS"),
+OUTPUTS = (  # which GitLab sets in a later job
+    *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "PLAN", "DOWNLOAD_URL", "DOWNLOAD_URLS"),
     *("MESSAGE_ID", "THREAD_ID", "DRAFT_ID", "BYTES_UPLOADED", "BYTES_RESENT", "ATTEMPTS", "RESUMED", "RESULTS_FILE"),
-    *("CERTIFICATE_FINGERPRINT", "SHA256", "REHEARSAL", "FAILURE"),
-    *("NEXT_VERSION_CODE", "LIFECYCLE", "DECISION", "UNIVERSAL_APK_SHA256"),
+    *("CERTIFICATE_FINGERPRINT", "SHA256", "REHEARSAL", "FAILURE", "NEXT_VERSION_CODE", "LIFECYCLE", "DECISION"),
+    "UNIVERSAL_APK_SHA256",
 )
+OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Whatever was given and is not empty, trimmed, by its name; a line of the env file with its number."""
+
+    options: Mapping[str, str]
+    variables: Mapping[str, str]
+    path: str
+    lines: Mapping[str, tuple[int, str]]
+
+    def of(self, field: Field) -> Iterator[tuple[str, str]]:
+        """The places in which an input stands, and its text there; the first counts."""
+        named = {**self.variables, **self.options}
+        yield from ((name, named[name]) for name in (field.option, *field.variables) if name in named)
+        if field.variables[-1] in self.lines:
+            yield f"{field.variables[-1]} in {Path(self.path).name}", self.lines[field.variables[-1]][1]
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """The variables of this program, with those of the env file."""
+        return {**{name: text for name, (_, text) in self.lines.items()}, **self.variables}
 
 
 def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple[Problem, ...]]:
@@ -38,89 +63,104 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     if options.show:
         return Inputs(show=options.show), ()
     path = options.env_file or environ.get(ENV_FILE, "").strip()
-    variables = _variables(environ, options.inputs, env_file.read(path, problems) if path else {})
-    platform = detect(environ, variables)
-    if not variables and not argv and platform.kind == "console":
+    lines = {name: (at, text.strip()) for name, (at, text) in (env_file.read(path, problems) if path else {}).items()}
+    variables = {name: text.strip() for name, text in environ.items() if text.strip()}
+    named = {name: text for name, text in variables.items() if name.startswith(("INPUT_", "UPLOADER_"))}
+    sources = Sources(options.inputs, named, path, {name: line for name, line in lines.items() if line[1]})
+    platform = detect(environ, sources.own)
+    values = _values(sources, platform, problems)
+    _check_names(sources, variables, platform, problems)
+    if not named and not argv and platform.kind == "console" and not problems:
         return Inputs(show="usage"), ()
-    values = _values(variables, platform, problems)
-    _check_unknown(variables, environ, platform, problems)
     if "target" not in values and "target" not in problems.names:
         problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
     _warn_of_unused(values, platform, problems)
     _add_platform_defaults(values, platform)
-    texts = (*variables.values(), platform.google_application_credentials)
-    if REFERENCE.fullmatch(platform.google_application_credentials):
-        what = f"{quoted(platform.google_application_credentials)} {NotExpanded().reason}"
-        problems.add("GOOGLE_APPLICATION_CREDENTIALS", what, EXPANDED[platform.kind])
-    files, warnings = ((Path(path),) if path else ()), tuple(problems.warnings)
-    by_option = any(word.startswith("--") and not word.startswith("--env-file") for word in argv)
-    names = _names(variables, platform, by_option=by_option)
-    found = Inputs(**values, platform=platform, names=names, texts=texts, credential_files=files, warnings=warnings)
+    if is_reference(key := platform.google_application_credentials):
+        problems.add("GOOGLE_APPLICATION_CREDENTIALS", f"{quoted(key)} {NOT_EXPANDED}", EXPANDED[platform.kind])
+    found = Inputs(
+        **values,
+        platform=platform,
+        names=_names(sources, platform, argv),
+        texts=(*options.inputs.values(), *(text for _, text in sources.lines.values()), *named.values(), key),
+        credential_files=(Path(path),) if path else (),
+        warnings=tuple(problems.warnings),
+    )
     return found, tuple(problems)
 
 
-def _names(variables: Mapping[str, str], platform: Platform, *, by_option: bool) -> Mapping[str, str]:
+def _names(sources: Sources, platform: Platform, argv: Sequence[str]) -> Mapping[str, str]:
     """How each input is called where this run was started: as it was given, or would be; GitHub has our names."""
     if platform.kind == "github":
         return {}
-    given = {field: [name for name in field.places if name in variables] for field in fields()}
-    unless = {field: field.option if by_option and field.is_option else field.variables[-1] for field in fields()}
-    return {field.name: next(iter(names), unless[field]) for field, names in given.items()}
+    by_option = any(word.startswith("--") and not word.startswith("--env-file") for word in argv)
+    names = {field.name: field.option if by_option and field.is_option else field.variables[-1] for field in fields()}
+    return names | {field.name: place.split()[0] for field in fields() for place, _ in [*sources.of(field)][:1]}
 
 
-def _variables(environ: Mapping[str, str], options: Mapping[str, str], from_file: Mapping[str, str]) -> dict[str, str]:
-    """Every variable and option that is meant for this program and not empty, trimmed. The file goes last."""
-    replaced = {field.variables[-1] for field in fields() if field.option in options} if options else ()
-    ours = [(name, value) for name, value in from_file.items() if name.startswith("UPLOADER_") and name not in replaced]
-    ours += [*options.items()]
-    ours += [(name, value) for name, value in environ.items() if name.startswith(("INPUT_", "UPLOADER_"))]
-    return {name: value.strip() for name, value in ours if value.strip()}
-
-
-def _values(variables: Mapping[str, str], platform: Platform, problems: Problems) -> dict[str, Any]:
-    """The parsed values by attribute, with a warning wherever a second variable says something else."""
+def _values(sources: Sources, platform: Platform, problems: Problems) -> dict[str, Any]:
+    """The parsed values by attribute, with a warning wherever something else was given as well."""
     values: dict[str, Any] = {}
+    secrets = [text for field in fields() if field.secret for _, text in sources.of(field)]
     for field in fields():
-        first, *others = [name for name in field.places if name in variables] or [""]
-        for name in others:
-            if variables[name] != variables[first]:
-                problems.warn(f"{name} is ignored: {first} takes precedence.")
-        if first:
-            try:
-                if not field.secret:
-                    require_public(variables[first])
-                values[field.attribute] = field.parse(parse.text(variables[first]))
-            except InvalidValue as invalid:
-                unexpanded = isinstance(invalid, NotExpanded)
-                accepted = EXPANDED[platform.kind] if unexpanded else invalid.accepted and invalid.accepted + "."
-                # No credential looks like a reference, but a `state-key` may.
-                shown = unexpanded and field.attribute != "state_key"
-                text = quoted(variables[first]) if shown else _quoted(field, variables[first], variables)
-                problems.add(field.name, f"{text} {invalid.reason}", accepted)
-                if field.attribute == "state_key":
-                    values["state_key"] = variables[first]  # a secret all the same, to be masked
+        (place, given), *others = [*sources.of(field), ("", "")]
+        for other, text in others[:-1]:
+            if text != given:
+                problems.warn(f"{other} is ignored: {place} takes precedence.")
+        if not given:
+            continue
+        value, problem = _parsed(field, given, secrets, platform)
+        problems.extend([problem] if problem else [])
+        if not problem or field.name == "state-key":  # a wrong one is a secret all the same, to be masked
+            values[field.attribute] = value
     return values
 
 
-def _quoted(field: Field, text: str, variables: Mapping[str, str]) -> str:
-    """The wrong value for people, unless it is a secret or contains one that was pasted into this input as well."""
-    secrets = (variables[name] for other in fields() if other.secret for name in other.places if name in variables)
-    hidden = field.secret or any(secret in text for secret in secrets)
-    return "The value" if hidden else quoted(text)
+def _parsed(field: Field, text: str, secrets: Sequence[str], platform: Platform) -> tuple[object, Problem | None]:
+    """The value, or the text itself and what is wrong with it."""
+    try:
+        if not field.secret:
+            parsers.require_public(text)
+        return field.parse(parsers.text(text)), None
+    except InvalidValue as invalid:
+        unexpanded = invalid.reason == NOT_EXPANDED
+        accepted = EXPANDED[platform.kind] if unexpanded else invalid.accepted and invalid.accepted + "."
+        # No credential looks like a reference, but a `state-key` may; a secret may be pasted into any input.
+        public = not field.secret and not any(secret in text for secret in secrets)
+        shown = quoted(text) if public or (unexpanded and field.name != "state-key") else "The value"
+        return text, Problem(field.name, f"{shown} {invalid.reason}", accepted)
 
 
-def _check_unknown(
-    variables: Mapping[str, str], environ: Mapping[str, str], platform: Platform, problems: Problems
-) -> None:
-    known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.places)}
+def _check_names(sources: Sources, environ: Mapping[str, str], platform: Platform, problems: Problems) -> None:
+    """Names that are not ours: another tool's input or a misspelt one is a mistake, another `UPLOADER_…` a warning.
+
+    A name one letter off must not pass in silence: `dry-rum: true` would publish. Beyond that nobody can tell whose a
+    variable is; under GitHub an unknown input is a warning too. Values are not looked at: any may be a key.
+    """
+    known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
     if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
         known.update(f"UPLOADER_{name}" for name in OUTPUTS)
-    unknown = [name for name in variables if name not in known]
-    other_tools = [name for name in environ if name.startswith("SUPPLY_") or name == "ANDROID_PUBLISHER_CREDENTIALS"]
-    if unknown or other_tools:
-        from uploader.inputs import unknown_inputs  # difflib and a input_table that a run with right names does without
-
-        unknown_inputs.check(unknown, other_tools, platform.kind, problems)
+    alone = not any(True for _ in sources.of(fields()[0]))  # nothing says what to do
+    path = Path(sources.path).name
+    named = [(name, "") for name in environ] + [(name, f"{path} line {at}") for name, (at, _) in sources.lines.items()]
+    for name, where in named:
+        prefix, _, plain = name.replace("-", "_", 1).partition("_")
+        prefixed = prefix.upper() == "UPLOADER"
+        if name in known:
+            continue
+        if other := OTHER_TOOLS.fullmatch(name):  # of another step perhaps
+            _, answer = answers().get(squashed(other[1] or name), ("", ""))
+            if answer and alone:
+                problems.add(where or name, f"is another tool's variable. {answer}")
+            elif answer:
+                problems.warn(f"{name} is another tool's variable and is ignored. {answer}")
+        elif where and (meant := nearly(plain if prefixed else name)):
+            problems.add(where, f"did you mean `{meant.variables[-1]}`?", covers=(meant.name,))
+        elif (prefix == "INPUT" and not where) or prefixed:
+            if problem := mistake(name, plain, "with" if prefix == "INPUT" else "variable"):
+                problems.extend([replace(problem, name=where or problem.name)])
+            elif prefix == "UPLOADER" or (prefix == "INPUT" and platform.kind == "github"):
+                problems.warn(f"{printable(name)} is not an input of this program and is ignored.")
 
 
 def _warn_of_unused(values: Mapping[str, Any], platform: Platform, problems: Problems) -> None:
@@ -145,7 +185,7 @@ def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> None:
     """The defaults that depend on where the program runs: GitLab's part of a parallel job, and the state's folder."""
     if "shard" not in values and platform.node:
         with suppress(InvalidValue):  # a job that is not parallel has no index
-            values["shard"] = parse.shard(platform.node)
+            values["shard"] = parsers.shard(platform.node)
     home = platform.temp or platform.state_home
     if "state_dir" in values:
         values["state_dir"] = platform.workspace / values["state_dir"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -12,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, TextIO
 
 from uploader.errors import InputError, UploaderError
-from uploader.inputs import Platform, renamed
+from uploader.inputs import Platform
 from uploader.outputs.output_files import dotenv_report, results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
@@ -21,6 +22,7 @@ from uploader.results import FileResult
 from uploader.text import sentence
 
 BOLD, YELLOW, RED = "1", "33", "31;1"
+_NAMED = re.compile(r"`([a-z]+(?:-[a-z]+)*)(?:: ([^`]+))?`")  # an input in a message, perhaps with a value
 SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 
 
@@ -136,7 +138,17 @@ class LogReporter:
         return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
 
     def _renamed(self, text: str) -> str:
-        return renamed(text, self.names, self._assign)
+        """The text with every input in backticks under its name here; a value is written with `_assign`.
+
+        With `UPLOADER_STATUS` for `status` and `=` to assign, a message about `status: draft` has
+        `UPLOADER_STATUS=draft`.
+        """
+
+        def name(found: re.Match[str]) -> str:
+            here = self.names.get(found[1])
+            return found[0] if here is None else f"`{here}{self._assign}{found[2]}`" if found[2] else f"`{here}`"
+
+        return _NAMED.sub(name, text) if self.names else text
 
     def _short(self, text: str, limit: int = SENTENCE) -> str:
         """One clean line of at most `limit` characters, an ellipsis for what is cut."""

@@ -17,8 +17,8 @@ from urllib.parse import quote, unquote
 
 from uploader.errors import ProtocolError
 from uploader.input_problems import Problems
-from uploader.inputs import parse
-from uploader.inputs.invalid_value import InvalidValue
+from uploader.inputs import parsers
+from uploader.inputs.parsers import InvalidValue
 from uploader.services.media_types import accepts
 
 _AUTH = "https://www.googleapis.com/auth/"
@@ -140,7 +140,7 @@ def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -
         texts = tuple(str(item).lower() if isinstance(item, bool) else str(item) for item in items)
         if name not in known:
             # Backticks are for inputs, which may be called alike and have other names in a shell.
-            meant = parse.nearest(name, tuple(known)).replace("`", "'")
+            meant = parsers.nearest(name, tuple(known)).replace("`", "'")
             problems.add("params", f"{name!r} is not a parameter of this method.{meant}", ", ".join(known))
         elif wrong := _objection(known[name], value, texts):
             problems.add("params", f"{name!r} {wrong}", known[name].accepted)
@@ -186,7 +186,7 @@ def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, pr
     value = metadata.get(field) if field else None
     if value is not None and not str(value).startswith(_DRIVES_OWN):
         try:
-            stated = parse.media_type(str(value))
+            stated = parsers.media_type(str(value))
         except InvalidValue as invalid:
             problems.add("metadata", f"`{field}` {invalid.reason}", invalid.accepted)
     if stated and given and stated != given:
@@ -215,7 +215,7 @@ def expand(template: str, values: Mapping[str, str]) -> str:
     forms occur in Google's documents. Check each value that was given with `objection` first. Raises ProtocolError for
     one that a service named and that leads out of its place.
     """
-    if any(map(parse.leads_elsewhere, values.values())):
+    if any(map(parsers.leads_elsewhere, values.values())):
         raise ProtocolError("The service named an id with a . or .. segment, which would lead to another path.")
 
     def escaped(found: re.Match[str]) -> str:
@@ -234,7 +234,7 @@ def objection(template: str, name: str, value: str) -> str:
         return "contains a control character."
     if reserved and re.search(r"[?#]", value):
         return "contains ? or #, which would end the path; write %3F or %23 if they belong to the name."
-    if parse.leads_elsewhere(value):
+    if parsers.leads_elsewhere(value):
         return "contains a . or .. segment, which would lead to another path."
     if reserved and "" in unquote(value).split("/"):
         return "has an empty segment (a slash at the beginning or end, or two in a row)."

@@ -23,7 +23,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any, Literal
 
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
-from uploader.inputs.parse_rollout import Limit, Metric
+from uploader.inputs.parsers import Limit, Metric
 from uploader.services.base import Call, Json, Section, Steps
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import entries

@@ -25,7 +25,7 @@ from uploader.files.workspace import Workspace, printable
 from uploader.http.hosts import image_host
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.inputs.parse_play import LAST_RELEASE
+from uploader.inputs.parsers import LAST_RELEASE
 from uploader.results import FileResult
 from uploader.services.base import (
     Batch,

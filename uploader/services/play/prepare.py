@@ -15,7 +15,7 @@ from uploader.files.artifacts import Artifact, inspect
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.inputs.parse_play import LAST_RELEASE
+from uploader.inputs.parsers import LAST_RELEASE
 from uploader.services.base import Prepared
 from uploader.services.play import edit_api, review, universal_apk
 from uploader.services.play.job import WHAT, Notes, ReleaseJob, ReleaseOptions, SupplementaryFile

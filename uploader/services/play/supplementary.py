@@ -22,7 +22,7 @@ from uploader.files.android.mapping import ids_of_artifact, ids_of_mapping, mapp
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.input_problems import Problems
-from uploader.inputs.parse_play import PLACEHOLDERS, FilesByVersion
+from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
 from uploader.services.play.job import SupplementaryFile, version_code
 
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"

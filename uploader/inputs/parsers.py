@@ -1,0 +1,476 @@
+"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never in the message.
+
+Every parser takes trimmed, non-empty text and raises `InvalidValue`. Leaving the text out is what keeps a key that was
+pasted into the wrong place out of every log: only `reader` decides whether, and how much of it, is shown. What a
+regular expression sees is short, or the expression is linear in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import unquote
+
+from uploader.http.hosts import is_loopback
+from uploader.inputs.platform import Kind
+from uploader.redaction import holds_credential
+
+FilesByVersion: TypeAlias = tuple[tuple[str, str], ...]
+Metric = Literal["crash-rate", "anr-rate"]
+
+EMULATOR = "emulator"  # the endpoint that means the embedded one
+LAST_RELEASE: Final = "last-release"  # what the release before has: its notes, its versions
+PLACEHOLDERS = ("{version-code}", "{name}")
+MAX_TEXT = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
+MAX_LINE = 4096  # characters; as long as the longest path
+MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
+MAX_SHOWN = 80  # characters of a wrong value
+MAX_VERSION_CODE = 2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
+MIN_STATE_KEY = 16  # characters; what guards a session is worth guessing, and a cache can be read by many
+SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+RENAMED_TRACKS = {
+    "internalsharing": "is not a track: for internal app sharing use `target: play-internal-sharing`.",
+    "rollout": "is no longer a track: for a staged rollout use `tracks: production` with `user-fraction`.",
+}
+# What people write for a word that is spelt in another way, in lower case.
+MEANT = {
+    **dict.fromkeys(("published", "release", "released", "complete", "done"), "completed"),
+    **dict.fromkeys(("rollout", "staged", "rolling-out", "in-progress"), "inProgress"),
+    **dict.fromkeys(("paused", "stopped"), "halted"),
+    **dict.fromkeys(("google-play", "googleplay", "play-store", "playstore", "android"), "play"),
+    **dict.fromkeys(("internal-sharing", "internal-app-sharing", "internalsharing"), "play-internal-sharing"),
+    **dict.fromkeys(("mail", "email", "google-mail"), "gmail"),
+    **dict.fromkeys(("drive", "google-drive"), "drive.files.create"),
+    **dict.fromkeys(("gcs", "storage", "cloud-storage", "google-cloud-storage"), "storage.objects.insert"),
+    **dict.fromkeys(("youtube",), "youtube.videos.insert"),
+}
+
+# `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or behind it.
+_REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|\{\{.*\}\}|\(.*\))", re.ASCII | re.DOTALL)
+NOT_EXPANDED = "is the name of a variable, not its value: it was not expanded."
+EXPANDED: Mapping[Kind, str] = {
+    "github": "`${{ secrets.NAME }}` or `${{ vars.NAME }}`; GitHub expands no `$NAME` in `with:`.",
+    "gitlab": "a variable that this job has. GitLab leaves `$NAME` as it is where NAME is not defined, or is protected "
+    "and the job's branch or tag is not (Settings, CI/CD, Variables): docs/GITLAB.md, Secrets.",
+    "console": "the value itself. Nothing is expanded in single quotes or in an env file.",
+}
+_NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
+_FILES = "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
+
+
+class InvalidValue(ValueError):
+    """The text can't be accepted: a reason that completes "the value …", and what would be accepted."""
+
+    def __init__(self, reason: str, accepted: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.accepted = accepted
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that a rate may be: a share of the users, or, `relative`, a multiple of the completed release's rate."""
+
+    metric: Metric
+    value: float
+    relative: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.value:g}x" if self.relative else f"{self.metric} {self.value * 100:g} %"
+
+
+# Text
+
+
+def is_reference(value: str) -> bool:
+    """Whether whoever started the run did not replace a variable's name by what it holds."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+def quoted(value: str) -> str:
+    """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is only described."""
+    if len(value) > MAX_SHOWN or "PRIVATE KEY" in value or "private_key" in value:
+        return f"A value of {len(value)} characters"
+    return repr(value)
+
+
+def require_public(value: str) -> None:
+    """Raises `InvalidValue` for a credential, in plain or in base64, in an input that is shown or sent to a service."""
+    if len(value) > MAX_SHOWN and holds_credential(value):  # only a long text can be one
+        raise InvalidValue("holds a key or another credential.", "a key only in `credentials`")
+
+
+def text(value: str) -> str:
+    """Any text that a variable can hold, over several lines or one."""
+    if len(value) > MAX_TEXT:
+        raise InvalidValue("is too long.", f"at most {MAX_TEXT} characters")
+    if "\0" in value:
+        raise InvalidValue("contains a NUL byte.")
+    if re.search("[\ud800-\udfff]", value):
+        raise InvalidValue("is not UTF-8.")
+    if is_reference(value):
+        raise InvalidValue(NOT_EXPANDED)
+    return value
+
+
+def state_key(value: str) -> str:
+    """A text that is too long to be tried out."""
+    if len(text(value)) < MIN_STATE_KEY:
+        raise InvalidValue("is too short.", f"a secret of at least {MIN_STATE_KEY} characters")
+    return value
+
+
+def line(value: str) -> str:
+    """One line of text without control characters."""
+    if len(value) > MAX_LINE:
+        raise InvalidValue("is too long.", f"one line of at most {MAX_LINE} characters")
+    if re.search(r"[\x00-\x1f\x7f]", text(value)):
+        raise InvalidValue("contains a line break or another control character.", "one line")
+    return value
+
+
+def leads_elsewhere(value: str) -> bool:
+    """Whether the text, as a part of a URL's path, would lead to another one, by dots or by escapes of them.
+
+    Servers and proxies undo escapes before they resolve dots, some of them more than once.
+    """
+    plain = unquote(unquote(unquote(value)))
+    return any(segment in {".", ".."} for segment in re.split(r"[/\\]", plain))
+
+
+def path_part(value: str) -> str:
+    """One line that stands in the path of a URL."""
+    if leads_elsewhere(line(value)):
+        raise InvalidValue("contains a . or .. segment, which would lead to another path.", "a plain name or id")
+    return value
+
+
+def word(value: str) -> str:
+    """One line without whitespace, for the path of a URL: an id."""
+    if any(character.isspace() for character in path_part(value)):
+        raise InvalidValue("contains whitespace.", "an id without whitespace")
+    return value
+
+
+def path(value: str) -> str:
+    """The path of a file or folder."""
+    if any(len(part.encode()) > MAX_NAME for part in line(value).split("/")):
+        raise InvalidValue("is not a valid path: a name in it is too long.", f"names of at most {MAX_NAME} bytes")
+    return value
+
+
+def folder(value: str) -> Path | None:
+    """A folder's path."""
+    return Path(path(value))
+
+
+def items(value: str) -> tuple[str, ...]:
+    """Items separated by newlines or commas, each once, in order."""
+    stripped = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
+    return tuple(dict.fromkeys(item for item in stripped if item))
+
+
+# Words and numbers
+
+
+def boolean(value: str) -> bool:
+    """A boolean as YAML 1.2's core schema writes it."""
+    if value not in BOOLEANS:
+        raise InvalidValue("is not a boolean.", "`true` or `false`")
+    return BOOLEANS[value]
+
+
+def choice(literal: object) -> Callable[[str], Any]:
+    """One of a Literal's words, spelt exactly so; the message for any other suggests the nearest."""
+    words = tuple(word for word in get_args(literal) if word)
+
+    def parse(value: str) -> str:
+        if value in words:
+            return value
+        raise InvalidValue("is not a valid choice." + nearest(value, words), ", ".join(f"`{known}`" for known in words))
+
+    return parse
+
+
+def nearest(value: str, words: tuple[str, ...], meant: tuple[str, ...] = ()) -> str:
+    """A question that names the likeliest word, or nothing; it begins with a space. `meant` is right as well."""
+    known = MEANT.get(value.lower(), "")
+    if known not in (*words, *meant):
+        found = get_close_matches(value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6)
+        known = next((known for known in words if found and known.lower() == found[0]), "")
+    return f" Did you mean `{known}`?" if known else ""
+
+
+def target(words: tuple[str, ...]) -> Callable[[str], str]:
+    """One of the named targets, or the id of an upload method; whether the method exists is the catalogue's to say."""
+
+    def parse(value: str) -> str:
+        if value in words or _fits(r"[A-Za-z]\w*(:v[\w.]+)?(\.[A-Za-z]\w*)+", value):
+            return value
+        accepted = ", ".join(f"`{known}`" for known in words) + ", or a method's id such as `drive.files.create`"
+        raise InvalidValue("is not a target." + nearest(value, words, tuple(MEANT.values())), accepted)
+
+    return parse
+
+
+def integer(min_value: int, max_value: int) -> Callable[[str], int]:
+    """A whole number within limits, in decimal digits."""
+
+    def parse(value: str) -> int:
+        if re.fullmatch(r"[0-9]{1,18}", value) and min_value <= int(value) <= max_value:
+            return int(value)
+        accepted = f"a whole number from {min_value} to {max_value}"
+        raise InvalidValue("is not a whole number in the accepted range.", accepted)
+
+    return parse
+
+
+def files_at_once(value: str) -> int | None:
+    """How many files may be in flight; `auto` is None."""
+    if value == "auto":
+        return None
+    if re.fullmatch(r"[0-9]{1,2}", value) and 1 <= int(value) <= 64:
+        return int(value)
+    raise InvalidValue("is not a number of files.", "a whole number from 1 to 64, or `auto`")
+
+
+def size(value: str) -> int | None:
+    """Bytes from `8MiB`, `512KiB`, `1GiB` or plain digits; `auto` is None."""
+    if value == "auto":
+        return None
+    found = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
+    if not found or not int(found[1]):
+        raise InvalidValue("is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`")
+    return int(found[1]) * SIZE_UNITS[found[2]]
+
+
+def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
+    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit is refused."""
+
+    def parse(value: str) -> float:
+        found = re.fullmatch(r"([0-9]{1,9})([smh])", value)
+        seconds = int(found[1]) * TIME_UNITS[found[2]] if found else -1
+        if not min_seconds <= seconds <= max_seconds:
+            accepted = f"`90s`, `5m`, `2h`; from {min_seconds}s to {max_seconds // 3600}h"
+            raise InvalidValue("is not a duration in the accepted range.", accepted)
+        return float(seconds)
+
+    return parse
+
+
+def shard(value: str) -> tuple[int, int] | None:
+    """`2/5` is (2, 5): the second of five parts, counted from one."""
+    found = re.fullmatch(r"([0-9]{1,6})\s*/\s*([0-9]{1,6})", value)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise InvalidValue("is not a shard.", "`2/5`: the second of five, counted from 1")
+    return int(found[1]), int(found[2])
+
+
+# Names that have a grammar
+
+
+def _fits(pattern: str, value: str, max_length: int = MAX_LINE) -> bool:
+    """Whether the whole text has this form, in ASCII."""
+    return len(value) <= max_length and re.fullmatch(pattern, value, re.ASCII) is not None
+
+
+def media_type(value: str) -> str:
+    """A media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in headers."""
+    name = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
+    if not re.fullmatch(rf'{name}/{name}(?: ?; ?{name}=(?:{name}|"[ !#-\[\]-~]{{0,127}}"))*', line(value)):
+        raise InvalidValue("is not a media type.", "`type/subtype`, such as `text/html; charset=utf-8`")
+    return value
+
+
+def package_name(value: str) -> str:
+    """An Android application id, developer.android.com/build/configure-app-module."""
+    if not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value, 255):
+        raise InvalidValue("is not a package name.", "two or more words joined by dots, such as `com.example.app`")
+    return value
+
+
+def certificate(value: str) -> str:
+    """The SHA-256 of a certificate in lower-case hex; tools write it with colons, or in upper case."""
+    digits = value.replace(":", "").lower()
+    if not _fits(r"[0-9a-f]{64}", digits):
+        raise InvalidValue("is not the SHA-256 of a certificate.", "64 hexadecimal digits, with or without colons")
+    return digits
+
+
+def provider(value: str) -> str:
+    """A workload identity provider's resource name, without the host that some tools print before it."""
+    name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
+    if not re.fullmatch(r"projects/[^/]+/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+", name):
+        accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
+        raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
+    return name
+
+
+def address(value: str) -> str:
+    """The e-mail address of an account."""
+    if not re.fullmatch(r"[^@\s\"<>(),;:]+@[^@\s\"<>(),;:]+", line(value)):
+        raise InvalidValue("is not the e-mail address of an account.", "`name@example.com`")
+    return value
+
+
+def endpoint(value: str) -> str:
+    """A root URL (scheme, host, port) without a slash at its end, or `emulator`."""
+    if value == EMULATOR:
+        return value
+    accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
+    host = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])"
+    if found := re.fullmatch(rf"({host})(:[0-9]{{1,5}})?/?", value[:MAX_LINE]):
+        scheme = "http" if is_loopback(found[1].strip("[]")) else "https"
+        meant = nearest(value, (EMULATOR,)) or f" Did you mean `{scheme}://{found[1]}{found[2] or ''}`?"
+        raise InvalidValue("has no scheme." + meant, accepted)
+    found = re.fullmatch(rf"(https?)://({host})(:[0-9]{{1,5}})?/?", value[:MAX_LINE])
+    if not found or not 0 < int((found[3] or ":443")[1:]) < 65536 or len(value) > MAX_LINE:
+        raise InvalidValue("is not the root URL of an API: it must not have a path, user or query.", accepted)
+    if found[1] == "http" and not is_loopback(found[2].strip("[]")):
+        raise InvalidValue("would send the access token over the network unencrypted.", accepted)
+    return value.rstrip("/")
+
+
+# Google Play
+
+
+def track(value: str) -> str:
+    """A track's name. Custom tracks may have any name, so only what never is a track is refused."""
+    if reason := RENAMED_TRACKS.get(value.lower()):
+        raise InvalidValue(reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
+    return path_part(value)
+
+
+def tracks(value: str) -> tuple[str, ...]:
+    """Several tracks."""
+    return tuple(track(item) for item in items(value))
+
+
+def version_code(value: str) -> str:
+    """A version code as Play keeps it: digits, without leading zeros."""
+    return str(integer(1, MAX_VERSION_CODE)(value))
+
+
+def version_codes(value: str) -> tuple[str, ...]:
+    """Several version codes."""
+    return tuple(dict.fromkeys(version_code(item) for item in items(value)))
+
+
+def retained_versions(value: str) -> tuple[str, ...]:
+    """Several version codes; `last-release` among them stays as it is."""
+    return tuple(dict.fromkeys(item if item == LAST_RELEASE else version_code(item) for item in items(value)))
+
+
+def countries(value: str) -> tuple[str, ...]:
+    """Two-letter country codes in upper case, and `rest-of-world`."""
+    found = [item if item == "rest-of-world" else item.upper() for item in items(value)]
+    if not all(item == "rest-of-world" or _fits("[A-Z]{2}", item, 2) for item in found):
+        accepted = "two-letter codes such as `DE`, and `rest-of-world`"
+        raise InvalidValue("contains something that is not a country code.", accepted)
+    return tuple(dict.fromkeys(found))
+
+
+def version_files(value: str) -> FilesByVersion:
+    """Pairs of version code and path from lines `42=path`; a path alone is one pair, with an empty version code."""
+    lines = [line.strip() for line in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value)) if line.strip()]
+    found = [re.fullmatch(r"([0-9]+)\s*=\s*(.+)", line, re.ASCII) for line in lines]
+    pairs = tuple((version_code(each[1]), _with_placeholders(each[2])) for each in found if each)
+    if not pairs and len(lines) == 1:
+        return (("", _with_placeholders(lines[0])),)
+    if len(pairs) < len(lines):
+        raise InvalidValue("has several lines, and not all of them begin with a version code.", _FILES)
+    if len(dict(pairs)) < len(pairs):
+        raise InvalidValue("names two files for one version code.", _FILES)
+    return pairs
+
+
+def version_path(value: str) -> str:
+    """A path, perhaps with `{version-code}`."""
+    return _with_placeholders(value, PLACEHOLDERS[:1], "a path, with `{version-code}` in it for several versions")
+
+
+def _with_placeholders(value: str, known: tuple[str, ...] = PLACEHOLDERS, accepted: str = _FILES) -> str:
+    if any(each not in known for each in re.findall(r"\{[^{}]*\}", path(value))):
+        raise InvalidValue("has an unknown placeholder.", accepted)
+    return value
+
+
+def expansion_file(value: str) -> str:
+    """A path, or `references:` and the version code that has the file already."""
+    kind, colon, code = value.partition(":")
+    if kind + colon == "references:":
+        return f"references:{version_code(code.strip())}"
+    return path(value)
+
+
+def fraction(value: str) -> float:
+    """`0.05` or `5%`: a share above 0 and below 1, the very number that was written."""
+    accepted = "a share above 0 and below 100 %, such as `0.05` or `5%`"
+    share = _share(value)
+    if share is not None and 0 < share < 1:
+        return share
+    if share == 0:
+        what = "would give the release to nobody. What keeps it back is `status: draft`, or `halted` for a rollout."
+        raise InvalidValue(what, accepted)
+    if share == 1:
+        raise InvalidValue("is not a fraction. For all users leave it out, or set `status: completed`.", accepted)
+    percent = _share(f"{value}%")
+    if percent is not None and 0 < percent < 1:
+        exact = f"{percent:.12f}".rstrip("0")
+        raise InvalidValue(f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.", accepted)
+    raise InvalidValue("is not a fraction.", accepted)
+
+
+def rollout_steps(value: str) -> tuple[float, ...]:
+    """`1%, 5%, 100%` or `0.01, 0.05, 1` is (0.01, 0.05, 1.0): shares of the users, ascending.
+
+    A 1 without a sign is all users only behind a share below it: alone it may have been meant as a percentage.
+    """
+    accepted = "ascending shares above 0 % and up to 100 %, such as `1%, 5%, 20%, 50%, 100%` or `0.01, 0.05`"
+    written = items(value)
+    shares = [share for item in written if (share := _share(item)) is not None and 0 < share <= 1]
+    if not shares or len(shares) < len(written) or (shares[0] == 1 and "%" not in written[0]):
+        raise InvalidValue("is not a list of shares.", accepted)
+    if any(later <= earlier for earlier, later in pairwise(shares)):
+        raise InvalidValue("does not ascend.", accepted)
+    return tuple(shares)
+
+
+def limits(value: str) -> tuple[Limit, ...]:
+    """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed release's rate."""
+    pattern = re.compile(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)")
+    found = [pattern.fullmatch(item) for item in items(value)]
+    made = tuple(_limit(match) for match in found if match)
+    if not made or len(made) < len(found) or not all(_is_limit(limit) for limit in made):
+        raise InvalidValue("is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`")
+    return made
+
+
+def _limit(match: re.Match[str]) -> Limit:
+    metric: Metric = "anr-rate" if match[1] == "anr-rate" else "crash-rate"
+    return Limit(metric, float(match[2]), relative=True) if match[3] == "x" else Limit(metric, _hundredth(match[2]))
+
+
+def _is_limit(limit: Limit) -> bool:
+    """Whether it can be passed at all: a rate of 100 % can't, and whatever is the same passes less than once itself."""
+    return limit.value >= 1 if limit.relative else 0 < limit.value < 1
+
+
+def _share(value: str) -> float | None:
+    """A share written as `5%` or `0.05`; None for anything else. Few enough digits that the number is what is meant."""
+    if found := re.fullmatch(rf"({_NUMBER}) ?%", value):
+        return _hundredth(found[1])
+    return float(value) if _fits(r"0?\.[0-9]{1,15}|[01](\.0{1,15})?", value) else None
+
+
+def _hundredth(percent: str) -> float:
+    """The share as JSON would read it: `1.1` is the very number that Google Play has for 1.1 %."""
+    whole, _, rest = percent.partition(".")
+    return int(whole + rest) / 10.0 ** (len(rest) + 2)
