@@ -15,7 +15,7 @@ from pathlib import Path
 from google_emulator import reference_tables
 from google_emulator.atomic_file import write_atomically
 from google_emulator.emulator import Emulator
-from google_emulator.faults.injector import read_plan
+from google_emulator.faults import read_plan
 
 
 def _parser() -> argparse.ArgumentParser:

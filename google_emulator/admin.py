@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from google_emulator.backend import Backend
 from google_emulator.clock import timestamp
-from google_emulator.faults.injector import FaultInjector
+from google_emulator.faults import FaultInjector
 from google_emulator.http.request import Request, not_found
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.protocol.uploads import CompletedUpload, Session
@@ -46,7 +46,7 @@ class Admin:
 
     def _add_faults(self, wanted: dict[str, Json]) -> dict[str, Json]:
         self._faults.add(wanted.get("faults", []))
-        return {"waiting": self._faults.queue.waiting()}
+        return {"waiting": self._faults.waiting()}
 
 
 def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[str, Json]:
@@ -59,7 +59,7 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             "reviews": {
                 package: {
                     track: [{"versionCodes": list(one.codes), "state": one.state(now)} for one in reviews]
-                    for track, reviews in app.reviews.items()
+                    for track, reviews in backend.lifecycle.reviews_of(app).items()
                 }
                 for package, app in backend.play.apps.items()
             },
@@ -80,7 +80,7 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             "connections": traffic.connections,
             "bytes_received": traffic.bytes_received,
             "bytes_discarded": traffic.bytes_discarded,
-            "faults": {"fired": list(faults.queue.receipts), "waiting": faults.queue.waiting()},
+            "faults": {"fired": list(faults.receipts), "waiting": faults.waiting()},
         }
 
 

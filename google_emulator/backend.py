@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from google_emulator.auth.authority import Authority
-from google_emulator.auth.keyless import KeylessLogins
-from google_emulator.auth.oauth import TokenEndpoint
+from google_emulator.auth.logins import Logins
 from google_emulator.clock import SimulatedClock
 from google_emulator.config import Config
 from google_emulator.http.routes import Route
@@ -29,8 +28,8 @@ from google_emulator.services.play.listings import ImagesApi, ListingsApi
 from google_emulator.services.play.products import KINDS, ProductsApi
 from google_emulator.services.play.store import PlayStore
 from google_emulator.services.play.tracks import TracksApi
-from google_emulator.services.reporting.api import ReportingApi
-from google_emulator.services.reporting.vitals import VitalsStore
+from google_emulator.services.reporting import ReportingApi
+from google_emulator.services.vitals import VitalsStore
 
 
 class Backend:
@@ -47,7 +46,7 @@ class Backend:
         blobs = BlobStore(root)
         self.uploads = UploadStore(blobs, self.lock, clock, config.session_lifetime)
         self.authority = Authority(config, clock)
-        self.keyless_logins = KeylessLogins(self.authority, config)
+        self.logins = Logins(self.authority, config)
         self.clock = SimulatedClock(clock)
         self.play = PlayStore(config, self.clock)
         self.lifecycle = ReleaseLifecycle(config, self.clock)
@@ -59,7 +58,7 @@ class Backend:
         self.storage = CloudStorage(clock)
         self.drive = Drive(clock)
         services: list[Service] = [
-            TokenEndpoint(self.authority, config),
+            self.logins,
             EditsApi(self.play, self.lifecycle),
             ReleaseSummariesApi(self.play, self.lifecycle),
             GeneratedApksApi(self.play, self.clock),
@@ -71,7 +70,6 @@ class Backend:
             *(ProductsApi(self.play, kind) for kind in KINDS),
             ReportingApi(self.vitals, config),
             self.gmail,
-            self.keyless_logins,
             self.games,
             self.over_the_air,
             self.storage,

@@ -25,5 +25,4 @@ class SimulatedClock:
 
 def timestamp(seconds: float) -> str:
     """Seconds since the epoch as RFC 3339 in UTC, with milliseconds."""
-    moment = datetime.fromtimestamp(seconds, timezone.utc)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03}Z"
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

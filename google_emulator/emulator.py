@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from google_emulator.admin import describe
 from google_emulator.auth.authority import SERVICE_ACCOUNT
-from google_emulator.auth.keyless import PROVIDER
+from google_emulator.auth.logins import PROVIDER
 from google_emulator.backend import Backend
 from google_emulator.config import Config
-from google_emulator.faults.injector import FaultInjector
+from google_emulator.faults import FaultInjector
 from google_emulator.http.response import Json
 from google_emulator.router import Router
 from google_emulator.server import Server
@@ -112,7 +112,7 @@ class Emulator:
 
     def id_token(self, audience: str = f"https://iam.googleapis.com/{PROVIDER}") -> str:
         """An identity token as GitLab puts it into a job's variable."""
-        return self._backend.keyless_logins.identity_token(audience)
+        return self._backend.logins.identity_token(audience)
 
     def token(self, *scopes: str, user: str = "") -> str:
         """A bearer token with these scopes (short names of Google's), without the way over the token endpoint."""
@@ -141,11 +141,11 @@ class Emulator:
         # Late, since what writes a truststore for Java is missing in older versions of cryptography.
         from google_emulator.google_hosts import HttpsProxy, make_certificates, write_environment
 
-        certificates = make_certificates()
-        proxy = HttpsProxy(port, self.config, self._traffic, certificates.context)
+        authority, context = make_certificates()
+        proxy = HttpsProxy(port, self.config, self._traffic, context)
         self._cleanup.callback(proxy.server_close)
         key = self.authority.service_account_key("https://oauth2.googleapis.com")
-        environment = write_environment(folder, proxy.port, certificates, key)
+        environment = write_environment(folder, proxy.port, authority, key)
         proxy.respond = self._server.respond
         _serving(proxy).start()
         self._cleanup.callback(proxy.stop)
@@ -167,6 +167,4 @@ class Emulator:
 
 
 def _serving(server: Server) -> threading.Thread:
-    """A thread that will serve until the server is stopped."""
-    options = {"poll_interval": POLL_INTERVAL}
-    return threading.Thread(target=server.serve_forever, kwargs=options, name="emulator", daemon=True)
+    return threading.Thread(target=server.serve_forever, args=(POLL_INTERVAL,), name="emulator", daemon=True)

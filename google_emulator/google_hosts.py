@@ -15,7 +15,6 @@ import re
 import ssl
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -40,21 +39,8 @@ LIFETIME = timedelta(days=30)
 _SKEW = timedelta(hours=1)
 
 
-@dataclass(frozen=True)
-class Certificates:
-    """What a server and its clients need.
-
-    `authority` is what clients must trust, as PEM; `truststore` the same for Java, as PKCS #12; `context` is the
-    server's, with the certificate in it.
-    """
-
-    authority: bytes
-    truststore: bytes
-    context: ssl.SSLContext
-
-
-def make_certificates() -> Certificates:
-    """A new authority, and the server's certificate for `HOSTS` and 127.0.0.1."""
+def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
+    """A new authority, and a server's context with a certificate for `HOSTS` and 127.0.0.1."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "google_emulator (no authority of Google's)")])
     authority = (
@@ -75,7 +61,12 @@ def make_certificates() -> Certificates:
     )
     chain = certificate.public_bytes(Encoding.PEM) + authority.public_bytes(Encoding.PEM)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Certificates(authority.public_bytes(Encoding.PEM), _truststore(authority), _context(secret + chain))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile() as file:  # mode 0600 by its contract; `ssl` wants one, for a moment
+        file.write(secret + chain)
+        file.flush()
+        context.load_cert_chain(Path(file.name))
+    return authority, context
 
 
 def _builder(
@@ -97,21 +88,6 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )  # fmt: skip
 
 
-def _truststore(authority: x509.Certificate) -> bytes:
-    entry = PKCS12Certificate(authority, b"google_emulator")
-    return serialize_java_truststore([entry], BestAvailableEncryption(TRUSTSTORE_PASSWORD.encode()))
-
-
-def _context(pem: bytes) -> ssl.SSLContext:
-    """The server's side of TLS; the key is in a file for the moment in which it is read, since `ssl` wants one."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.NamedTemporaryFile() as file:  # mode 0600 by its contract
-        file.write(pem)
-        file.flush()
-        context.load_cert_chain(Path(file.name))
-    return context
-
-
 # Which variable is whose: OpenSSL (Ruby, Python's ssl) and Go; requests; Node; httplib2 (Google's Python client); curl.
 TRUST = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "HTTPLIB2_CA_CERTS", "CURL_CA_BUNDLE")
 # Ruby's HTTP libraries ask for the proxy of http whatever the scheme. What runs on loopback itself is reached directly.
@@ -119,7 +95,7 @@ PROXIES = ("HTTPS_PROXY", "HTTP_PROXY")
 LINES = ((*PROXIES, "NO_PROXY"), TRUST, ("JAVA_TOOL_OPTIONS",), ("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
-def write_environment(folder: Path, port: int, certificates: Certificates, key: Mapping[str, str]) -> dict[str, str]:
+def write_environment(folder: Path, port: int, authority: x509.Certificate, key: Mapping[str, str]) -> dict[str, str]:
     """Writes the files of a client into `folder`; the variables that name them, which `env` there holds line by line.
 
     `port` is the proxy's. Raises `OSError` when a file can't be written, `ValueError` for a folder whose path can't be
@@ -142,8 +118,10 @@ def write_environment(folder: Path, port: int, certificates: Certificates, key: 
         "JAVA_TOOL_OPTIONS": f"-XX:VMOptionsFile={folder / 'java.options'}",
         "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "key.json"),
     }
-    write_atomically(folder / "ca.pem", certificates.authority)
-    write_atomically(folder / "ca.p12", certificates.truststore)
+    java_trusts, password = [PKCS12Certificate(authority, b"google_emulator")], TRUSTSTORE_PASSWORD.encode()
+    truststore = serialize_java_truststore(java_trusts, BestAvailableEncryption(password))
+    write_atomically(folder / "ca.pem", authority.public_bytes(Encoding.PEM))
+    write_atomically(folder / "ca.p12", truststore)
     write_atomically(folder / "key.json", json.dumps(key, indent=2).encode() + b"\n")
     write_atomically(folder / "java.options", "".join(f"-D{name}={value}\n" for name, value in java.items()).encode())
     write_atomically(folder / "env", "".join(f"{name}={value}\n" for name, value in environment.items()).encode())

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from google_emulator.backend import Backend
 from google_emulator.config import Config
-from google_emulator.faults.kinds import KINDS
+from google_emulator.faults import KINDS
 from google_emulator.http.routes import STEPS, WIDE, method_names
 from google_emulator.services.play.generated_apks import Generation
-from google_emulator.services.reporting.vitals import AppVitals
+from google_emulator.services.vitals import AppVitals
 
 
 def text() -> str:

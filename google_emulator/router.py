@@ -6,19 +6,24 @@ is looked at; then authentication, then the service's own rules.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from email.utils import formatdate
+from typing import TypeAlias
 
 from google_emulator.admin import ADMIN_PATH, Admin
 from google_emulator.backend import Backend
-from google_emulator.faults.injector import FaultInjector
+from google_emulator.faults import FaultInjector
+from google_emulator.http.partial_response import read_fields, selected
 from google_emulator.http.request import Request, not_found
-from google_emulator.http.response import ApiError, Response
-from google_emulator.http.routes import Handler, Route, match_path, operation_names
+from google_emulator.http.response import ApiError, Response, json_response
+from google_emulator.http.routes import Route, match_path, operation_names
 from google_emulator.protocol import content_range, goog_upload
 from google_emulator.protocol.content_range import ContentRangeDialect
 from google_emulator.protocol.goog_upload import GoogUploadDialect
 from google_emulator.protocol.uploads import UploadMethod
 from google_emulator.traffic import Traffic
+
+Carry: TypeAlias = Callable[[Request], Response]
 
 
 class Router:
@@ -54,8 +59,7 @@ class Router:
         response.headers.append(("Date", formatdate(self._backend.clock(), usegmt=True)))
         return response
 
-    def _resolve(self, request: Request) -> Handler:
-        """The handler; the request gets its operations and the parameters of its path."""
+    def _resolve(self, request: Request) -> Carry:
         if request.method == "POST":  # Google's Java client has no PATCH, nor a GET with a long query
             request.method = request.header("X-HTTP-Method-Override").upper() or "POST"
         path = request.path
@@ -63,7 +67,7 @@ class Router:
             path = path.removeprefix("/resumable")
         return self._resolve_upload(request, path) if path.startswith("/upload/") else self._resolve_call(request, path)
 
-    def _resolve_call(self, request: Request, path: str) -> Handler:
+    def _resolve_call(self, request: Request, path: str) -> Carry:
         for route in self._backend.routes:
             if route.method == request.method and (params := match_path(route.template, path)) is not None:
                 request.params = params
@@ -72,7 +76,7 @@ class Router:
         request.operations = frozenset({"any"})
         return not_found
 
-    def _resolve_upload(self, request: Request, path: str) -> Handler:
+    def _resolve_upload(self, request: Request, path: str) -> Carry:
         method = self._find_upload(request, path)
         if method is None:
             request.operations = frozenset({"any", "upload"})
@@ -96,8 +100,10 @@ class Router:
         if route.scopes is not None:
             request.take_form()
             self._backend.authority.authorize(request, route.scopes)
+        fields = read_fields(request.query.get("fields") or route.fields)
         with self._backend.lock:
-            return route.handler(request)
+            result = route.handler(request)
+            return result if isinstance(result, Response) else json_response(selected(result, fields))
 
     def _upload(self, request: Request, method: UploadMethod, *, goog: bool) -> Response:
         self._backend.authority.authorize(request, method.scopes)
@@ -108,7 +114,7 @@ class Router:
         return self._content_range.upload(request, method)
 
 
-def _respond(handler: Handler, request: Request) -> Response:
+def _respond(handler: Carry, request: Request) -> Response:
     try:
         return handler(request)
     except ApiError as error:

@@ -14,7 +14,7 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from email.message import Message
 from io import BufferedReader
 from typing import cast
@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl
 from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Disconnected, Interrupted, Response, reason_phrase
-from google_emulator.http.wire import BLOCK, Body, Head, Source, decompressed, framed, read_head
+from google_emulator.http.wire import BLOCK, Body, Source, decompressed, framed, read_head
 from google_emulator.traffic import Traffic
 
 LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
@@ -57,16 +57,17 @@ class Server(socketserver.ThreadingTCPServer):
         """The port that the system gave."""
         return int(self.server_address[1])
 
-    def opened(self, connection: socket.socket) -> None:
-        """Remembers a connection, so that the end of the server ends it."""
+    @contextlib.contextmanager
+    def opened(self, connection: socket.socket) -> Iterator[None]:
+        """Remembers a connection for as long as it is served, so that the end of the server ends it."""
+        self.traffic.connected()
         with self._lock:
             self._open.add(connection)
-        self.traffic.connected()
-
-    def closed(self, connection: socket.socket) -> None:
-        """Forgets a connection."""
-        with self._lock:
-            self._open.discard(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.discard(connection)
 
     def sleep(self, seconds: float) -> None:
         """Waits, but no longer than the server runs."""
@@ -102,13 +103,9 @@ class Connection(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         """Serves the connection; a client that breaks it is no error here."""
-        self.server.opened(self.connection)
-        try:
-            with contextlib.suppress(OSError, Disconnected):
-                while self._serve_one():
-                    pass
-        finally:
-            self.server.closed(self.connection)
+        with self.server.opened(self.connection), contextlib.suppress(OSError, Disconnected):
+            while self._serve_one():
+                pass
 
     def _serve_one(self) -> bool:
         """One request and its response; whether the connection stays open."""
@@ -116,14 +113,20 @@ class Connection(socketserver.StreamRequestHandler):
             head = read_head(cast("BufferedReader", self.rfile))
             if head is None:
                 return False
-            request = self._request(head)
+            query = dict(parse_qsl(head.url.query, keep_blank_values=True))
+            root, body = self.root or self.server.url, self._body(head.headers)
+            request = Request(root, head.method, head.url.path, query, head.headers, body, raw_query=head.url.query)
         except ApiError as error:
             return self._refuse(error)
         try:
             response = self._respond(request)
         except Interrupted as interruption:
             if interruption.response is None:
-                self._abort(reset=interruption.reset)
+                if interruption.reset:
+                    # With a linger time of zero, close() sends RST and throws away what was not read.
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.rfile.close()
+                self.connection.close()
                 return False
             response = interruption.response
         except Disconnected:
@@ -168,21 +171,8 @@ class Connection(socketserver.StreamRequestHandler):
             while data := self.connection.recv(BLOCK):
                 self.server.traffic.discarded(len(data))
 
-    def _abort(self, *, reset: bool) -> None:
-        if reset:
-            # With a linger time of zero, close() sends RST and throws away what was not read.
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.rfile.close()
-        self.connection.close()
-
-    def _request(self, head: Head) -> Request:
-        """The request behind a head; a body that is compressed on its way is one of unknown length."""
-        url, headers = head.url, head.headers
-        query = dict(parse_qsl(url.query, keep_blank_values=True))
-        root = self.root or self.server.url
-        return Request(root, head.method, url.path, query, headers, self._body(headers), raw_query=url.query)
-
     def _body(self, headers: Message) -> Body:
+        """The body behind a head; one that is compressed on its way is of unknown length."""
         source, length = framed(cast("BufferedReader", self.rfile), headers)
         if headers.get("Expect", "").lower() == "100-continue":
             source = self._continuing(source)

@@ -14,9 +14,9 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from google_emulator.http.request import Request
-from google_emulator.http.response import Response
+from google_emulator.http.response import Json
 
-Handler: TypeAlias = Callable[[Request], Response]
+Handler: TypeAlias = Callable[[Request], Json]  # a `Response`, or the JSON of one
 PLAY_SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 WIDE = {
     "any": "every request",
@@ -45,13 +45,17 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Route:
-    """A plain JSON call. `scopes` are those of which the token must have one; empty: any token; None: no token."""
+    """A plain JSON call. `scopes` are those of which the token must have one; empty: any token; None: no token.
+
+    `fields` are those that are answered where the request does not ask for any; empty: all.
+    """
 
     id: str
     method: str
     template: str
     handler: Handler
     scopes: tuple[str, ...] | None = (PLAY_SCOPE,)
+    fields: str = ""
 
 
 def match_path(template: str, path: str) -> dict[str, str] | None:

@@ -6,6 +6,7 @@ may be of any size, and a server that stops reading really stops.
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import io
 import re
@@ -13,10 +14,13 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from google_emulator.http.response import ApiError, Disconnected
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 BLOCK = 256 * 1024  # bytes
 LINE_LIMIT = 64 * 1024  # bytes
@@ -28,7 +32,6 @@ _METHOD = re.compile(r"[!#$%&'*+.^_`|~\w-]+", re.ASCII)
 _FIELD = re.compile(rb"(?:[!#$%&'*+.^_`|~\w-]+:|[ \t])[^\r\0]*\r?\n")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_GZIP = 16 + zlib.MAX_WBITS  # what zlib calls the format of gzip (RFC 1952)
 
 # Fills a view with the next bytes and tells how many; 0 is the proper end, `Disconnected` an improper one.
 Source: TypeAlias = Callable[[memoryview], int]
@@ -114,7 +117,6 @@ def _read_some(stream: io.BufferedReader, view: memoryview) -> int:
 
 
 def _sized(stream: io.BufferedReader, length: int) -> Source:
-    """A body with a Content-Length."""
     left = length
 
     def fill(view: memoryview) -> int:
@@ -169,37 +171,31 @@ def decompressed(source: Source) -> Source:
     Google's Java client compresses JSON and media, gsutil -J media; Google stores what was compressed, not how it came.
     Raises `ApiError` 400 for anything else.
     """
-    stream, waiting, begun = zlib.decompressobj(_GZIP), b"", False
-    block = memoryview(bytearray(BLOCK))
+    stream = gzip.GzipFile(fileobj=io.BufferedReader(_Raw(source)))
 
     def fill(view: memoryview) -> int:
-        nonlocal stream, waiting, begun
-        while True:
-            if stream.eof and (waiting := stream.unused_data):
-                stream = zlib.decompressobj(_GZIP)
-            try:
-                data = b"" if stream.eof else stream.decompress(waiting, len(view))
-            except zlib.error:
-                raise _not_gzip() from None
-            waiting = stream.unconsumed_tail
-            if data:
-                view[: len(data)] = data
-                return len(data)
-            if stream.eof and stream.unused_data:
-                continue
-            count = source(block)
-            if count == 0:
-                if begun and not stream.eof:
-                    raise _not_gzip()
-                return 0
-            stream = zlib.decompressobj(_GZIP) if stream.eof else stream
-            waiting, begun = bytes(block[:count]), True
+        try:
+            data = stream.read1(len(view))
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            message = "The request body is not compressed with gzip, as its Content-Encoding says."
+            raise ApiError(400, message) from None
+        view[: len(data)] = data
+        return len(data)
 
     return fill
 
 
-def _not_gzip() -> ApiError:
-    return ApiError(400, "The request body is not compressed with gzip, as its Content-Encoding says.")
+class _Raw(io.RawIOBase):
+    """A source as a file that can only be read."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        return self._source(memoryview(buffer))
 
 
 class Body:

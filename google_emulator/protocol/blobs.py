@@ -37,14 +37,12 @@ class Blob:
 
     def write(self, data: memoryview | bytes) -> None:
         """Appends bytes."""
-        descriptor = os.open(self.path, os.O_WRONLY)
-        try:
+        with self.path.open("r+b") as file:
             if data == _ZEROS[: len(data)]:
-                os.ftruncate(descriptor, self.size + len(data))
+                file.truncate(self.size + len(data))
             else:
-                _write_all(descriptor, memoryview(data), self.size)
-        finally:
-            os.close(descriptor)
+                file.seek(self.size)
+                file.write(data)
         self._take_in(bytes(data))
 
     def _take_in(self, data: bytes) -> None:
@@ -95,13 +93,6 @@ class BlobStore:
         """An empty blob that computes these digests; sha256 is always among them."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return Blob(self._folder / str(next(self._numbers)), tuple(dict.fromkeys(("sha256", *algorithms))))
-
-
-def _write_all(descriptor: int, data: memoryview, offset: int) -> None:
-    while data:
-        count = os.pwrite(descriptor, data, offset)
-        data = data[count:]
-        offset += count
 
 
 def store_body(

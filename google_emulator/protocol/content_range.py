@@ -84,9 +84,7 @@ class ContentRangeDialect:
         read_metadata(request)
         content_type = request.header("X-Upload-Content-Type")
         total = request.number("X-Upload-Content-Length")
-        session = self._uploads.open_session(
-            request, method, dialect="resumable", content_type=content_type, total=total
-        )
+        session = self._uploads.open_session(request, method, "resumable", content_type, total)
         location = f"{request.server_url}{request.path}?uploadType=resumable&upload_id={session.id}"
         return Response(200, b"", [("Location", location), ("X-GUploader-UploadID", session.id)])
 
@@ -124,8 +122,11 @@ class ContentRangeDialect:
             session.lose(before)
             raise _contradiction(span, request.body.received)
         with session.lock:
-            total = span.total if span.total is not None else _end_of_file(request, span, start)
-            session.total = total if total is not None else session.total
+            if span.total is not None:
+                session.total = span.total
+            elif span.end is None:
+                # A body of unknown length and without a range is the whole file: its end is the file's.
+                session.total = start + request.body.received
             return self._progress(session, request, session.total)
 
     def _progress(self, session: Session, request: Request, total: int | None) -> Response:
@@ -143,11 +144,6 @@ class ContentRangeDialect:
 def _check_total(session: Session, total: int | None) -> None:
     if total is not None and session.total is not None and total != session.total:
         raise ApiError(400, f"The total size {total} differs from {session.total}, which was said before.")
-
-
-def _end_of_file(request: Request, span: ContentRange, start: int) -> int | None:
-    """A body of unknown length and without a range is the whole file: its end is the file's."""
-    return start + request.body.received if span.end is None else None
 
 
 def _contradiction(span: ContentRange, received: int) -> ApiError:

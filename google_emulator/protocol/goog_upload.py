@@ -47,37 +47,37 @@ class GoogUploadDialect:
         if request.method != "POST":
             raise ApiError(405, "Every command is a POST.", "httpMethodNotAllowed")
         if "upload_id" in request.query:
-            return self._command(request, self._uploads.continue_session(request))
+            session = self._uploads.continue_session(request)
+            if session.dialect != "goog":
+                raise ApiError(400, "The session speaks the other protocol.")
+            try:
+                response = self._execute(request, session, _commands(request))
+            except ApiError as error:
+                response = error.response()
+            return self._with_status(session, response)
         protocol = request.header(PREFIX + "Protocol").lower()
-        if protocol in ("raw", "multipart"):
-            response = self._single(request, method, protocol)
-            response.set_header(PREFIX + "Status", "final")
-            return response
         if protocol == "resumable" and _commands(request) == ["start"]:
             return self._start(request, method)
-        raise ApiError(400, "X-Goog-Upload-Protocol must be raw, multipart, or resumable with the command start.")
-
-    def _single(self, request: Request, method: UploadMethod, protocol: str) -> Response:
-        if protocol == "multipart":
-            return multipart_upload(self._uploads, request, method)
-        content_type = request.header(PREFIX + "Content-Type")
-        return simple_upload(self._uploads, request, method, content_type, protocol="raw")
+        if protocol == "raw":
+            content_type = request.header(PREFIX + "Content-Type")
+            response = simple_upload(self._uploads, request, method, content_type, protocol="raw")
+        elif protocol == "multipart":
+            response = multipart_upload(self._uploads, request, method)
+        else:
+            raise ApiError(400, "X-Goog-Upload-Protocol must be raw, multipart, or resumable with the command start.")
+        response.set_header(PREFIX + "Status", "final")
+        return response
 
     def _start(self, request: Request, method: UploadMethod) -> Response:
         read_metadata(request)
         content_type = request.header(PREFIX + "Header-Content-Type")
         total = request.number(PREFIX + "Header-Content-Length")
         try:
-            session = self._uploads.open_session(
-                request, method, dialect="goog", content_type=content_type, total=total
-            )
+            session = self._uploads.open_session(request, method, "goog", content_type, total)
         except ApiError as error:
             response = error.response()
             response.set_header(PREFIX + "Status", "final")
             return response
-        return self._started(request, session)
-
-    def _started(self, request: Request, session: Session) -> Response:
         root = request.server_url if self._config.upload_url_scheme else request.server_url.partition("://")[2]
         url = f"{root}{request.path}?" + urlencode({"upload_id": session.id, "upload_protocol": "resumable"})
         response = self._with_status(session, Response())
@@ -94,18 +94,11 @@ class GoogUploadDialect:
             response.set_header(PREFIX + "Chunk-Granularity", str(self._config.granularity))
         return response
 
-    def _command(self, request: Request, session: Session) -> Response:
-        if session.dialect != "goog":
-            raise ApiError(400, "The session speaks the other protocol.")
-        try:
-            response = self._execute(request, session, _commands(request))
-        except ApiError as error:
-            response = error.response()
-        return self._with_status(session, response)
-
     def _execute(self, request: Request, session: Session, commands: list[str]) -> Response:
         if commands == ["query"]:
-            return self._query(request, session)
+            with session.lock:
+                ended = session.state not in ("open", "cancelled")
+                return self._uploads.finish_session(session, request) if ended else Response()
         if commands == ["cancel"]:
             session.cancel()
             return Response()
@@ -117,13 +110,12 @@ class GoogUploadDialect:
             return self._uploads.finish_session(session, request)
         self._check_chunk(request, session, commands)
         session.store(request.body)
-        return self._finalize(request, session) if "finalize" in commands else Response()
-
-    def _query(self, request: Request, session: Session) -> Response:
-        with session.lock:
-            if session.state in ("open", "cancelled"):
-                return Response()
-            return self._uploads.finish_session(session, request)
+        # Bytes that a fault swallowed leave the upload active, so that the client may send them again.
+        if "finalize" not in commands or request.body.dropped:
+            return Response()
+        if session.total is not None and session.blob.size != session.total:
+            raise ApiError(400, f"{session.total} bytes were announced, {session.blob.size} received.")
+        return self._uploads.finish_session(session, request)
 
     def _check_chunk(self, request: Request, session: Session, commands: list[str]) -> None:
         """The offset is exactly the number of bytes stored; every chunk but the last is whole granules."""
@@ -144,11 +136,3 @@ class GoogUploadDialect:
             raise ApiError(400, f"A chunk of {length} bytes is no multiple of {granularity}.")
         if session.total is not None and offset + length > session.total:
             raise ApiError(400, f"More bytes than the {session.total} that were announced.")
-
-    def _finalize(self, request: Request, session: Session) -> Response:
-        """Ends the upload; bytes that a fault swallowed leave it active, so that the client may send them again."""
-        if request.body.dropped:
-            return Response()
-        if session.total is not None and session.blob.size != session.total:
-            raise ApiError(400, f"{session.total} bytes were announced, {session.blob.size} received.")
-        return self._uploads.finish_session(session, request)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeAlias
 
 from google_emulator.http.request import Request, json_object
-from google_emulator.http.response import ApiError, Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response
 from google_emulator.http.wire import BLOCK, Body
 from google_emulator.protocol.blobs import store_body
 from google_emulator.protocol.uploads import UNKNOWN_TYPE, Media, UploadMethod, UploadStore
@@ -141,14 +141,14 @@ def _upload(
 ) -> Response:
     """Carries the method out with media whose bytes `receive` still has to write."""
     try:
-        method.check(request, media.metadata)
+        method.check_start(request, media.metadata)
         receive(media.blob.write)
         method.check_media(media.content_type, media.blob.size)
         resource = uploads.complete(request, method, media, protocol, request.body.received)
     except BaseException:
         media.blob.remove()
         raise
-    return Response() if method.empty else json_response(resource)
+    return method.response(request, resource)
 
 
 def read_metadata(request: Request) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
+from google_emulator.http.partial_response import Fields, read_fields, selected
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import PLAY_SCOPE, Route
@@ -51,7 +52,8 @@ class UploadMethod:
     ignored. `finish` turns complete media into the resource. `accept` are media types (with `*`), `limit` is in bytes,
     `algorithms` the digests that its resource shows. `created` is the status of success; `empty` says that success has
     no body. `upload_type` is false where only the X-Goog-Upload headers are understood. `type_field` is the field of
-    the metadata that has to agree with the media type of the upload, where there is one.
+    the metadata that has to agree with the media type of the upload, where there is one. `fields` are those of the
+    resource that are answered where the request does not ask for any; empty: all.
     """
 
     id: str
@@ -67,6 +69,19 @@ class UploadMethod:
     empty: bool = False
     upload_type: bool = True
     type_field: str = ""
+    fields: str = ""
+
+    def check_start(self, request: Request, metadata: dict[str, Json]) -> None:
+        """Refuses what can be refused before bytes arrive."""
+        self.check(request, metadata)
+        self._fields(request)
+
+    def _fields(self, request: Request) -> Fields:
+        return read_fields(request.query.get("fields") or self.fields)
+
+    def response(self, request: Request, resource: dict[str, Json], status: int = 200) -> Response:
+        """The response of success, with the fields of the resource that are asked for."""
+        return Response(status) if self.empty else json_response(selected(resource, self._fields(request)), status)
 
     def check_agreement(self, content_type: str, metadata: dict[str, Json]) -> None:
         """Refuses (400) a media type of the upload, if it has one, that is another than that of the metadata."""
@@ -212,7 +227,6 @@ class UploadStore:
         self,
         request: Request,
         method: UploadMethod,
-        *,
         dialect: Literal["resumable", "goog"],
         content_type: str,
         total: int | None,
@@ -224,7 +238,7 @@ class UploadStore:
         metadata = request.json()
         method.check_agreement(content_type, metadata)
         method.check_media(content_type, total)
-        method.check(request, metadata)
+        method.check_start(request, metadata)
         session = Session(
             id=secrets.token_urlsafe(48),
             method=method,
@@ -254,20 +268,19 @@ class UploadStore:
         """Makes the resource of what is stored, once; afterwards every response is the same one."""
         with session.lock:
             if session.result is None:
+                method, started = session.method, replace(session.started, headers=request.headers)
+                media = Media(session.blob, session.content_type, session.metadata)
+                status = method.created if session.dialect == "resumable" and started.method == "POST" else 200
                 try:
-                    session.result = self._finish(session, replace(session.started, headers=request.headers))
+                    method.check_media(media.content_type, media.blob.size)
+                    resource = self.complete(
+                        started, method, media, session.dialect, session.received, session.requests
+                    )
+                    session.result = method.response(started, resource, status)
                     session.state = "done"
                 except ApiError as error:
                     session.result, session.state = error.response(), "failed"
             return replace(session.result, headers=list(session.result.headers))
-
-    def _finish(self, session: Session, request: Request) -> Response:
-        method = session.method
-        method.check_media(session.content_type, session.blob.size)
-        media = Media(session.blob, session.content_type, session.metadata)
-        resource = self.complete(request, method, media, session.dialect, session.received, session.requests)
-        status = method.created if session.dialect == "resumable" and request.method == "POST" else 200
-        return Response(status) if method.empty else json_response(resource, status)
 
     def complete(
         self, request: Request, method: UploadMethod, media: Media, protocol: str, received: int, requests: int = 1

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote
 
 from google_emulator.clock import timestamp
+from google_emulator.http.partial_response import media_response
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Headers, Json, Response, json_response
+from google_emulator.http.response import ApiError, Headers, Json, Response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
-from google_emulator.services.partial_response import media_response, selected
 
 MAX_PAGE = 1000
 
@@ -51,8 +51,8 @@ class CloudStorage(Service):
             Route("storage.objects.patch", "PATCH", _OBJECT, self._change, WRITE),
             Route("storage.objects.update", "PUT", _OBJECT, self._change, WRITE),
             Route("storage.objects.rewrite", "POST", f"{_OBJECT}/rewriteTo{target}", self._rewrite, WRITE),
-            Route("storage.objects.copy", "POST", f"{_OBJECT}/copyTo{target}", self._copy, WRITE),
-            Route("storage.buckets.get", "GET", _BUCKET, self._get_bucket, READ),
+            Route("storage.objects.copy", "POST", f"{_OBJECT}/copyTo{target}", self._copied, WRITE),
+            Route("storage.buckets.get", "GET", _BUCKET, lambda request: _bucket(request.params["bucket"]), READ),
             Route("storage.buckets.list", "GET", _BUCKETS, self._list_buckets, READ),
             Route("storage.buckets.insert", "POST", _BUCKETS, self._insert_bucket, WRITE),
         ]
@@ -113,14 +113,11 @@ class CloudStorage(Service):
             raise ApiError(404, f"No such object: {bucket}/{name}")
         return f"b/{bucket}/o/{name}", found
 
-    def _get(self, request: Request) -> Response:
+    def _get(self, request: Request) -> Json:
+        """The resource, or its bytes; those stored as gzip are decompressed for a client that does not take gzip."""
         key, found = self._found(request)
-        if request.query.get("alt") == "media":
-            return self._media(request, key, found)
-        return _shown(request, found)
-
-    def _media(self, request: Request, key: str, found: dict[str, Json]) -> Response:
-        """The bytes; those stored as gzip are decompressed for a client that does not take gzip."""
+        if request.query.get("alt") != "media":
+            return found
         packed = found.get("contentEncoding") == "gzip"
         headers = _media_headers(found)
         if packed and "gzip" not in request.header("Accept-Encoding").lower():
@@ -130,7 +127,7 @@ class CloudStorage(Service):
         with self._blobs[key].path.open("rb") as file:
             return media_response(request, file, [*headers, *encoding])
 
-    def _list(self, request: Request) -> Response:
+    def _list(self, request: Request) -> Json:
         bucket = request.params["bucket"]
         begin = f"b/{bucket}/o/"
         names = [key.removeprefix(begin) for key in self.objects if key.startswith(begin)]
@@ -138,14 +135,14 @@ class CloudStorage(Service):
         items = [self.objects[begin + name] for name, is_prefix in entries if not is_prefix]
         prefixes = [name for name, is_prefix in entries if is_prefix]
         listing = {"items": items, "prefixes": prefixes, "nextPageToken": token}
-        return _shown(request, {"kind": "storage#objects", **{key: one for key, one in listing.items() if one}})
+        return {"kind": "storage#objects", **{key: one for key, one in listing.items() if one}}
 
     def _delete(self, request: Request) -> Response:
         key, _ = self._found(request)
         del self.objects[key], self._blobs[key]
         return Response(204)
 
-    def _change(self, request: Request) -> Response:
+    def _change(self, request: Request) -> Json:
         """Changes what may be changed; null takes a field or one entry of its metadata away."""
         key, found = self._found(request)
         wanted = request.json()
@@ -157,16 +154,13 @@ class CloudStorage(Service):
         made = {**found, **changed, "metageneration": str(int(found["metageneration"]) + 1)}
         made["metadata"] = _without_nulls({**kept, **(metadata or {})})
         self.objects[key] = _without_nulls(made)
-        return _shown(request, self.objects[key])
+        return self.objects[key]
 
-    def _rewrite(self, request: Request) -> Response:
+    def _rewrite(self, request: Request) -> Json:
         """A copy, in one step whatever its size."""
         made = self._copied(request)
         size = {"totalBytesRewritten": made["size"], "objectSize": made["size"], "done": True}
-        return _shown(request, {"kind": "storage#rewriteResponse", **size, "resource": made})
-
-    def _copy(self, request: Request) -> Response:
-        return _shown(request, self._copied(request))
+        return {"kind": "storage#rewriteResponse", **size, "resource": made}
 
     def _copied(self, request: Request) -> dict[str, Json]:
         key, found = self._found(request)
@@ -178,18 +172,14 @@ class CloudStorage(Service):
         self.objects[target], self._blobs[target] = made, self._blobs[key]
         return made
 
-    def _get_bucket(self, request: Request) -> Response:
-        return _shown(request, _bucket(request.params["bucket"]))
-
-    def _list_buckets(self, request: Request) -> Response:
-        """Those that were created or have an object."""
+    def _list_buckets(self, _: Request) -> Json:
         names = sorted({*self._created, *(key.split("/")[1] for key in self.objects)})
-        return _shown(request, {"kind": "storage#buckets", "items": list(map(_bucket, names))})
+        return {"kind": "storage#buckets", "items": list(map(_bucket, names))}
 
-    def _insert_bucket(self, request: Request) -> Response:
+    def _insert_bucket(self, request: Request) -> Json:
         bucket = _bucket(str(request.json().get("name") or ""))
         self._created.add(bucket["name"])
-        return _shown(request, bucket)
+        return bucket
 
 
 def _page(names: Iterable[str], query: Mapping[str, str]) -> tuple[list[tuple[str, bool]], str]:
@@ -229,10 +219,6 @@ def _names(server_url: str, bucket: str, name: str, generation: str) -> dict[str
         "selfLink": server_url + path,
         "mediaLink": f"{server_url}/download{path}?generation={generation}&alt=media",
     }
-
-
-def _shown(request: Request, value: Json) -> Response:
-    return json_response(selected(value, request.query["fields"]) if "fields" in request.query else value)
 
 
 def _media_headers(found: dict[str, Json]) -> Headers:

@@ -9,19 +9,21 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from google_emulator.clock import timestamp
+from google_emulator.http.partial_response import media_response
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, Response, json_response
+from google_emulator.http.response import ApiError, Json, Response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
 from google_emulator.services.filters import Condition, FilterParser
-from google_emulator.services.partial_response import media_response, selected
 
 WRITE = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
 READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
 DEFAULT_FIELDS = "kind,id,name,mimeType"
+LIST_FIELDS = f"kind,incompleteSearch,nextPageToken,files({DEFAULT_FIELDS})"
 FOLDER = "application/vnd.google-apps.folder"
 ROOT = "root"
 MAX_PAGE = 1000
@@ -84,53 +86,55 @@ class Drive(Service):
         self._clock = clock
         self._numbers = itertools.count(1)
         self.routes = [
-            Route("drive.files.get", "GET", _FILE, self._get, READ),
-            Route("drive.files.list", "GET", _FILES, self._list, READ),
-            Route("drive.files.create", "POST", _FILES, self._create_empty, WRITE),
-            Route("drive.files.update", "PATCH", _FILE, self._update_metadata, WRITE),
+            Route("drive.files.get", "GET", _FILE, self._get, READ, DEFAULT_FIELDS),
+            Route("drive.files.list", "GET", _FILES, self._list, READ, LIST_FIELDS),
+            Route("drive.files.create", "POST", _FILES, self._create_empty, WRITE, DEFAULT_FIELDS),
+            Route("drive.files.update", "PATCH", _FILE, self._update_metadata, WRITE, DEFAULT_FIELDS),
             Route("drive.files.delete", "DELETE", _FILE, self._delete, WRITE),
             Route("drive.about.get", "GET", "/drive/v3/about", _about, READ),
         ]
-        digests = ("md5", "sha1")
-        self.uploads = [
-            UploadMethod("drive.files.create", "/upload" + _FILES, self._create, scopes=WRITE, algorithms=digests),
-            UploadMethod(
-                "drive.files.update",
-                "/upload" + _FILE,
-                self._update,
-                lambda request, _: self._file(request),
-                methods=("PATCH",),
-                scopes=WRITE,
-                algorithms=digests,
-            ),
-        ]
+        create = UploadMethod(
+            "drive.files.create",
+            "/upload" + _FILES,
+            lambda _, media: self._store(media, self._new_id(media.metadata)),
+            scopes=WRITE,
+            algorithms=("md5", "sha1"),
+            fields=DEFAULT_FIELDS,
+        )
+        update = replace(
+            create,
+            id="drive.files.update",
+            template="/upload" + _FILE,
+            finish=lambda request, media: self._store(media, request.params["file"]),
+            check=lambda request, _: self._file(request),
+            methods=("PATCH",),
+        )
+        self.uploads = [create, update]
 
-    def _get(self, request: Request) -> Response:
+    def _get(self, request: Request) -> Json:
         file = self._file(request)
         if request.query.get("alt") != "media":
-            return _shown(request, file)
+            return file
         if file["id"] not in self._blobs:
             raise ApiError(403, "Only files with binary content can be downloaded.", "fileNotDownloadable")
         with self._blobs[file["id"]].path.open("rb") as opened:
             return media_response(request, opened, [("Content-Type", str(file["mimeType"]))])
 
-    def _list(self, request: Request) -> Response:
+    def _list(self, request: Request) -> Json:
         """A page of the files that `q` asks for; the newest first, as Drive gives them unless told otherwise."""
         condition, begin = DriveQuery(request.query.get("q", "")).parse(), _number(request, "pageToken", 0)
         found = [file for file in reversed(self.files.values()) if condition(file)]
         end = begin + min(_number(request, "pageSize", 100), MAX_PAGE)
         listing = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[begin:end]}
         more = {"nextPageToken": str(end)} if len(found) > end else {}
-        fields = request.query.get("fields", f"kind,incompleteSearch,nextPageToken,files({DEFAULT_FIELDS})")
-        return json_response(selected({**listing, **more}, fields))
+        return {**listing, **more}
 
-    def _create_empty(self, request: Request) -> Response:
-        """A file without media, such as a folder."""
-        return _shown(request, self._set(self._new_id(request.json()), request.json(), {}))
+    def _create_empty(self, request: Request) -> Json:
+        return self._set(self._new_id(request.json()), request.json(), {})
 
-    def _update_metadata(self, request: Request) -> Response:
+    def _update_metadata(self, request: Request) -> Json:
         file = self._file(request)
-        return _shown(request, self._set(file["id"], request.json(), _moved(request, file)))
+        return self._set(file["id"], request.json(), _moved(request, file))
 
     def _delete(self, request: Request) -> Response:
         file = self._file(request)
@@ -148,24 +152,16 @@ class Drive(Service):
     def _new_id(self, metadata: dict[str, Json]) -> str:
         return str(metadata.get("id") or f"file-{next(self._numbers)}")
 
-    def _create(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._store(request, media, self._new_id(media.metadata))
-
-    def _update(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._store(request, media, request.params["file"])
-
-    def _store(self, request: Request, media: Media, file_id: str) -> dict[str, Json]:
+    def _store(self, media: Media, file_id: str) -> dict[str, Json]:
         self._blobs[file_id] = media.blob
         file = {
             "mimeType": media.metadata.get("mimeType") or media.content_type,
             "size": str(media.blob.size),
             **{f"{name}Checksum": media.blob.hex(name) for name in ("md5", "sha1", "sha256")},
         }
-        shown: dict[str, Json] = selected(self._set(file_id, media.metadata, file), _fields(request))
-        return shown
+        return self._set(file_id, media.metadata, file)
 
     def _set(self, file_id: str, metadata: dict[str, Json], file: dict[str, Json]) -> dict[str, Json]:
-        """Puts a file there, or what has changed of one."""
         now = timestamp(self._clock())
         before = self.files.get(file_id, {"name": "Untitled", "trashed": False, "createdTime": now})
         self.files[file_id] = {
@@ -183,7 +179,6 @@ class Drive(Service):
 
 
 def _moved(request: Request, file: dict[str, Json]) -> dict[str, Json]:
-    """The parents after `addParents` and `removeParents`."""
     added, removed = (request.query.get(name, "").split(",") for name in ("addParents", "removeParents"))
     parents = [*file.get("parents", ()), *added]
     return {"parents": [one for one in dict.fromkeys(parents) if one and one not in removed]}
@@ -196,19 +191,10 @@ def _number(request: Request, name: str, default: int) -> int:
     return int(text)
 
 
-def _fields(request: Request) -> str:
-    """What `fields` asks for; Drive gives kind, id, name and mimeType when it is absent."""
-    return request.query.get("fields", DEFAULT_FIELDS)
-
-
-def _shown(request: Request, file: dict[str, Json]) -> Response:
-    return json_response(selected(file, _fields(request)))
-
-
-def _about(request: Request) -> Response:
+def _about(request: Request) -> Json:
     """Who asks, and how much room is left; Drive gives no answer here without `fields`."""
-    if "fields" not in request.query:
+    if not request.query.get("fields"):
         raise ApiError(400, "The 'fields' parameter is required for this method.", "required")
     user = {"kind": "drive#user", "displayName": request.account, "me": True, "emailAddress": request.account}
     room = {"limit": str(15 << 30), "usage": "0", "usageInDrive": "0", "usageInDriveTrash": "0"}
-    return json_response(selected({"kind": "drive#about", "user": user, "storageQuota": room}, request.query["fields"]))
+    return {"kind": "drive#about", "user": user, "storageQuota": room}

@@ -44,10 +44,12 @@ class Gmail(Service):
         self.effects: Counter[str] = Counter()
         self._blobs = blobs
         self._numbers = itertools.count(1)
+        send, insert = self._arrive("send", "SENT"), self._arrive("insert")
+        import_ = self._arrive("import", "INBOX", "UNREAD")
         self.routes = [
-            Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(self._send), SEND),
-            Route("gmail.users.messages.import", "POST", USERS + "/messages/import", self._raw(self._import), INSERT),
-            Route("gmail.users.messages.insert", "POST", USERS + "/messages", self._raw(self._insert), INSERT),
+            Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(send), SEND),
+            Route("gmail.users.messages.import", "POST", USERS + "/messages/import", self._raw(import_), INSERT),
+            Route("gmail.users.messages.insert", "POST", USERS + "/messages", self._raw(insert), INSERT),
             Route("gmail.users.messages.get", "GET", USERS + "/messages/{message}", self._get_message, MODIFY),
             Route("gmail.users.drafts.send", "POST", USERS + "/drafts/send", self._send_draft, COMPOSE),
             Route("gmail.users.drafts.create", "POST", USERS + "/drafts", self._raw(self._create_draft), COMPOSE),
@@ -55,9 +57,9 @@ class Gmail(Service):
             Route("gmail.users.drafts.get", "GET", DRAFT, self._get_draft, COMPOSE),
         ]
         self.uploads = [
-            _upload("messages.send", "/messages/send", self._send, SEND),
-            _upload("messages.import", "/messages/import", self._import, INSERT, limit=INSERT_LIMIT),
-            _upload("messages.insert", "/messages", self._insert, INSERT, limit=INSERT_LIMIT),
+            _upload("messages.send", "/messages/send", send, SEND),
+            _upload("messages.import", "/messages/import", import_, INSERT, limit=INSERT_LIMIT),
+            _upload("messages.insert", "/messages", insert, INSERT, limit=INSERT_LIMIT),
             _upload("drafts.send", "/drafts/send", self._send_replaced_draft, COMPOSE),
             _upload("drafts.create", "/drafts", self._create_draft, COMPOSE),
             replace(
@@ -68,7 +70,6 @@ class Gmail(Service):
         ]
 
     def _message(self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]) -> dict[str, Json]:
-        """A new message of these bytes, not yet anywhere."""
         headers = _read_headers(media.blob)
         number = f"{next(self._numbers):016x}"
         return {
@@ -91,14 +92,8 @@ class Gmail(Service):
         self.effects[action] += 1
         return _shown(message)
 
-    def _send(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._deliver(self._message(request, media, media.metadata, ["SENT"]), "send")
-
-    def _insert(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._deliver(self._message(request, media, media.metadata, []), "insert")
-
-    def _import(self, request: Request, media: Media) -> dict[str, Json]:
-        return self._deliver(self._message(request, media, media.metadata, ["INBOX", "UNREAD"]), "import")
+    def _arrive(self, action: str, *labels: str) -> Finish:
+        return lambda request, media: self._deliver(self._message(request, media, media.metadata, list(labels)), action)
 
     def _raw(self, finish: Finish) -> Handler:
         """The method for a message inside JSON: `raw` in base64url, of the message or of the draft's message."""
@@ -123,19 +118,13 @@ class Gmail(Service):
         blob.write(decoded)
         return blob
 
-    def _get_message(self, request: Request) -> Response:
+    def _get_message(self, request: Request) -> Json:
         _user(request)
-        for message in self.messages:
-            if message["id"] == request.params["message"]:
-                return json_response(_shown(message))
-        raise ApiError(404, "Requested entity was not found.")
+        return _shown(_found({message["id"]: message for message in self.messages}, request.params["message"]))
 
     def _draft(self, request: Request, draft_id: str) -> dict[str, Json]:
         _user(request)
-        draft = self.drafts.get(draft_id)
-        if draft is None:
-            raise ApiError(404, "Requested entity was not found.")
-        return draft
+        return _found(self.drafts, draft_id)
 
     def _set_draft(self, request: Request, draft_id: str, media: Media, action: str) -> dict[str, Json]:
         message = self._message(request, media, _object(media.metadata.get("message")), ["DRAFT"])
@@ -156,7 +145,7 @@ class Gmail(Service):
         message = self._message(request, media, _object(media.metadata.get("message")), ["SENT"])
         return self._deliver_draft(draft["id"], message)
 
-    def _send_draft(self, request: Request) -> Response:
+    def _send_draft(self, request: Request) -> Json:
         """Sends a draft as it is, or with the message that the request holds; no media travels."""
         if "raw" in _object(request.json().get("message")):
             return self._raw(self._send_replaced_draft)(request)
@@ -182,6 +171,12 @@ def _read_headers(blob: Blob) -> Message:
     if not message.keys():
         raise ApiError(400, "Invalid message: there are no headers.", "invalidArgument")
     return message
+
+
+def _found(entities: dict[str, dict[str, Json]], entity_id: str) -> dict[str, Json]:
+    if entity_id not in entities:
+        raise ApiError(404, "Requested entity was not found.")
+    return entities[entity_id]
 
 
 def _object(value: Json) -> dict[str, Json]:

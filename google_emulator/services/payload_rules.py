@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from google_emulator.http.response import ApiError, Json, invalid_argument
 
-_BOOLEANS = {"true": True, "false": False}
+_BOOLEANS: Mapping[bool | str, bool] = {True: True, False: False, "true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,6 @@ class EnumRule:
 
 # A repeated field is a list of its one rule, a message a mapping of its fields' names to theirs.
 Rule: TypeAlias = "ScalarRule | EnumRule | list[Rule] | Mapping[str, Rule]"
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _whole(bits: int) -> Callable[[Json], int | None]:
@@ -64,19 +60,15 @@ def _number(value: Json) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _boolean(value: Json) -> bool | None:
-    return value if isinstance(value, bool) else _BOOLEANS.get(value) if isinstance(value, str) else None
-
-
 def _duration(value: Json) -> str | None:
     return value if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d{1,9})?s", value) else None
 
 
-text = ScalarRule("TYPE_STRING", _text)
+text = ScalarRule("TYPE_STRING", lambda value: value if isinstance(value, str) else None)
 int32 = ScalarRule("TYPE_INT32", _whole(32))
 int64 = ScalarRule("TYPE_INT64", _whole(64))
 double = ScalarRule("TYPE_DOUBLE", _number)
-boolean = ScalarRule("TYPE_BOOL", _boolean)
+boolean = ScalarRule("TYPE_BOOL", lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None)
 duration = ScalarRule("type.googleapis.com/google.protobuf.Duration", _duration)  # `-14400s`
 
 

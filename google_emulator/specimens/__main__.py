@@ -22,7 +22,6 @@ def _size(text: str) -> int:
 
 
 def _color(text: str) -> tuple[int, int, int]:
-    """A color in hexadecimal, `808080`."""
     if not re.fullmatch(r"[0-9a-fA-F]{6}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a color such as 3ddc84")
     red, green, blue = bytes.fromhex(text)

@@ -92,14 +92,8 @@ def make_image(path: Path, width: int, height: int, *, color: tuple[int, int, in
     pixel = bytes(color) + (b"\xff" if alpha else b"")
     kind = _TRUECOLOR_ALPHA if alpha else _TRUECOLOR
     header = struct.pack(">2I5B", width, height, 8, kind, 0, 0, 0)
-    chunks = _chunk(b"IHDR", header) + _chunk(b"IDAT", _pixels(pixel * width, height)) + _chunk(b"IEND", b"")
-    path.write_bytes(_PNG_SIGNATURE + chunks)
-
-
-def _pixels(row: bytes, height: int) -> bytes:
-    compressor = zlib.compressobj(1)
-    parts = [compressor.compress(b"\0" + row) for _ in range(height)]  # 0: a row without a filter
-    return b"".join(parts) + compressor.flush()
+    pixels = zlib.compress((b"\0" + pixel * width) * height, 1)  # 0: a row without a filter
+    path.write_bytes(_PNG_SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b""))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -157,7 +157,6 @@ def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[
 
 
 def _axml_element(at: Mapping[str, int], name: str, attributes: Sequence[bytes], body: bytes = b"") -> bytes:
-    """An element from its start to its end."""
     start = struct.pack("<2I6H", _NONE, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(attributes)
     return _event(_ELEMENT_START, start) + body + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
 

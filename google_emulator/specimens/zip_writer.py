@@ -5,6 +5,7 @@ The same arguments give the same bytes on every machine. Zips of 4 GiB and more 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import struct
@@ -12,7 +13,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 _BLOCK = 1024 * 1024
 _FULL = 0xFFFFFFFF
@@ -54,6 +54,23 @@ class StoredEntry:
     data: bytes | None
     wide: bool = False
 
+    def _fields(self) -> tuple[bytes, bytes]:
+        """What its two headers have in common: fields of fixed size, and name and extra field."""
+        extra = struct.pack("<2H2Q", 1, 16, self.size, self.size) if self.wide else b""
+        size = _FULL if self.wide else self.size
+        # Dated 1 January 1981, as reproducible builds do.
+        fixed = (45 if self.wide else 20, 0x0800, 0, 0, 0x0221, self.crc, size, size, len(self.name), len(extra))
+        return struct.pack("<5H3I2H", *fixed), self.name.encode("ascii") + extra
+
+    def local(self) -> bytes:
+        """The header in front of its bytes."""
+        return b"PK\3\4" + b"".join(self._fields())
+
+    def central(self, offset: int) -> bytes:
+        """The header in the directory."""
+        fixed, names = self._fields()
+        return b"PK\1\2" + struct.pack("<H", 45) + fixed + struct.pack("<3H2I", 0, 0, 0, 0, offset) + names
+
 
 def write_zip(path: Path, files: Iterable[tuple[str, bytes]], payload: str, size_bytes: int, *, sparse: bool) -> None:
     """Writes the files and a payload of this name that makes the zip `size_bytes` bytes long, or as short as it can be.
@@ -62,29 +79,24 @@ def write_zip(path: Path, files: Iterable[tuple[str, bytes]], payload: str, size
     """
     entries = [StoredEntry(name, len(data), zlib.crc32(data), data) for name, data in files]
     wide = size_bytes >= _FULL
-    length = max(0, size_bytes - _zip_overhead([*entries, StoredEntry(payload, 0, 0, None, wide)]))
-    crc = crc32_of_zeros(length) if sparse else _crc(_payload(length))
+    empty = [*entries, StoredEntry(payload, 0, 0, None, wide)]
+    overhead = sum(len(entry.local()) + entry.size for entry in empty) + len(_directory(empty, 0))
+    length = max(0, size_bytes - overhead)
+    if sparse:
+        crc = crc32_of_zeros(length)
+    else:
+        crc = functools.reduce(lambda value, block: zlib.crc32(block, value), _payload(length), 0)
     entries.append(StoredEntry(payload, length, crc, None, wide))
     with path.open("wb") as file:
         for entry in entries:
-            _write_entry(file, entry, sparse)
+            file.write(entry.local())
+            if entry.data is not None:
+                file.write(entry.data)
+            elif sparse:
+                file.seek(entry.size, os.SEEK_CUR)
+            else:
+                file.writelines(_payload(entry.size))
         file.write(_directory(entries, file.tell()))
-
-
-def _write_entry(file: BinaryIO, entry: StoredEntry, sparse: bool) -> None:
-    file.write(_local(entry))
-    if entry.data is not None:
-        file.write(entry.data)
-    elif sparse:
-        file.seek(entry.size, os.SEEK_CUR)
-    else:
-        file.writelines(_payload(entry.size))
-
-
-def _zip_overhead(entries: list[StoredEntry]) -> int:
-    """What the zip measures beside its payload, in bytes."""
-    before = sum(len(_local(entry)) + entry.size for entry in entries)
-    return before + len(_directory(entries, before))
 
 
 def _payload(length: int) -> Iterator[bytes]:
@@ -93,40 +105,13 @@ def _payload(length: int) -> Iterator[bytes]:
         yield hashlib.shake_128(b"%d" % index).digest(min(_BLOCK, length - index))
 
 
-def _crc(blocks: Iterator[bytes]) -> int:
-    value = 0
-    for block in blocks:
-        value = zlib.crc32(block, value)
-    return value
-
-
-def _local(entry: StoredEntry) -> bytes:
-    # Dated 1 January 1981, as reproducible builds do.
-    fixed = (45 if entry.wide else 20, 0x0800, 0, 0, 0x0221, entry.crc, *_sizes(entry))
-    return struct.pack("<4s5H3I2H", b"PK\3\4", *fixed, len(entry.name), len(_extra(entry))) + _name_and_extra(entry)
-
-
-def _sizes(entry: StoredEntry) -> tuple[int, int]:
-    return (_FULL, _FULL) if entry.wide else (entry.size, entry.size)
-
-
-def _extra(entry: StoredEntry) -> bytes:
-    return struct.pack("<2H2Q", 1, 16, entry.size, entry.size) if entry.wide else b""
-
-
-def _name_and_extra(entry: StoredEntry) -> bytes:
-    return entry.name.encode("ascii") + _extra(entry)
-
-
 def _directory(entries: list[StoredEntry], at: int) -> bytes:
-    out, offset = bytearray(), 0
+    out, offset = b"", 0
     for entry in entries:
-        fixed = (45, 45 if entry.wide else 20, 0x0800, 0, 0, 0x0221, entry.crc, *_sizes(entry))
-        out += struct.pack("<4s6H3I", b"PK\1\2", *fixed)
-        out += struct.pack("<5H2I", len(entry.name), len(_extra(entry)), 0, 0, 0, 0, offset) + _name_and_extra(entry)
-        offset += len(_local(entry)) + entry.size
+        out += entry.central(offset)
+        offset += len(entry.local()) + entry.size
     length, count, wide = len(out), len(entries), entries[-1].wide
     if wide:
         out += struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, at)
         out += struct.pack("<4sIQI", b"PK\6\7", 0, at + length, 1)
-    return bytes(out) + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, length, _FULL if wide else at, 0)
+    return out + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, length, _FULL if wide else at, 0)

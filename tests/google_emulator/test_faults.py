@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from google_emulator.faults.kinds import KINDS
+from google_emulator.faults import KINDS
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import APP, GRANULE, STORAGE, EmulatorClient, raw_request, read_reply
 

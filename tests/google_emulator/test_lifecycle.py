@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from google_emulator.services.play.review_course import read_course
+from google_emulator.services.play.lifecycle import read_course
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
 

@@ -10,9 +10,11 @@ import re
 import struct
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from google_emulator.http.response import ApiError
 from google_emulator.services.play.store import ArtifactKind
@@ -27,30 +29,81 @@ ATTRIBUTES = {
     0x0101021C: "versionName",
 }
 NONE = 0xFFFFFFFF
+# Fields of Resources.proto that lead from XmlNode to an attribute's value.
+_ELEMENT, _ELEMENT_NAME, _ATTRIBUTE, _CHILD = 1, 3, 4, 5
+_NAME, _VALUE, _COMPILED = 2, 3, 6
+_ITEM_STRING, _ITEM_PRIMITIVE = 2, 7
+_NUMBERS = (6, 7, 8)  # decimal, hexadecimal, boolean
+MANIFEST_LIMIT = SIGNATURE_LIMIT = 16 * 1024 * 1024  # bytes of manifests, of certificates and signatures
+_ENTRIES: dict[ArtifactKind, str] = {"apk": "AndroidManifest.xml", "bundle": "base/manifest/AndroidManifest.xml"}
+MALFORMED = (
+    *(zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, struct.error, zlib.error),
+    *(EOFError, RecursionError, NotImplementedError, RuntimeError),  # an unknown compression, an encrypted entry
+    *(OSError, lzma.LZMAError),  # an entry outside the file, one of bzip2 or of LZMA
+)
+UNREADABLE: dict[ArtifactKind, str] = {
+    "bundle": "We have failed to run 'bundletool build-apks' on this Android App Bundle. Please ensure your bundle is "
+    "valid by running 'bundletool build-apks' locally and try again.",
+    "apk": "APK cannot be analyzed using aapt dump badging.",
+}
+Attributes: TypeAlias = Mapping[str, "str | int"]
 
 
-def binary_elements(data: bytes) -> Iterator[tuple[str, dict[str, str | int]]]:
-    """Name and attributes of each element, from the root on. Raises ValueError or struct.error on malformed data."""
+@dataclass(frozen=True)
+class ArtifactIdentity:
+    """Package name, version code and version name of an artifact."""
+
+    package: str
+    code: int
+    name: str = ""
+    debuggable: bool = False
+
+
+def check_identity(path: Path, kind: ArtifactKind, package: str) -> ArtifactIdentity:
+    """Reads an artifact. Raises `ApiError` 403 when it can't be read or is another package's."""
+    identity = read_identity(path, kind)
+    if identity.package != package:
+        message = f"The package name of the {kind} is {identity.package}, but it was uploaded for {package}."
+        raise ApiError(403, message, "apkInvalidPackageName")
+    return identity
+
+
+def read_identity(path: Path, kind: ArtifactKind) -> ArtifactIdentity:
+    """Reads an artifact. Raises `ApiError` 403 when it is not what the method takes.
+
+    Google's words stand in Triple-T/gradle-play-publisher#900 and kiwix/kiwix-android#3296.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(_ENTRIES[kind]) as file:
+            data = file.read(MANIFEST_LIMIT)
+        elements = list(_axml_elements(data) if kind == "apk" else _proto_elements(data))
+        root, manifest = elements[0]
+        if root != "manifest":
+            raise ValueError("the first element is not the manifest")
+        application: Attributes = next((attributes for name, attributes in elements if name == "application"), {})
+        code = int(manifest["versionCode"]) | int(manifest.get("versionCodeMajor", 0)) << 32
+        debuggable = application.get("debuggable", 0) not in (0, "false")
+        return ArtifactIdentity(str(manifest["package"]), code, str(manifest.get("versionName", "")), debuggable)
+    except MALFORMED as error:
+        raise ApiError(403, UNREADABLE[kind]) from error
+
+
+def _axml_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
+    """Name and attributes of each element, from the root on. Raises one of `MALFORMED`."""
     strings: list[str] = []
     resources: tuple[int, ...] = ()
-    for kind, header, start, size in _chunks(data):
-        if kind == STRING_POOL:
-            strings = _strings(data[start : start + size])
-        elif kind == RESOURCE_MAP:
-            resources = struct.unpack_from(f"<{(size - header) // 4}I", data, start + header)
-        elif kind == START_ELEMENT:
-            yield _element(data[start : start + size], header, strings, resources)
-
-
-def _chunks(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Type, header size, offset and size of each chunk inside the document's own."""
-    offset = struct.unpack_from("<HHI", data)[1]
-    while offset + 8 <= len(data):
-        kind, header, size = struct.unpack_from("<HHI", data, offset)
+    at = struct.unpack_from("<HHI", data)[1]
+    while at + 8 <= len(data):
+        kind, header, size = struct.unpack_from("<HHI", data, at)
         if size < 8:
             raise ValueError("a chunk has no size")
-        yield kind, header, offset, size
-        offset += size
+        if kind == STRING_POOL:
+            strings = _strings(data[at : at + size])
+        elif kind == RESOURCE_MAP:
+            resources = struct.unpack_from(f"<{(size - header) // 4}I", data, at + header)
+        elif kind == START_ELEMENT:
+            yield _axml_element(data[at : at + size], header, strings, resources)
+        at += size
 
 
 def _strings(chunk: bytes) -> list[str]:
@@ -62,32 +115,25 @@ def _strings(chunk: bytes) -> list[str]:
 
 def _utf8(chunk: bytes, at: int) -> str:
     at += 2 if chunk[at] & 0x80 else 1  # the length in characters, of no use here
-    size = chunk[at]
-    at += 1
+    size, at = chunk[at], at + 1
     if size & 0x80:
-        size = (size & 0x7F) << 8 | chunk[at]
-        at += 1
+        size, at = (size & 0x7F) << 8 | chunk[at], at + 1
     return chunk[at : at + size].decode("utf-8", "replace")
 
 
 def _utf16(chunk: bytes, at: int) -> str:
-    (size,) = struct.unpack_from("<H", chunk, at)
+    size, low = struct.unpack_from("<HH", chunk, at)
     at += 2
     if size & 0x8000:
-        (low,) = struct.unpack_from("<H", chunk, at)
-        size = (size & 0x7FFF) << 16 | low
-        at += 2
+        size, at = (size & 0x7FFF) << 16 | low, at + 2
     return chunk[at : at + size * 2].decode("utf-16-le", "replace")
 
 
-def _element(
-    chunk: bytes, header: int, strings: list[str], resources: tuple[int, ...]
-) -> tuple[str, dict[str, str | int]]:
+def _axml_element(chunk: bytes, header: int, strings: list[str], resources: tuple[int, ...]) -> tuple[str, Attributes]:
     _, name, first, size, count = struct.unpack_from("<IIHHH", chunk, header)
     found: dict[str, str | int] = {}
     for number in range(count):
-        at = header + first + number * size
-        _, key, raw, _, _, kind, value = struct.unpack_from("<IIIHBBI", chunk, at)
+        _, key, raw, _, _, kind, value = struct.unpack_from("<IIIHBBI", chunk, header + first + number * size)
         label = ATTRIBUTES.get(resources[key]) if key < len(resources) else strings[key]
         if label and kind == TYPE_STRING:
             found[label] = strings[raw if raw != NONE else value]
@@ -96,64 +142,39 @@ def _element(
     return strings[name], found
 
 
-# Fields of Resources.proto that lead from XmlNode to an attribute's value.
-_ELEMENT, _ELEMENT_NAME, _ATTRIBUTE, _CHILD = 1, 3, 4, 5
-_NAME, _VALUE, _COMPILED = 2, 3, 6
-_ITEM_STRING, _ITEM_PRIMITIVE = 2, 7
-_NUMBERS = (6, 7, 8)  # decimal, hexadecimal, boolean
+def _proto_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
+    """Name and attributes of each element, from the root on. Raises one of `MALFORMED`."""
+    element = _fields(_fields(data).get(_ELEMENT, [b""])[0])
+    attributes = [_fields(one) for one in element.get(_ATTRIBUTE, [])]
+    yield (
+        element.get(_ELEMENT_NAME, [b""])[-1].decode(),
+        {one.get(_NAME, [b""])[-1].decode(): _proto_value(one) for one in attributes},
+    )
+    for child in element.get(_CHILD, []):
+        yield from _proto_elements(child)
 
 
-def proto_elements(data: bytes) -> Iterator[tuple[str, dict[str, str | int]]]:
-    """Name and attributes of each element, from the root on.
-
-    Raises ValueError, IndexError, TypeError or RecursionError if malformed.
-    """
-    element = next((value for number, value in _fields(data) if number == _ELEMENT and isinstance(value, bytes)), b"")
-    found: dict[str, str | int] = {}
-    name, children = b"", []
-    for number, value in _fields(element):
-        if number == _ELEMENT_NAME and isinstance(value, bytes):
-            name = value
-        elif number == _ATTRIBUTE and isinstance(value, bytes):
-            found.update(_attribute(value))
-        elif number == _CHILD and isinstance(value, bytes):
-            children.append(value)
-    yield name.decode(), found
-    for child in children:
-        yield from proto_elements(child)
+def _proto_value(attribute: Mapping[int, list[Any]]) -> str | int:
+    """The value of an attribute: as a text, or compiled to a string or a whole number."""
+    text = attribute.get(_VALUE, [b""])[-1].decode()
+    item = _fields(attribute.get(_COMPILED, [b""])[-1])
+    if text or not item:
+        return str(text)
+    if _ITEM_STRING in item:
+        return next((value.decode() for (value,) in _fields(item[_ITEM_STRING][-1]).values()), "")
+    numbers = _fields(item.get(_ITEM_PRIMITIVE, [b""])[-1])
+    return next((int(numbers[key][-1]) for key in _NUMBERS if key in numbers), 0)
 
 
-def _attribute(data: bytes) -> dict[str, str | int]:
-    fields = dict(_fields(data))
-    name, value, compiled = (fields.get(number, b"") for number in (_NAME, _VALUE, _COMPILED))
-    if not isinstance(name, bytes) or not isinstance(value, bytes):
-        raise TypeError("an attribute is malformed")
-    if value or not isinstance(compiled, bytes):
-        return {name.decode(): value.decode()}
-    return {name.decode(): _compiled(compiled)}
-
-
-def _compiled(data: bytes) -> str | int:
-    """An attribute that has only its compiled form: a string, or a whole number."""
-    item = dict(_fields(data))
-    text, primitive = item.get(_ITEM_STRING), item.get(_ITEM_PRIMITIVE)
-    if isinstance(text, bytes):
-        return next((value.decode() for _, value in _fields(text) if isinstance(value, bytes)), "")
-    if isinstance(primitive, bytes):
-        numbers = dict(_fields(primitive))
-        return next((value for key in _NUMBERS if isinstance(value := numbers.get(key), int)), 0)
-    return ""
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """Field numbers and values of one protocol-buffer message."""
-    at = 0
+def _fields(data: bytes) -> dict[int, list[Any]]:
+    """The values of one protocol-buffer message by field: numbers, or bytes."""
+    at, found = 0, defaultdict[int, "list[Any]"](list)
     while at < len(data):
         key, at = _varint(data, at)
         number, wire = key >> 3, key & 7
         if wire == 0:
             value, at = _varint(data, at)
-            yield number, value
+            found[number].append(value)
             continue
         size = {1: 8, 5: 4}.get(wire)
         if size is None:
@@ -162,8 +183,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
             size, at = _varint(data, at)
         if at + size > len(data):
             raise ValueError("a field is longer than its message")
-        yield number, data[at : at + size]
+        found[number].append(data[at : at + size])
         at += size
+    return found
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -178,64 +200,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a number is too long")
 
 
-MANIFEST_LIMIT = 16 * 1024 * 1024  # bytes
-_ENTRIES: dict[ArtifactKind, str] = {"apk": "AndroidManifest.xml", "bundle": "base/manifest/AndroidManifest.xml"}
-MALFORMED = (
-    *(zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, struct.error, zlib.error, EOFError),
-    *(RecursionError, NotImplementedError, RuntimeError),  # a compression that nobody knows, an encrypted entry
-    *(OSError, lzma.LZMAError),  # an entry outside the file, one of bzip2 or of LZMA
-)
-UNREADABLE: dict[ArtifactKind, str] = {
-    "bundle": "We have failed to run 'bundletool build-apks' on this Android App Bundle. Please ensure your bundle is "
-    "valid by running 'bundletool build-apks' locally and try again.",
-    "apk": "APK cannot be analyzed using aapt dump badging.",
-}
-Attributes = Mapping[str, "str | int"]
-
-
-@dataclass(frozen=True)
-class ArtifactIdentity:
-    """Package name, version code and version name of an artifact."""
-
-    package: str
-    code: int
-    name: str = ""
-    debuggable: bool = False
-
-
-def read_identity(path: Path, kind: ArtifactKind) -> ArtifactIdentity:
-    """Reads an artifact. Raises `ApiError` 403 when it is not what the method takes.
-
-    Google's words stand in Triple-T/gradle-play-publisher#900 and kiwix/kiwix-android#3296.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(_ENTRIES[kind]) as file:
-            data = file.read(MANIFEST_LIMIT)
-        return _identity(list(binary_elements(data) if kind == "apk" else proto_elements(data)))
-    except MALFORMED as error:
-        raise ApiError(403, UNREADABLE[kind]) from error
-
-
-def _identity(elements: list[tuple[str, dict[str, str | int]]]) -> ArtifactIdentity:
-    root, manifest = elements[0]
-    if root != "manifest":
-        raise ValueError("the first element is not the manifest")
-    application: Attributes = next((attributes for name, attributes in elements if name == "application"), {})
-    code = int(manifest["versionCode"]) | int(manifest.get("versionCodeMajor", 0)) << 32
-    debuggable = application.get("debuggable", 0) not in (0, "false")
-    return ArtifactIdentity(str(manifest["package"]), code, str(manifest.get("versionName", "")), debuggable)
-
-
-def check_identity(path: Path, kind: ArtifactKind, package: str) -> ArtifactIdentity:
-    """Reads an artifact. Raises `ApiError` 403 when it can't be read or is another package's."""
-    identity = read_identity(path, kind)
-    if identity.package != package:
-        message = f"The package name of the {kind} is {identity.package}, but it was uploaded for {package}."
-        raise ApiError(403, message, "apkInvalidPackageName")
-    return identity
-
-
-SIGNATURE_LIMIT = 16 * 1024 * 1024  # bytes of certificates and signatures that are looked at
 UNSIGNED: dict[ArtifactKind, str] = {
     "bundle": "The Android App Bundle was not signed. Please sign the bundle using jarsigner.",
     "apk": "APK signature is invalid or does not exist. Error from apksigner: ERROR: JAR_SIG_NO_MANIFEST: Missing "

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from google_emulator.http.response import ApiError, Json
-from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of
-from google_emulator.services.play.review_course import Review, read_course
+from google_emulator.services.play.lifecycle import ReleaseLifecycle, codes_of, read_course
 from google_emulator.services.play.store import App, PlayStore, StoreArtifact
 from google_emulator.services.play.tracks import checked_releases, read_track
 
@@ -30,18 +29,12 @@ class Console:
         self._lock = lock
 
     def operations(self) -> dict[str, Callable[..., None]]:
-        """Every operation by the name that it has in JSON."""
-        return {
-            "set-fraction": self.set_fraction,
-            "halt": self.halt,
-            "resume": self.resume,
-            "complete": self.complete,
-            "remove": self.remove,
-            "add-release": self.add_release,
-            "add-track": self.add_track,
-            "review": self.review,
-            "send-for-review": self.send_for_review,
-        }
+        """Every operation by the name that it has in JSON: its own, with dashes."""
+        operations = (
+            *(self.set_fraction, self.halt, self.resume, self.complete, self.remove),
+            *(self.add_release, self.add_track, self.review, self.send_for_review),
+        )
+        return {operation.__name__.replace("_", "-"): operation for operation in operations}
 
     def carry_out(self, wanted: Sequence[Mapping[str, Json]]) -> None:
         """Carries out operations from JSON, one after the other. Raises `ValueError` at the first that can't be."""
@@ -119,7 +112,11 @@ class Console:
         with self._lock:
             app = self._app(package)
             for release in [_find(app, track, code)] if code else list(app.live.tracks.get(track, [])):
-                self._reviewed(app, track, release).begin(stages, self._lifecycle.now())
+                reviews = self._lifecycle.reviews(app, track, app.live.tracks[track])
+                found = [review for review in reviews if review.codes == codes_of(release)]
+                if not found:
+                    raise ValueError(f"a draft on {track} is not reviewed")
+                found[0].begin(stages, self._lifecycle.now())
 
     def send_for_review(self, package: str) -> None:
         """Sends what was committed with changesNotSentForReview."""
@@ -131,13 +128,6 @@ class Console:
             return self._store.app(package)
         except ApiError as error:
             raise ValueError(error.message) from None
-
-    def _reviewed(self, app: App, track: str, release: Mapping[str, Json]) -> Review:
-        reviews = self._lifecycle.reviews(app, track, app.live.tracks[track])
-        found = [review for review in reviews if review.codes == codes_of(release)]
-        if not found:
-            raise ValueError(f"a draft on {track} is not reviewed")
-        return found[0]
 
     @contextmanager
     def _changed(self, package: str) -> Iterator[App]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Response, failed_precondition, json_response
+from google_emulator.http.response import ApiError, Json, Response, failed_precondition
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 from google_emulator.services.payload_rules import read_message, text
@@ -36,41 +36,34 @@ class EditsApi(Service):
             Route("androidpublisher.edits.insert", "POST", EDITS, self._insert),
             Route("androidpublisher.edits.commit", "POST", EDIT + ":commit", self._commit),
             Route("androidpublisher.edits.validate", "POST", EDIT + ":validate", self._validate),
-            Route("androidpublisher.edits.get", "GET", EDIT, self._get),
+            Route("androidpublisher.edits.get", "GET", EDIT, lambda request: store.open_edit(request).resource()),
             Route("androidpublisher.edits.delete", "DELETE", EDIT, self._delete),
         ]
 
-    def _insert(self, request: Request) -> Response:
+    def _insert(self, request: Request) -> Json:
         read_message(request.json(), _APP_EDIT, "app_edit")
-        return json_response(self._store.insert_edit(request.params["package"]).resource())
-
-    def _get(self, request: Request) -> Response:
-        return json_response(self._store.open_edit(request).resource())
+        return self._store.insert_edit(request.params["package"]).resource()
 
     def _delete(self, request: Request) -> Response:
         self._store.open_edit(request).state = "deleted"
         return Response(204)
 
-    def _check_drafts(self, edit: Edit) -> None:
-        """What validation and commit have in common."""
-        statuses = {release["status"] for releases in edit.content.tracks.values() for release in releases}
-        if self._store.config.draft_app and statuses - {"draft"}:
-            raise ApiError(400, "Only releases with status draft may be created on draft app.")
-
-    def _validate(self, request: Request) -> Response:
-        """An app whose changes go into review by hand is refused, too: bitrise-steplib/steps-google-play-deploy#119."""
-        edit = self._bodiless(request)
-        self._check_drafts(edit)
-        if self._store.config.review == "manual":
-            raise ApiError(400, MUST_BE_SET)
-        return json_response(edit.resource())
-
-    def _bodiless(self, request: Request) -> Edit:
-        """The edit of a call whose body, as the documents have it, must be empty."""
+    def _checked(self, request: Request) -> Edit:
+        """The edit, once it passes what validation and commit have in common."""
         edit = self._store.open_edit(request)
         if request.payload.strip():
             raise ApiError(400, "The request body must be empty.")
+        statuses = {release["status"] for releases in edit.content.tracks.values() for release in releases}
+        if self._store.config.draft_app and statuses - {"draft"}:
+            raise ApiError(400, "Only releases with status draft may be created on draft app.")
         return edit
+
+    def _validate(self, request: Request) -> Json:
+        """An app whose changes go into review by hand is refused, too: bitrise-steplib/steps-google-play-deploy#119."""
+        edit = self._checked(request)
+        if self._store.config.review == "manual":
+            raise ApiError(400, MUST_BE_SET)
+        return edit.resource()
 
     def _check_review(self, request: Request, app: App) -> None:
         """Refuses a commit whose parameters don't fit how this app's changes get into review."""
@@ -86,9 +79,8 @@ class EditsApi(Service):
         if in_review and behavior == "ERROR_IF_IN_REVIEW":
             raise failed_precondition("Changes are already in review.")
 
-    def _commit(self, request: Request) -> Response:
-        edit = self._bodiless(request)
-        self._check_drafts(edit)
+    def _commit(self, request: Request) -> Json:
+        edit = self._checked(request)
         app, before = self._store.app(edit.package), self._store.app(edit.package).live.tracks
         self._check_review(request, app)
         app.live = copy.deepcopy(edit.content)
@@ -97,4 +89,4 @@ class EditsApi(Service):
         self._lifecycle.committed(app, before, sent=not request.flag("changesNotSentForReview"))
         edit.state = "committed"
         edit.commit_query = dict(request.query)
-        return json_response(edit.resource())
+        return edit.resource()

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from google_emulator.config import setting
+from google_emulator.http.partial_response import media_response
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
-from google_emulator.services.partial_response import media_response
 from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, StoreArtifact, number_of
 from google_emulator.specimens import Build, make_apk
 from google_emulator.specimens.signature_writer import RELEASE, V3, V3_1, certificate, scheme_value, with_signing_block

@@ -39,7 +39,12 @@ class ListingsApi(Service):
             Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._set),
             Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._set),
             Route("androidpublisher.edits.listings.delete", "DELETE", LISTING, self._delete),
-            Route("androidpublisher.edits.details.get", "GET", _DETAILS, self._get_details),
+            Route(
+                "androidpublisher.edits.details.get",
+                "GET",
+                _DETAILS,
+                lambda request: store.open_edit(request).content.details,
+            ),
             Route("androidpublisher.edits.details.update", "PUT", _DETAILS, self._set_details),
             Route("androidpublisher.edits.details.patch", "PATCH", _DETAILS, self._set_details),
         ]
@@ -76,17 +81,13 @@ class ListingsApi(Service):
         self._listings(request).clear()
         return Response(204)
 
-    def _get_details(self, request: Request) -> Response:
-        return json_response(self._store.open_edit(request).content.details)
-
-    def _set_details(self, request: Request) -> Response:
+    def _set_details(self, request: Request) -> Json:
         content = self._store.open_edit(request).content
         wanted = read_message(request.json(), _DETAILS_RULE, "app_details")
-        language = wanted.get("defaultLanguage") or content.details["defaultLanguage"]
-        check_language(language)
+        language = check_language(wanted.get("defaultLanguage") or content.details["defaultLanguage"])
         kept = content.details if request.method == "PATCH" else {}
         content.details = {name: text for name, text in {**kept, **wanted, "defaultLanguage": language}.items() if text}
-        return json_response(content.details)
+        return content.details
 
 
 class ImagesApi(Service):

@@ -29,10 +29,11 @@ COUNTRIES = frozenset(
 )
 
 
-def check_language(language: str) -> None:
-    """Refuses (400) any other, in Google's words (element-hq/element-android#6793)."""
+def check_language(language: str) -> str:
+    """The language; refuses (400) any other, in Google's words (element-hq/element-android#6793)."""
     if language not in LANGUAGES:
         raise ApiError(400, f"The requested language is not currently supported: {language}")
+    return language
 
 
 def check_countries(countries: list[str]) -> None:

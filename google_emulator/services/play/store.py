@@ -14,7 +14,6 @@ from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, failed_precondition
 from google_emulator.services.play.locales import check_language
-from google_emulator.services.play.review_course import Review
 
 STANDARD_TRACKS = ("production", "beta", "alpha", "internal")
 ArtifactKind: TypeAlias = Literal["apk", "bundle"]
@@ -54,14 +53,13 @@ class AppContent:
 class App:
     """One app: its live state, how often that was changed, and the version codes that can't be used again.
 
-    `reviews` are those of its releases by track, `products` what is sold in it, by kind and id.
+    `products` are what is sold in it, by kind and id.
     """
 
     package: str
     live: AppContent
     used: set[int]
     revision: int = 0
-    reviews: dict[str, list[Review]] = field(default_factory=dict)
     products: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
 
 
@@ -234,5 +232,4 @@ def type_of(request: Request, types: tuple[str, ...]) -> str:
 
 def language_of(request: Request) -> str:
     """The language of the path. Raises `ApiError` 400 when it is none of Google Play's."""
-    check_language(request.params["language"])
-    return request.params["language"]
+    return check_language(request.params["language"])

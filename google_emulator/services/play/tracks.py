@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, Response, invalid_argument, json_response
+from google_emulator.http.response import ApiError, Json, invalid_argument
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 from google_emulator.services.payload_rules import (
@@ -168,11 +168,10 @@ class TracksApi(Service):
             Route("androidpublisher.edits.countryavailability.get", "GET", _COUNTRIES, self._get_countries),
         ]
 
-    def _list(self, request: Request) -> Response:
+    def _list(self, request: Request) -> Json:
         tracks = self._store.open_edit(request).content.tracks
-        names = dict.fromkeys((*STANDARD_TRACKS, *tracks))
-        found = [_resource(name, tracks.get(name)) for name in names]
-        return json_response({"kind": "androidpublisher#tracksListResponse", "tracks": found})
+        found = [_resource(name, tracks.get(name)) for name in dict.fromkeys((*STANDARD_TRACKS, *tracks))]
+        return {"kind": "androidpublisher#tracksListResponse", "tracks": found}
 
     def _find(self, request: Request) -> tuple[Edit, str]:
         """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that does not exist."""
@@ -180,11 +179,11 @@ class TracksApi(Service):
         check_track(name, edit.content, self._store.config)
         return edit, name
 
-    def _get(self, request: Request) -> Response:
+    def _get(self, request: Request) -> Json:
         edit, name = self._find(request)
-        return json_response(_resource(name, edit.content.tracks.get(name)))
+        return _resource(name, edit.content.tracks.get(name))
 
-    def _create(self, request: Request) -> Response:
+    def _create(self, request: Request) -> Json:
         edit = self._store.open_edit(request)
         wanted = read_message(request.json(), _TRACK_CONFIG, "track_config")
         name, prefix = wanted.get("track", ""), _PREFIXES.get(wanted.get("formFactor", _FORM_FACTORS[1]))
@@ -197,9 +196,9 @@ class TracksApi(Service):
         if name in edit.content.tracks or name.removeprefix(prefix) in STANDARD_TRACKS:
             raise ApiError(409, f"Track {name} already exists.", "alreadyExists", status_name="ALREADY_EXISTS")
         edit.content.tracks[name] = []
-        return json_response(_resource(name, None))
+        return {"track": name}
 
-    def _replace(self, request: Request) -> Response:
+    def _replace(self, request: Request) -> Json:
         """Replaces the releases of a track; PATCH keeps what it does not name."""
         keep_absent = request.method == "PATCH"
         edit, name = self._find(request)
@@ -210,28 +209,28 @@ class TracksApi(Service):
             releases = checked_releases(edit.content, name, wanted.get("releases", []), self._store.today())
             _check_halts(name, edit.content.tracks.get(name, []), releases)
             edit.content.tracks[name] = releases
-        return json_response(_resource(name, edit.content.tracks.get(name)))
+        return self._get(request)
 
-    def _get_testers(self, request: Request) -> Response:
+    def _get_testers(self, request: Request) -> Json:
         edit, name = self._find(request)
         groups = edit.content.testers.get(name)
-        return json_response({"googleGroups": groups} if groups else {})
+        return {"googleGroups": groups} if groups else {}
 
-    def _set_testers(self, request: Request) -> Response:
+    def _set_testers(self, request: Request) -> Json:
         edit, name = self._find(request)
         wanted = read_message(request.json(), _TESTERS_RULE, "testers")
         if request.method == "PUT" or "googleGroups" in wanted:
             edit.content.testers[name] = wanted.get("googleGroups", [])
         return self._get_testers(request)
 
-    def _get_countries(self, request: Request) -> Response:
+    def _get_countries(self, request: Request) -> Json:
         """A track without countries of its own has those of production, which has all unless it was configured."""
         edit, name = self._find(request)
         own = edit.content.countries.get(name)
         found = own or edit.content.countries.get("production")
         shown: dict[str, Json] = {} if own or name == "production" else {"syncWithProduction": True}
         shown["countries"] = [{"countryCode": code} for code in sorted(found or COUNTRIES)]
-        return json_response(shown if found else {**shown, "restOfWorld": True})
+        return shown if found else {**shown, "restOfWorld": True}
 
 
 def _resource(name: str, releases: list[dict[str, Json]] | None) -> dict[str, Json]:

@@ -1,20 +1,26 @@
-"""Every way in which the emulator can misbehave on request: name, meaning, options and what it does.
+"""Faults that were asked for: every way to misbehave, when each is due, and the receipts of those that fired.
 
 A fault acts before the request is carried out (and may wait inside its body for a number of bytes), or on the response.
-One that finds nothing to break in a request does not fire and waits for the next.
+One that finds nothing to break in a request does not fire and waits for the next. A fault waits in the queue until a
+request comes that bears all the names in its `on`. `nth` counts such requests from the moment the fault was queued; of
+several that are due the oldest fires, at most one for each request.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from google_emulator.backend import Backend
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Interrupted, Json, Response, unauthenticated
+from google_emulator.http.routes import all_operations
 from google_emulator.protocol.uploads import Session
 
 RECEIVED = "X-Goog-Upload-Size-Received"
@@ -70,16 +76,6 @@ class FaultContext:
             response.headers.append(("Retry-After", str(options["retry_after"])))
         return response
 
-    def schedule(self, action: Callable[[], None]) -> None:
-        """Acts at the fault's `after`: before the body (0), after so many bytes, at its end at the latest (`"end"`)."""
-        after, stored = self.options["after"], self.options.get("stored")
-        if stored is not None:
-            self.request.body.keep = int(stored)
-        if after == 0:
-            action()
-        else:
-            self.request.body.call_after(None if after == "end" else int(after), action)
-
 
 Act: TypeAlias = Callable[[FaultContext], None]
 
@@ -106,12 +102,33 @@ def _before(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]
     return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "before", act)).act
 
 
+def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
+    """Makes a function a kind of fault that acts at its `after`.
+
+    That is before the body (0), after so many bytes of it, or at its end at the latest (`"end"`).
+    """
+
+    def register(act: Act) -> Act:
+        def schedule(context: FaultContext) -> None:
+            after, stored, body = context.options["after"], context.options.get("stored"), context.request.body
+            if stored is not None:
+                body.keep = int(stored)
+            if after == 0:
+                act(context)
+            else:
+                body.call_after(None if after == "end" else int(after), lambda: act(context))
+
+        return _before(name, meaning, **options)(schedule)
+
+    return register
+
+
 def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
     """Makes a function a kind of fault that acts on the response."""
     return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "after", act)).act
 
 
-@_before(
+@_at(
     "status",
     "answers with an error without carrying the request out, once `after` bytes of the body have come (0: at once; "
     '`"end"`: all of them), while the rest is perhaps still being sent; `stored`: bytes of this body that are kept '
@@ -119,11 +136,8 @@ def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
     **{"after": 0, "stored": None, **ERROR_OPTIONS},
 )
 def _status(context: FaultContext) -> None:
-    def act() -> None:
-        context.fire()
-        raise Interrupted(context.error())
-
-    context.schedule(act)
+    context.fire()
+    raise Interrupted(context.error())
 
 
 @_after("status-after-effect", "carries the request out, then answers with an error as if it had not", **ERROR_OPTIONS)
@@ -132,18 +146,15 @@ def _status_after_effect(context: FaultContext) -> None:
     context.response = context.error()
 
 
-@_before(
+@_at(
     "reset",
     "resets the connection (RST) once `after` bytes of the body have come; `stored` as above",
     after=0,
     stored=None,
 )
 def _reset(context: FaultContext) -> None:
-    def act() -> None:
-        context.fire()
-        raise Interrupted(reset=True)
-
-    context.schedule(act)
+    context.fire()
+    raise Interrupted(reset=True)
 
 
 @_after(
@@ -168,33 +179,24 @@ def _short_store(context: FaultContext) -> None:
     body.call_after(None, act)
 
 
-@_before("stall", "stops reading for `seconds` once `after` bytes have come", after=0, seconds=1.0)
+@_at("stall", "stops reading for `seconds` once `after` bytes have come", after=0, seconds=1.0)
 def _stall(context: FaultContext) -> None:
-    def act() -> None:
-        context.fire()
-        context.sleep(context.options["seconds"])
-
-    context.schedule(act)
+    context.fire()
+    context.sleep(context.options["seconds"])
 
 
-@_before("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
+@_at("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
 def _session_lost(context: FaultContext) -> None:
-    def act() -> None:
-        if context.backend.uploads.sessions.pop(context.request.upload_id, None) is not None:
-            context.fire()
-            raise Interrupted(ApiError(context.options["status"], "Requested entity was not found.").response())
-
-    context.schedule(act)
+    if context.backend.uploads.sessions.pop(context.request.upload_id, None) is not None:
+        context.fire()
+        raise Interrupted(ApiError(context.options["status"], "Requested entity was not found.").response())
 
 
-@_before("token-expired", "expires the access token and answers 401", after=0)
+@_at("token-expired", "expires the access token and answers 401", after=0)
 def _token_expired(context: FaultContext) -> None:
-    def act() -> None:
-        if context.backend.authority.expire(context.request.header("Authorization")):
-            context.fire()
-            raise Interrupted(unauthenticated().response())
-
-    context.schedule(act)
+    if context.backend.authority.expire(context.request.header("Authorization")):
+        context.fire()
+        raise Interrupted(unauthenticated().response())
 
 
 @_before(
@@ -441,3 +443,130 @@ def _final_error(context: FaultContext) -> None:
     response = ApiError(context.options["status"], "The upload has been rejected.").response()
     response.set_header("X-Goog-Upload-Status", "final")
     raise Interrupted(response)
+
+
+_COMMON = {"on", "do", "nth", "times"}
+
+
+@dataclass
+class Fault:
+    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests it has matched."""
+
+    on: str
+    do: str
+    options: Mapping[str, Json]
+    nth: int
+    left: int
+    seen: int = 0
+
+    def spec(self) -> dict[str, Json]:
+        """The fault as it was asked for."""
+        return {"on": self.on, "do": self.do, **self.options}
+
+
+class FaultInjector:
+    """The faults that wait, what lets them act, and the receipts of those that fired; safe to use from several threads.
+
+    `sleep` waits so many seconds, at most until the emulator stops.
+    """
+
+    def __init__(self, backend: Backend, sleep: Callable[[float], None]) -> None:
+        self.receipts: list[dict[str, Json]] = []
+        self._queue: list[Fault] = []
+        self._lock = threading.Lock()
+        self._backend = backend
+        self._sleep = sleep
+        self._operations = all_operations(backend.method_ids)
+
+    def add(self, specs: Sequence[Mapping[str, Json]]) -> None:
+        """Queues more faults, all or none. Raises `ValueError` for a name or an option that does not exist."""
+        faults = [_parse_fault(spec, self._operations) for spec in specs]
+        with self._lock:
+            self._queue.extend(faults)
+
+    def clear(self) -> None:
+        """Forgets every fault and every receipt."""
+        with self._lock:
+            self._queue.clear()
+            self.receipts.clear()
+
+    def waiting(self) -> list[dict[str, Json]]:
+        """The faults that have not fired yet."""
+        with self._lock:
+            return [fault.spec() for fault in self._queue if fault.left > 0]
+
+    def respond(self, request: Request, handle: Callable[[Request], Response]) -> Response:
+        """The response of `handle`, or what a fault makes of it. Raises `Interrupted` when a fault ends the request."""
+        taken = self._take(request.operations)
+        if taken is None:
+            return handle(request)
+        fault, number = taken
+        fired = False
+
+        def fire(**detail: Json) -> None:
+            nonlocal fired
+            fired = True
+            receipt = {**fault.spec(), "request": number, "method": request.method, "path": request.path}
+            with self._lock:
+                self.receipts.append({**receipt, "after_bytes": request.body.received, **detail})
+
+        kind = KINDS[fault.do]
+        context = FaultContext(request, fault.options, self._backend, self._sleep, fire, Response())
+        try:
+            if kind.when == "before":
+                kind.act(context)
+                return handle(request)
+            context.response = handle(request)
+            kind.act(context)
+            return context.response
+        finally:
+            if not fired:  # it found nothing to break
+                with self._lock:
+                    fault.left += 1
+
+    def _take(self, operations: frozenset[str]) -> tuple[Fault, int] | None:
+        """The fault that is due for a request with these names, and how many requests it has matched with this one."""
+        due: Fault | None = None
+        with self._lock:
+            for fault in self._queue:
+                if fault.left <= 0 or not operations.issuperset(fault.on.split("+")):
+                    continue
+                fault.seen += 1
+                if due is None and fault.seen >= fault.nth:
+                    due = fault
+            if due is None:
+                return None
+            due.left -= 1
+            return due, due.seen
+
+
+def _parse_fault(spec: Mapping[str, Json], operations: AbstractSet[str]) -> Fault:
+    """One fault as the queue takes it. Raises `ValueError` for a name or an option that does not exist."""
+    kind = KINDS.get(str(spec.get("do", "")))
+    if kind is None:
+        raise ValueError(f"unknown fault {spec.get('do')!r}; there are: {', '.join(sorted(KINDS))}")
+    options = {name: value for name, value in spec.items() if name not in _COMMON}
+    unknown = sorted(set(options) - set(kind.options))
+    if unknown:
+        raise ValueError(f"fault {kind.name} has no option {', '.join(unknown)}; it has: {', '.join(kind.options)}")
+    on = str(spec.get("on", "any"))
+    for name in on.split("+"):
+        if name not in operations:
+            raise ValueError(f"no operation is called {name!r}; `any` is every request")
+    return Fault(on, kind.name, {**kind.options, **options}, int(spec.get("nth", 1)), int(spec.get("times", 1)))
+
+
+def read_plan(text: str) -> tuple[list[Json], dict[str, Json]]:
+    """Faults and configuration from JSON, or from the file of that name: a list, or `{"faults": [], "config": {}}`.
+
+    Raises `ValueError` for JSON that is neither, `OSError` for a file that can't be read.
+    """
+    if not text.lstrip().startswith(("[", "{")):
+        text = Path(text).read_text(encoding="utf-8")
+    plan = json.loads(text)
+    if isinstance(plan, list):
+        return plan, {}
+    unknown = sorted(set(plan) - {"faults", "config"})
+    if unknown:
+        raise ValueError(f"unknown key {', '.join(unknown)}; accepted: faults, config")
+    return plan.get("faults", []), plan.get("config", {})

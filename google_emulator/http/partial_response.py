@@ -13,20 +13,32 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Headers, Json, Response
 
 _TOKEN = re.compile(r"[\w*-]+|[(),/]")
-DEEPEST = 20
+MAX_DEPTH = 20
+_RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{1,18})?|-(\d{1,18}))")
 Fields: TypeAlias = "dict[str, Fields]"
 
 
-def selected(value: Json, fields: str) -> Json:
-    """What `a,b/c,d(e,f)` or `*` leaves of a value. Raises `ApiError` 400 for what is no such notation."""
+def read_fields(fields: str) -> Fields:
+    """What `a,b/c,d(e,f)` or `*` asks for; an empty text asks for all. Raises `ApiError` 400 for anything else."""
     text = fields.replace(" ", "")
     tokens = _TOKEN.findall(text)
-    if not tokens or "".join(tokens) != text:
+    if "".join(tokens) != text:
         raise _invalid(fields)
-    tree = _list(tokens, fields, DEEPEST)
+    tree = _list(tokens, fields, MAX_DEPTH) if tokens else {}
     if tokens:
         raise _invalid(fields)
-    return _pruned(value, tree)
+    return tree
+
+
+def selected(value: Json, tree: Fields) -> Json:
+    """What is left of a value, or of each of a list, when only this is asked for."""
+    if not tree or "*" in tree:
+        return value
+    if isinstance(value, list):
+        return [selected(one, tree) for one in value]
+    if isinstance(value, dict):
+        return {name: selected(value[name], below) for name, below in tree.items() if name in value}
+    return value
 
 
 def _invalid(fields: str) -> ApiError:
@@ -57,19 +69,6 @@ def _field(tokens: list[str], fields: str, depth: int) -> tuple[str, Fields]:
         raise _invalid(fields)
     del tokens[0]
     return name, below
-
-
-def _pruned(value: Json, tree: Fields) -> Json:
-    if not tree or "*" in tree:
-        return value
-    if isinstance(value, list):
-        return [_pruned(one, tree) for one in value]
-    if isinstance(value, dict):
-        return {name: _pruned(value[name], below) for name, below in tree.items() if name in value}
-    return value
-
-
-_RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{1,18})?|-(\d{1,18}))")
 
 
 def media_response(request: Request, file: BinaryIO, headers: Headers) -> Response:

@@ -1,6 +1,7 @@
-"""Logins without a key: a CI system's identity token, its exchange for a federated token, and impersonation.
+"""The ways to an access token: an assertion signed with the key, a refresh token, and logins without a key.
 
-References: docs.github.com, OpenID Connect; RFC 8693; cloud.google.com/iam/docs/reference/sts and credentials/rest.
+Without a key, a CI system's identity token is exchanged for a federated token, which impersonates the service account.
+References: RFC 6749, 7523 and 8693; docs.github.com, OpenID Connect; cloud.google.com/iam/docs/reference.
 """
 
 from __future__ import annotations
@@ -8,16 +9,26 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import datetime, timezone
+from urllib.parse import parse_qsl
 
 from google_emulator.auth.authority import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority, InvalidJwt, bearer_token
-from google_emulator.auth.oauth import OAuthError, read_form
 from google_emulator.config import Config
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, insufficient_scopes, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 
+# google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
+GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
+# Older libraries (signet, gtoken 7, oauth2client) know the endpoint by the name that it had in their day.
+OLDER_AUDIENCES = ("https://www.googleapis.com/oauth2/v4/token", "https://accounts.google.com/o/oauth2/token")
+PATHS = ("/token", "/oauth2/v4/token", "/o/oauth2/token")
+ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+USER = "user@example.com"
+CLOCK_SKEW = 10  # seconds
+MAX_ASSERTION = 3600  # seconds
 ISSUER = "https://token.actions.githubusercontent.com"
 DEFAULT_AUDIENCE = "https://github.com/octo-org"
 PROVIDER = "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
@@ -33,8 +44,20 @@ _ID = "iamcredentials.projects.serviceAccounts."
 _PATH = "/v1/projects/-/serviceAccounts/{email}:"
 
 
-class KeylessLogins(Service):
-    """What a job without a key asks for, one after the other.
+class OAuthError(ApiError):
+    """The token endpoint's own form of an error (RFC 6749, section 5.2)."""
+
+    def __init__(self, error: str, description: str, status: int = 400) -> None:
+        super().__init__(status, description)
+        self.error = error
+
+    def response(self) -> Response:
+        """The error as it is sent."""
+        return json_response({"error": self.error, "error_description": self.message}, self.status)
+
+
+class Logins(Service):
+    """The token endpoint, and what a job without a key asks for, one after the other.
 
     GitHub's endpoint gives identity tokens, the Security Token Service exchanges them, IAM Credentials gives the
     service account's access tokens and signatures to whoever may act as it.
@@ -44,11 +67,55 @@ class KeylessLogins(Service):
         self._authority = authority
         self._config = config
         self.routes = [
+            *(Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS),
             Route("oidc.token", "GET", "/oidc/token", self._github, scopes=None),
             Route("sts.token", "POST", "/v1/token", self._exchange, scopes=None),
             Route(_ID + "generateAccessToken", "POST", _PATH + "generateAccessToken", self._generate, scopes=None),
             Route(_ID + "signJwt", "POST", _PATH + "signJwt", self._sign, scopes=None),
         ]
+
+    def _token(self, request: Request) -> Json:
+        form = read_form(request)
+        grant_type = form.get("grant_type", "")
+        issued: dict[str, Json] = {"expires_in": int(self._config.token_lifetime), "token_type": "Bearer"}
+        if grant_type == ASSERTION_GRANT:
+            token = self._from_assertion(form.get("assertion", ""), request.server_url)
+        elif grant_type == "refresh_token":
+            scopes = tuple(form.get("scope", CLOUD_PLATFORM).split())
+            token, issued["scope"] = self._from_refresh_token(form, scopes), " ".join(scopes)
+        else:
+            raise OAuthError("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
+        return {"access_token": token, **issued}
+
+    def _from_assertion(self, assertion: str, server_url: str) -> str:
+        try:
+            claims = self._authority.key.verify_jwt(assertion)
+        except InvalidJwt as error:
+            raise OAuthError("invalid_grant", str(error)) from None
+        _check_times(claims, self._authority.now())
+        if claims.get("iss") != SERVICE_ACCOUNT:
+            raise OAuthError("invalid_grant", "Invalid grant: account not found")
+        if claims.get("aud") not in (f"{server_url}/token", GOOGLE_AUDIENCE, *OLDER_AUDIENCES):
+            raise OAuthError("invalid_grant", "Invalid JWT: Failed audience check.")
+        scopes = tuple(str(claims.get("scope", "")).split())
+        if not scopes:
+            raise OAuthError("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+        subject = str(claims.get("sub") or "")
+        if subject and subject != SERVICE_ACCOUNT and not self._config.delegation:
+            raise OAuthError(
+                "unauthorized_client",
+                "Client is unauthorized to retrieve access tokens using this method, or client not authorized for any "
+                "of the scopes requested.",
+                401,
+            )
+        return self._authority.issue(SERVICE_ACCOUNT, scopes, subject=subject)
+
+    def _from_refresh_token(self, form: Mapping[str, str], scopes: tuple[str, ...]) -> str:
+        if not secrets.compare_digest(form.get("refresh_token", ""), self._authority.refresh_token):
+            raise OAuthError("invalid_grant", "Token has been expired or revoked.")
+        if not secrets.compare_digest(form.get("client_secret", ""), self._authority.client_secret):
+            raise OAuthError("invalid_client", "Unauthorized", 401)
+        return self._authority.issue(USER, scopes)
 
     def identity_token(self, audience: str) -> str:
         """An identity token for one job, valid for as long as the configuration says."""
@@ -66,26 +133,23 @@ class KeylessLogins(Service):
         return self._authority.key.sign_jwt(claims)
 
     def _github(self, request: Request) -> Response:
-        """GitHub's own errors are plain, not Google's."""
         token = bearer_token(request.header("Authorization"))
         if not secrets.compare_digest(token, self._authority.request_token):
             return json_response({"message": "unauthorized"}, 401)
         value = self.identity_token(request.query.get("audience") or DEFAULT_AUDIENCE)
         return json_response({"count": len(value), "value": value})
 
-    def _exchange(self, request: Request) -> Response:
+    def _exchange(self, request: Request) -> Json:
         form = read_form(request)
         _check_form(form)
         claims = self._claims(form.get("subject_token", ""), form["audience"])
         token = self._authority.issue(str(claims["sub"]), tuple(form["scope"].split()), federated=True)
-        return json_response(
-            {
-                "access_token": token,
-                "issued_token_type": ACCESS_TOKEN_TYPE,
-                "token_type": "Bearer",
-                "expires_in": int(self._config.token_lifetime),
-            }
-        )
+        return {
+            "access_token": token,
+            "issued_token_type": ACCESS_TOKEN_TYPE,
+            "token_type": "Bearer",
+            "expires_in": int(self._config.token_lifetime),
+        }
 
     def _claims(self, token: str, audience: str) -> dict[str, Json]:
         """The claims of an identity token of the CI system, for this provider and still valid."""
@@ -137,8 +201,35 @@ class KeylessLogins(Service):
             raise ApiError(404, "Not found; Gaia id not found for email " + request.params["email"])
 
 
+def _check_times(claims: Mapping[str, Json], now: float) -> None:
+    """Refuses an assertion that is not valid yet, no longer, or for more than an hour. Raises `OAuthError`."""
+    issued, expires = claims.get("iat"), claims.get("exp")
+    if not isinstance(issued, (int, float)) or not isinstance(expires, (int, float)):
+        raise OAuthError("invalid_grant", "Invalid JWT: iat and exp are required.")
+    too_long = not 0 < expires - issued <= MAX_ASSERTION
+    if issued > now + CLOCK_SKEW or expires <= now - CLOCK_SKEW or too_long:
+        raise OAuthError(
+            "invalid_grant",
+            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat "
+            "and exp values in the JWT claim.",
+        )
+
+
+def read_form(request: Request) -> dict[str, str]:
+    """The request's body as a form, or as JSON (google-auth sends both). Raises `OAuthError`."""
+    text = request.payload.decode("utf-8", "replace")
+    if request.header("Content-Type").startswith("application/json"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise OAuthError("invalid_request", "The body is no JSON object.")
+        return {name: str(one) for name, one in value.items()}
+    return dict(parse_qsl(text, keep_blank_values=True))
+
+
 def _check_form(form: dict[str, str]) -> None:
-    """Refuses an exchange whose grant, types, audience or scope are not those of the documents."""
     if form.get("grant_type") != EXCHANGE_GRANT:
         raise OAuthError("unsupported_grant_type", "Unsupported grant type.")
     if form.get("requested_token_type", ACCESS_TOKEN_TYPE) != ACCESS_TOKEN_TYPE:

@@ -1,1 +1,0 @@
-"""The Play Developer Reporting API: crash and ANR rates from scripted series."""
