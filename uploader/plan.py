@@ -17,7 +17,7 @@ from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Section
+from uploader.services.base import Context, Flow, Outcome, Prepared, Section
 from uploader.services.batch import explain_refusals
 from uploader.text import capitalised
 
@@ -104,8 +104,9 @@ def _nothing(shard: tuple[int, int]) -> Prepared:
     """The plan of a job without files: a matrix may have more jobs than there are files."""
     text = f"Shard {shard[0]}/{shard[1]}: no file is assigned to this job."
 
-    def flow(_: Context) -> Flow:
-        yield Note(text)
+    def flow(context: Context) -> Flow:
+        context.info(text)
+        yield from ()
         return Outcome(text)
 
     return Prepared((text,), (), flow)

@@ -77,7 +77,7 @@ def test_a_list_that_fails_behind_the_upload_is_a_warning(begin: Begin) -> None:
 
 @pytest.mark.parametrize(
     ("status", "more"),
-    [(403, {"reason": "forbidden"}), (404, {}), (400, {}), (503, {"retry_after": 0})],
+    [(403, {"reason": "forbidden"}), (404, {}), (400, {}), (503, {"retry_after": 0, "times": 2})],
 )
 def test_a_list_that_is_refused_ends_no_upload(begin: Begin, status: int, more: dict[str, object]) -> None:
     """The first look is refused for whatever reason: the package is sent, and its id is told to be unknown."""

@@ -21,7 +21,8 @@ APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
 def wait(play: Console, goal: ReviewGoal, pauses: int = 0, codes: tuple[str, ...] = ("42",)) -> RolloutEngine:
     """The wait for a release on production and beta."""
     engine = RolloutEngine(play, pauses=pauses)
-    engine.ended(lambda _: awaited(PACKAGE, ("production", "beta"), codes, goal, Outcome("Released.")))
+    tracks, outcome = ("production", "beta"), Outcome("Released.")
+    engine.ended(lambda context: awaited(PACKAGE, tracks, codes, goal, outcome, context))
     return engine
 
 

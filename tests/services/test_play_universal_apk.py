@@ -28,7 +28,7 @@ def bench(emulator: Emulator) -> Bench:
 def fetch(bench: Bench, folder: Path, seconds: float = 3600.0) -> Outcome:
     """Fetches the APK of version 42 into the folder."""
     goal = UniversalApkGoal(Destination(Workspace(folder), "universal-apk", "{version-code}.apk"), seconds)
-    return bench.engine.run(lambda _: fetched(APP, ("42",), goal, Outcome("Released.")))
+    return bench.engine.run(lambda context: fetched(APP, ("42",), goal, Outcome("Released."), context))
 
 
 def test_it_is_looked_for_until_it_is_there(tmp_path: Path) -> None:

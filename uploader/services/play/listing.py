@@ -30,18 +30,14 @@ from uploader.results import FileResult
 from uploader.services.base import (
     Batch,
     Context,
-    Digest,
     Download,
     Downloaded,
     Flow,
-    Note,
     Outcome,
     Prepared,
-    Reused,
     Section,
     Steps,
     Upload,
-    Write,
 )
 from uploader.services.media_types import choose
 from uploader.services.play import edit_api, tracks
@@ -115,10 +111,10 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
         edit.changing("listing")
         yield edit.api.update_listing(language, whole)
         fields = ", ".join(change.field for change in difference.text_changes if change.language == language)
-        yield Note(f"Listing {language}: {fields} changed.")
+        edit.context.info(f"Listing {language}: {fields} changed.")
     for place in difference.places:
         for result in place.reused:
-            yield Reused(result)
+            edit.context.reused(result)
         yield from _prune(edit, place)
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*(place.missing for place in difference.places)):
@@ -139,10 +135,8 @@ def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) 
 def _place(edit: ReleaseEdit, name: Name, images: tuple[Artifact, ...], *, new: bool) -> Steps[Place]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
     there = [] if new else entries((yield edit.api.images(*name)), "images")
-    digests = []
-    for image in images:
-        digests.append((yield Digest(image)))  # noqa: PERF401  # a comprehension can't yield
-    spots = yield from _spots(edit, name, there, digests)
+    digests = [edit.context.sha256(image) for image in images]
+    spots = _spots(edit, name, there, digests)
     endpoint, missing, reused = edit.api.upload_image(*name), [], []
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is None:
@@ -173,7 +167,7 @@ def _image_change(
     return ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
 
 
-def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> Steps[Spots]:
+def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> Spots:
     """Where on Play each of the images is; one that is wanted twice has to be there twice.
 
     Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed.
@@ -186,11 +180,11 @@ def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str])
     right = next((number for number, (one, after) in pairs if one is None or after is None or after < one), len(spots))
     wrong = sum(spot is not None for spot in spots[right:])
     if wrong and edit.job.prune_images:
-        yield Note(f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order.")
+        edit.context.info(f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order.")
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:
         text = "the order on Google Play will differ from that of the directory, because new images come last"
-        yield Note(f"{' '.join(name)}: {text}; `images-prune: true` restores it.", "warning")
+        edit.context.warning(f"{' '.join(name)}: {text}; `images-prune: true` restores it.")
     return spots
 
 
@@ -203,7 +197,7 @@ def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
             if refused.status != 404:  # a repeated deletion finds nothing any more
                 raise
     if place.unwanted:
-        yield Note(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
+        edit.context.info(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
 
 
 def _sha256(image: Mapping[str, Any]) -> str:
@@ -279,11 +273,11 @@ def flow(job: PullJob, context: Context) -> Flow:
         return Outcome(f"{job.package}: {plural(len(texts) + len(images), 'file')} would be pulled; none is written.")
     changed = 0
     for one in texts:
-        if (yield Write(one.destination, one.text.encode())):
+        if context.write(one.destination, one.text.encode()):
             changed += 1
-            yield Note(f"{one.destination.name} written.")
-    fetched, damaged = yield from _fetch_images(images)
-    yield from _tell_left(job, {one.destination.path for one in texts} | set(fetched))
+            context.info(f"{one.destination.name} written.")
+    fetched, damaged = yield from _fetch_images(images, context)
+    _tell_left(job, context, {one.destination.path for one in texts} | set(fetched))
     changed += sum(size > 0 for size in fetched.values())
     told = f"{plural(changed, 'file')} written, {len(texts) + len(fetched) - changed} unchanged"
     trouble = None
@@ -299,7 +293,7 @@ def flow(job: PullJob, context: Context) -> Flow:
 
 def _content(job: PullJob, context: Context) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
     if job.existing_edit:
-        return (yield from _read(job, Edit(job.package, job.existing_edit)))
+        return (yield from _read(job, Edit(job.package, job.existing_edit), context))
     if kept := unfinished(job.package, context):
         raise ReleaseRefused(
             f"Edit {kept} of an unfinished release is open, and opening another would close it.",
@@ -308,10 +302,10 @@ def _content(job: PullJob, context: Context) -> Steps[tuple[list[PulledText], li
             code="release-unfinished",
         )
     edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
-    return (yield from read_and_deleted(edit, lambda edit: _read(job, edit), context))
+    return (yield from read_and_deleted(edit, lambda edit: _read(job, edit, context), context))
 
 
-def _read(job: PullJob, edit: Edit) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
+def _read(job: PullJob, edit: Edit, context: Context) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
     listed = entries((yield edit.listed("listings")), "listings")
     if len(listed) > _MAX_LANGUAGES:
         raise ProtocolError(
@@ -320,24 +314,22 @@ def _read(job: PullJob, edit: Edit) -> Steps[tuple[list[PulledText], list[Pulled
     texts: list[PulledText] = []
     images: list[PulledImage] = []
     for entry in listed:
-        language = yield from _language(entry)
+        language = _language(entry.get("language", ""), context)
         if language:
             texts += _texts(job, language, entry)
             for kind in IMAGE_RULES:
                 found = entries((yield edit.images(language, kind)), "images")
                 images += _images(job, language, kind, found)
-    texts += yield from _notes(job, edit)
+    texts += yield from _notes(job, edit, context)
     return texts, images
 
 
-def _language(entry: Mapping[str, Any]) -> Steps[str]:
+def _language(given: object, context: Context) -> str:
     """The language of a text; empty where it is none, which could lead out of the folder."""
-    language = str(entry.get("language", ""))
+    language = str(given)
     if is_language_name(language):
         return language
-    yield Note(
-        f"Google Play returned a text in {printable(language)[:50]!r}, which is not a language; left out.", "warning"
-    )
+    context.warning(f"Google Play returned a text in {printable(language)[:50]!r}, which is not a language; left out.")
     return ""
 
 
@@ -373,7 +365,7 @@ def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str,
         )
 
 
-def _notes(job: PullJob, edit: Edit) -> Steps[list[PulledText]]:
+def _notes(job: PullJob, edit: Edit, context: Context) -> Steps[list[PulledText]]:
     """The notes of the newest release, under its highest version code."""
     try:
         releases = edit_api.releases((yield edit.track(job.track or "production")))
@@ -384,13 +376,15 @@ def _notes(job: PullJob, edit: Edit) -> Steps[list[PulledText]]:
     found: list[PulledText] = []
     newest: Release = max(releases, key=tracks.highest, default={})
     for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
-        if (yield from _language({"language": language})) and text.strip():
+        if _language(language, context) and text.strip():
             path = f"{job.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
             found.append(PulledText(language, Destination(job.workspace, "whats-new-directory", path), text))
     return found
 
 
-def _fetch_images(images: Iterable[PulledImage]) -> Steps[tuple[dict[str, int], list[IntegrityError]]]:
+def _fetch_images(
+    images: Iterable[PulledImage], context: Context
+) -> Steps[tuple[dict[str, int], list[IntegrityError]]]:
     """The paths of all that are there, with the bytes that each took; and what went wrong with the others."""
     fetched: dict[str, int] = {}
     damaged: list[IntegrityError] = []
@@ -399,11 +393,11 @@ def _fetch_images(images: Iterable[PulledImage]) -> Steps[tuple[dict[str, int], 
             file: Downloaded = yield image.download
         except IntegrityError as error:
             damaged.append(error)
-            yield Note(error.what, "warning")
+            context.warning(error.what)
             continue
         fetched[file.path] = file.size
         if file.size:
-            yield Note(f"{printable(file.path)} written.")
+            context.info(f"{printable(file.path)} written.")
     return fetched, damaged
 
 
@@ -415,7 +409,7 @@ def _ending(file: BinaryIO) -> str:
     return found
 
 
-def _tell_left(job: PullJob, expected: set[str]) -> Steps[None]:
+def _tell_left(job: PullJob, context: Context, expected: set[str]) -> None:
     """Names what Google Play does not have; a push would send it."""
     root = job.workspace.root / job.listing
     patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
@@ -423,7 +417,7 @@ def _tell_left(job: PullJob, expected: set[str]) -> Steps[None]:
     left = sorted({f"{job.listing}/{path}" for path in found if is_language_name(path.parts[0])} - expected)
     if left:
         names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
-        yield Note(f"Not on Google Play, and left as it is: {names}. A push would send it.", "warning")
+        context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
 
 
 def _section(texts: list[PulledText], images: list[PulledImage]) -> Section:

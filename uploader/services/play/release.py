@@ -34,10 +34,10 @@ def flow(job: ReleaseJob, context: Context) -> Flow:
     try:
         outcome = yield from in_an_edit(job, context, _release)
         if job.universal_apk and not job.dry_run:
-            outcome = yield from fetched(job.package, job.codes, job.universal_apk, outcome)
+            outcome = yield from fetched(job.package, job.codes, job.universal_apk, outcome, context)
         if job.review is None or job.dry_run or outcome.trouble:
             return outcome
-        return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome))
+        return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome, context))
     except ApiError as refused:
         raise explained(refused) from None
 

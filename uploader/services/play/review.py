@@ -13,7 +13,7 @@ from typing import Any, Literal
 from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryError
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Call, Flow, Note, Outcome, Publish, Section, Sleep, Steps
+from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
@@ -116,7 +116,9 @@ def words(state: str) -> str:
     return WORDS.get(state, state)
 
 
-def awaited(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal: ReviewGoal, outcome: Outcome) -> Flow:
+def awaited(
+    package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal: ReviewGoal, outcome: Outcome, context: Context
+) -> Flow:
     """The outcome once the review is through. It has `trouble` where the release was rejected, or time is up.
 
     Without `codes` the newest release on each track is meant.
@@ -124,20 +126,20 @@ def awaited(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal:
     number = 0
     while True:
         number += 1
-        states = yield from _states(package, tracks, codes)
+        states = yield from _states(package, tracks, codes, context)
         told = ", ".join(f"{track}: {words(state)}" for track, state in states.items()) or "it could not be looked up"
         through = bool(states) and all(state in goal.enough for state in states.values())
         rejected = REJECTED in states.values()
         if through or rejected or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds)):
             break
-    yield Note(f"Review: {told}.")
+    context.info(f"Review: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
     sections = (*outcome.sections, Section("State of the review", ("Track", "State"), rows))
     trouble = None if through else _rejected(package, told) if rejected else _not_through(goal, told)
     return replace(outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble)
 
 
-def _states(package: str, tracks: tuple[str, ...], codes: tuple[str, ...]) -> Steps[dict[str, str]]:
+def _states(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context) -> Steps[dict[str, str]]:
     """The state on each track; nothing where Play can't be asked at present, since there is time to ask again."""
     states = {}
     try:
@@ -146,10 +148,10 @@ def _states(package: str, tracks: tuple[str, ...], codes: tuple[str, ...]) -> St
             newest = max((one.codes for one in found), key=lambda each: max(map(int, each), default=0), default=())
             states[track] = state_of(found, codes or newest)
     except TemporaryError as error:
-        yield Note(f"The review could not be looked up: {error.what}", "warning")
+        context.warning(f"The review could not be looked up: {error.what}")
         return {}
     least = min(states.values(), key=lambda state: _ORDER.index(state) if state in WORDS else 0, default="")
-    yield Publish({"lifecycle": least})
+    context.publish({"lifecycle": least})
     return states
 
 

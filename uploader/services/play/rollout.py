@@ -19,7 +19,7 @@ from uploader.errors import ApiError, ReleaseTrouble, ServiceError, TemporaryErr
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Publish, Show, Steps, Time
+from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
 from uploader.services.play import edit_api, gate, review, status, tracks
 from uploader.services.play.edit_api import CONSOLE, Release, Releases
 from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, commit, discard
@@ -196,7 +196,7 @@ def _version(release: Release) -> str:
 
 def flow(job: RolloutJob, context: Context) -> Flow:
     """One look, and at most one step; every refusal leaves with its cause and its remedy."""
-    rollout = Rollout(job)
+    rollout = Rollout(job, context)
     try:
         return (yield from in_an_edit(job.release, context, rollout.work))
     except UploaderError as error:
@@ -206,10 +206,11 @@ def flow(job: RolloutJob, context: Context) -> Flow:
 class Rollout:
     """The work of one run, in as many edits as it takes."""
 
-    def __init__(self, job: RolloutJob) -> None:
+    def __init__(self, job: RolloutJob, context: Context) -> None:
         self._rollout = job
         self._job = job.release
         self._track = job.release.tracks[0]
+        self._context = context
         self._first: FirstLook | None = None
         self._edit: ReleaseEdit | None = None  # in which it is decided
         self._halting = ""  # why it has to be halted, until it is
@@ -225,7 +226,7 @@ class Rollout:
 
     def work(self, edit: ReleaseEdit) -> Flow:
         """Looks, decides, and makes the decision true."""
-        self._edit = edit
+        self._edit, job = edit, self._job
         found = yield from current_releases(edit, self._track)
         live = edit.before.get(self._track, found)
         first = self._first or FirstLook.recalled(edit.changes.get(f"track:{self._track}", ""))
@@ -237,99 +238,89 @@ class Rollout:
         decision, self._halting = decide(self._rollout, look), ""
         if first and passed and decision.kind != "halted":  # the step is made; a halt is never put off
             decision = _made(first, live, ours=in_doubt)
-        if decision.release is None or self._job.dry_run:
-            return (yield from self._ended(edit, look, decision))
-        self._halting = decision.why if decision.kind == "halted" else ""
-        return (yield from self._put(edit, look, decision, decision.release))
+        after = live
+        if decision.release is not None:
+            after = tracks.merged(self._track, live, decision.release, replace_rollout=False)
+        review_of = Review(job.commit, job.not_sent_for_review, job.cancel_review)
+        changes = Changes(job.package, review_of, (tracks.TrackChange(self._track, live, after),))
+        if decision.release is None or job.dry_run:
+            yield from discard(edit)
+            edit.forget()
+            self._tell(decision, changes)
+        else:
+            self._halting = decision.why if decision.kind == "halted" else ""
+            if by_hand := (yield from self._put(edit, changes)):
+                decision = replace(decision, why=f"{decision.why.rstrip('.')}; the change {by_hand}")
+        return self._outcome(look, decision, changes)
 
     def _look(self, live: Releases) -> Steps[Look]:
-        release = in_progress(live)
+        release, limits = in_progress(live), self._rollout.gate
         if release is None:
             return Look(live)
-        self._first = FirstLook.of(release)
+        self._first, codes = FirstLook.of(release), tracks.codes(release)
         try:
-            listed = yield from review.listed(self._job.package, self._track)
-            state = review.state_of(listed, tracks.codes(release))
+            state = review.state_of((yield from review.listed(self._job.package, self._track)), codes)
         except (ServiceError, TemporaryError) as error:
-            yield Note(f"The state of the review could not be looked up: {error.what}", "warning")
+            self._context.warning(f"The state of the review could not be looked up: {error.what}")
             state = "of unknown state"
-        return Look(live, state, (yield from self._judgement(live, release)))
-
-    def _judgement(self, live: Releases, release: Release) -> Steps[gate.Judgement]:
-        """What the gate says of the release, compared with the one that everybody has."""
-        found = yield from gate.measure(self._job.package, self._rollout.gate)
+        # The gate compares the release with the one that everybody has.
+        found = yield from gate.measure(self._job.package, limits)
         completed = [one for one in live if one.get("status") == "completed"]
-        baseline = {code for one in completed for code in tracks.codes(one)} - set(tracks.codes(release))
-        judgement = gate.judge(self._rollout.gate, (yield Time()), found, tracks.codes(release), baseline)
+        baseline = {code for one in completed for code in tracks.codes(one)} - set(codes)
+        judgement = gate.judge(limits, self._context.now(), found, codes, baseline)
         for row in gate.section(judgement.judged).rows:
-            yield Note(" · ".join(filter(None, row)))
-        if judgement.ruling != "pass" and not self._rollout.gate.halts:
-            yield Note(f"The gate only reports: {judgement.why}.", "warning")
-        return judgement
+            self._context.info(" · ".join(filter(None, row)))
+        if judgement.ruling != "pass" and not limits.halts:
+            self._context.warning(f"The gate only reports: {judgement.why}.")
+        return Look(live, state, judgement)
 
-    def _put(self, edit: ReleaseEdit, look: Look, decision: Decision, release: Release) -> Flow:
-        """Writes the release to the track and commits."""
-        track, purpose = self._track, f"track:{self._track}"
-        after = self._after(look, release)
-        yield from self._show(look, after)
-        if not tracks.settled(edit.seen[track], after):
-            edit.before[track] = look.releases
+    def _put(self, edit: ReleaseEdit, changes: Changes) -> Steps[str]:
+        """Writes the release to the track and commits; says what is left to be done by hand."""
+        (change,), track, purpose = changes.tracks, self._track, f"track:{self._track}"
+        self._context.show(f"Changes: {self._job.package}", lines(changes))
+        settled = tracks.settled(edit.seen[track], change.after)
+        if not settled:
+            edit.before[track] = change.before
             edit.changing(purpose)
         if self._first:
             edit.changed(purpose, self._first.text)
-        if not tracks.settled(edit.seen[track], after):
-            yield edit.api.update_track(track, after)
-            edit.seen[track] = after
+        if not settled:
+            yield edit.api.update_track(track, change.after)
+            edit.seen[track] = change.after
         by_hand = yield from commit(edit)
         self._halting = ""
         edit.forget()
-        yield Publish({"committed": "true"})
-        yield Note(f"Committed edit {edit.id}.")
+        self._context.publish({"committed": "true"})
+        self._context.info(f"Committed edit {edit.id}.")
         if by_hand:
-            yield Note(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}", "warning")
-            decision = replace(decision, why=f"{decision.why.rstrip('.')}; the change {BY_HAND}")
-        return (yield from self._told(look, decision, after))
+            self._context.warning(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}")
+        return BY_HAND if by_hand else ""
 
-    def _ended(self, edit: ReleaseEdit, look: Look, decision: Decision) -> Flow:
-        """The end of a run that changes nothing: its edit is not needed."""
-        yield from discard(edit)
-        edit.forget()
-        after = self._after(look, decision.release) if decision.release and self._job.dry_run else look.releases
+    def _tell(self, decision: Decision, changes: Changes) -> None:
+        """What a run says that changes nothing."""
         if self._job.dry_run:
-            yield from self._show(look, after)
-            yield Publish({"plan": plan_output(self._changes(look, after), "play-rollout")})
+            self._context.show(f"Changes: {self._job.package}", lines(changes))
+            self._context.publish({"plan": plan_output(changes, "play-rollout")})
         elif decision.kind in ("stepped", "completed"):
-            yield Publish({"committed": "true"})  # by an earlier edit of this job
+            self._context.publish({"committed": "true"})  # by an earlier edit of this job
         if not decision.trouble:  # which the error tells
-            why = f"{capitalised(decision.why.rstrip('.'))}."
-            yield Note(why, "warning" if decision.kind == "held" else "info")
-        return (yield from self._told(look, decision, after))
+            tell = self._context.warning if decision.kind == "held" else self._context.info
+            tell(f"{capitalised(decision.why.rstrip('.'))}.")
 
-    def _show(self, look: Look, after: Releases) -> Steps[None]:
-        yield Show(f"Changes: {self._job.package}", tuple(lines(self._changes(look, after))))
-
-    def _told(self, look: Look, decision: Decision, after: Releases) -> Flow:
-        """The outputs, and the outcome with its tables; `after` is what would be, in a dry run."""
-        column, live = ("Would be", look.releases) if self._job.dry_run else ("After", after)
+    def _outcome(self, look: Look, decision: Decision, changes: Changes) -> Outcome:
+        """The outputs, and the outcome with its tables: what is live, also in a dry run."""
+        column, live = ("Would be", look.releases) if self._job.dry_run else ("After", changes.tracks[0].after)
         rollout = in_progress(look.releases)
-        codes = tracks.codes(rollout) if rollout else None
-        state = status.TrackStatus(
-            self._track, tuple((one, look.review if tracks.codes(one) == codes else "") for one in live)
-        )
-        yield Publish({**status.outputs([state]), **_values(live, codes, look.review), "decision": decision.kind})
+        codes = tracks.codes(rollout) if rollout else ()
+        states = ((one, look.review if codes and tracks.codes(one) == codes else "") for one in live)
+        found = status.TrackStatus(self._track, tuple(states))
+        outputs = {**status.outputs([found]), **_values(live, codes, look.review), "decision": decision.kind}
+        self._context.publish(outputs)
         measured = gate.section(look.judgement.judged)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
         headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
-        tables = (*sections(self._changes(look, after), column), *([measured] if measured.rows else []))
+        tables = (*sections(changes, column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
-
-    def _after(self, look: Look, release: Release) -> Releases:
-        return tracks.merged(self._track, look.releases, release, replace_rollout=False)
-
-    def _changes(self, look: Look, after: Releases) -> Changes:
-        job = self._job
-        review = Review(job.commit, job.not_sent_for_review, job.cancel_review)
-        return Changes(job.package, review, (tracks.TrackChange(self._track, look.releases, after),))
 
 
 def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
@@ -341,10 +332,10 @@ def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
     return Decision(kind, f"the step that was under way is live: {tracks.in_words(release)}")
 
 
-def _values(releases: Releases, codes: tuple[str, ...] | None, state: str) -> dict[str, str]:
+def _values(releases: Releases, codes: tuple[str, ...], state: str) -> dict[str, str]:
     """The single values of the release that is rolled out."""
     release = next((one for one in releases if codes and tracks.codes(one) == codes), None)
-    if release is None or not codes:
+    if release is None:
         return {}
     return {
         "version-code": max(codes, key=int),

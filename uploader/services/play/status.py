@@ -17,7 +17,7 @@ from uploader.errors import ApiError, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services.base import Context, Flow, Note, Outcome, Prepared, Publish, Section, Steps
+from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps
 from uploader.services.play import edit_api, review, tracks, universal_apk
 from uploader.services.play.edit_api import Edit, Release, Releases, entries
 from uploader.services.play.edits import blame_the_input, read_and_deleted, unfinished
@@ -94,11 +94,11 @@ def flow(job: StatusJob, context: Context) -> Flow:
                     code="no-release-on-track",
                 )
             codes = tracks.codes(found[0].newest[0])
-            outcome = yield from universal_apk.fetched(job.package, codes, job.universal_apk, outcome)
+            outcome = yield from universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
         if job.goal is None or outcome.trouble:
             return outcome
         names = job.tracks or tuple(one.track for one in found[:1]) or STANDARD[:1]
-        return (yield from review.awaited(job.package, names, (), job.goal, outcome))
+        return (yield from review.awaited(job.package, names, (), job.goal, outcome, context))
     except ApiError as refused:
         raise explained(refused) from None
 
@@ -108,23 +108,23 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[tuple[TrackStatus, 
     lists: dict[str, tuple[review.Listed, ...]] = {}
     for track in job.tracks or STANDARD:
         lists[track] = yield from review.listed(job.package, track)
-    yield Note(f"The credentials are accepted, and may read the releases of {job.package}.")
+    context.info(f"The credentials are accepted, and may read the releases of {job.package}.")
     content = yield from _content(job, context)
     on_tracks = content[0] if content else {}
     for track in () if job.tracks else [name for name in on_tracks if name not in lists]:
         lists[track] = yield from review.listed(job.package, track)
     for track in [name for name in job.tracks if name not in on_tracks] if content else ():
-        yield Note(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.", "warning")
+        context.warning(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.")
     every = (_track(track, one, on_tracks.get(track, ()), in_edit=bool(content)) for track, one in lists.items())
     some = [one for one in every if one.releases]
     found = tuple(sorted(some, key=lambda one: tracks.highest(one.newest[0]), reverse=True))
     rows = tuple(_row(one.track, *each) for one in some for each in one.releases)
     table = Section("Tracks", ("Track", "Release", "Name", "Countries", "Review"), rows)
     for row in table.rows:
-        yield Note(" · ".join(filter(None, row)))
-    yield Publish(outputs(found))
+        context.info(" · ".join(filter(None, row)))
+    context.publish(outputs(found))
     if content:
-        yield Publish({"next-version-code": str(content[1] + 1)})
+        context.publish({"next-version-code": str(content[1] + 1)})
     told = "no releases"
     if found:
         release, state = found[0].newest
@@ -146,16 +146,16 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
         return None
     if kept := unfinished(job.package, context):
         text = f"Edit {kept} of an unfinished release would be closed by another, so only the review is looked at."
-        yield Note(text, "warning")
+        context.warning(text)
         return None
     try:
         edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
     except ApiError as refused:
         if not find(refused).permission:
             raise
-        yield Note(f"The account may not open an edit, so it can't release: {refused.message}", "warning")
+        context.warning(f"The account may not open an edit, so it can't release: {refused.message}")
         return None
-    yield Note(f"The account may open an edit; opened edit {edit.id} to read it.")
+    context.info(f"The account may open an edit; opened edit {edit.id} to read it.")
     return (yield from read_and_deleted(edit, _read, context))
 
 

@@ -33,7 +33,7 @@ from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.protocol.digests import normal
-from uploader.services.base import Call, Download, Downloaded, Flow, Note, Outcome, Publish, Section, Sleep, Steps
+from uploader.services.base import Call, Context, Download, Downloaded, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
@@ -96,7 +96,7 @@ def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
         goal.destination.refuse(f"is one place for the APKs of {', '.join(names)}; write {PLACE} into the path.")
 
 
-def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome) -> Flow:
+def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome, context: Context) -> Flow:
     """The outcome with the APKs that were fetched; it has `trouble` where one of them could not be.
 
     What was released is released, so no error ends the flow but the end of the run.
@@ -106,16 +106,16 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            found = yield from _generated(package, code, goal.seconds)
+            found = yield from _generated(package, code, goal.seconds, context)
             what, destination = f"the universal APK of version {code}", goal.of(code)
             check = partial(_check, package, int(code), found.certificate)
             source = f"{found.path}?alt=media"
             file: Downloaded = yield Download(ROOT, source, destination, MAX_BYTES["apk"], what, check)
             signer, size = fingerprint(found.certificate), format_size(file.size)
-            yield Note(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
+            context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
             rows.append((file.path, size, file.sha256, found.certificate))
             paths, _, digests, _ = (",".join(values) for values in zip(*rows, strict=True))
-            yield Publish({"universal-apk": paths, "universal-apk-sha256": digests})
+            context.publish({"universal-apk": paths, "universal-apk-sha256": digests})
     except Interrupted:
         raise
     except ApiError as refused:
@@ -126,12 +126,14 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     return replace(outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
 
 
-def _generated(package: str, code: str, seconds: float) -> Steps[_Generated]:
+def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[_Generated]:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
     for number in count(1):
         if found := (yield from _listed(package, code)):
             if len(found) > 1:
-                yield Note(f"Google Play signs version {code} with {len(found)} keys; the APK of the first is fetched.")
+                context.info(
+                    f"Google Play signs version {code} with {len(found)} keys; the APK of the first is fetched."
+                )
             return found[0]
         if not (yield Sleep(number, f"the universal APK of version {code} is not generated yet", seconds)):
             break
