@@ -11,8 +11,7 @@ from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
-from uploader.services.base import Batch, Call, Download, Outcome, Prepared, Publish, Sleep, Step, Upload
-from uploader.services.old_steps import tell
+from uploader.services.base import Batch, Call, Download, Outcome, Prepared, Sleep, Step, Upload
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -75,15 +74,10 @@ def run(
             steps.append(step)
             reply = response(step)
             if reply is None:
-                reply = _success(step, resource or {}, context)
+                reply = _success(step, resource or {})
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome, steps
-
-
-def published(steps: list[Step]) -> dict[str, str]:
-    """The outputs that a flow has made known."""
-    return {name: value for step in steps if isinstance(step, Publish) for name, value in step.outputs.items()}
 
 
 def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileResult:
@@ -96,7 +90,7 @@ def problems(error: InputError) -> dict[str, str]:
     return {problem.name: problem.what for problem in error.problems}
 
 
-def _success(step: Step, resource: Mapping[str, Any], context: RecordingContext) -> Any:
+def _success(step: Step, resource: Mapping[str, Any]) -> Any:
     match step:
         case Upload():
             return result(step, resource)
@@ -106,5 +100,3 @@ def _success(step: Step, resource: Mapping[str, Any], context: RecordingContext)
             return {}
         case Download() | Sleep():
             return None
-        case _:
-            return tell(step, context)

@@ -15,7 +15,6 @@ from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderEr
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Call, Context, Flow, Outcome, Sleep, Step, Upload
-from uploader.services.old_steps import tell
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.release import flow
 
@@ -94,8 +93,6 @@ class Engine(RecordingContext):
                 return tuple(self._tried(upload) for upload in step.uploads)
             case Sleep():
                 return self._sleep(step)
-            case _:
-                return tell(step, self)
 
     def _sleep(self, step: Sleep) -> bool | None:
         if step.number > self.max_retries:

@@ -109,14 +109,6 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Note:
-    """A sentence for the log. The answer is None."""
-
-    text: str
-    level: Literal["info", "warning"] = "info"
-
-
-@dataclass(frozen=True)
 class Download:
     """One file from a service into the workspace; the answer is what came of it, as `Downloaded`.
 
@@ -147,53 +139,6 @@ class Downloaded:
 
 
 @dataclass(frozen=True)
-class Write:
-    """Make a file hold exactly these bytes. The answer is False where it did already."""
-
-    destination: Destination
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Remember:
-    """Keep a value in the journal for the next run of the same job (`value` None forgets it). The answer is None."""
-
-    name: str
-    value: str | None
-
-
-@dataclass(frozen=True)
-class ForgetUploads:
-    """Forget every upload session below this path, because what they belong to is over. The answer is None."""
-
-    upload_path: str
-
-
-@dataclass(frozen=True)
-class Recall:
-    """Ask the journal for what an earlier run of the same job remembered. The answer is a string, or None."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Publish:
-    """Make output values known as soon as they are true, so that they are written even if a later step fails.
-
-    The outputs `id` and `ids` are made from the uploads' results; `ids` is for a service whose resource ids are others,
-    the first of them the value of `id`.
-    """
-
-    outputs: Mapping[str, str]
-    ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Time:
-    """Ask for the time as the service has it. The answer is in seconds since the epoch."""
-
-
-@dataclass(frozen=True)
 class Sleep:
     """Wait before looking again, for the `number`-th time (1, 2, …), longer each time; `why` is told.
 
@@ -208,27 +153,6 @@ class Sleep:
 
 
 @dataclass(frozen=True)
-class Digest:
-    """Ask for the SHA-256 of a file's bytes, to compare it with what the service has. The answer is lower-case hex."""
-
-    artifact: Artifact
-
-
-@dataclass(frozen=True)
-class Reused:
-    """A file that the service had already and that is not sent: its record for the results. The answer is None."""
-
-    result: FileResult
-
-
-@dataclass(frozen=True)
-class Identified:
-    """The last upload's result again, with what its own answer did not tell: an id, an error. The answer is None."""
-
-    result: FileResult
-
-
-@dataclass(frozen=True)
 class Section:
     """A table for the job summary that only the service can know, such as a track before and after."""
 
@@ -237,49 +161,7 @@ class Section:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class Show:
-    """What is about to change: lines for the log under a heading of their own. The answer is None.
-
-    `sections` are the same for the summary of a run that ends badly; a flow that ends well returns its own.
-    """
-
-    title: str
-    lines: tuple[str, ...]
-    sections: tuple[Section, ...] = ()
-
-
-@dataclass(frozen=True)
-class Discarded:
-    """What this run uploaded is gone, and `why`: its results say so and its ids are no outputs. The answer is None.
-
-    `files` names those that were there already, but only in what is gone now; `outputs` are no longer true.
-    """
-
-    why: str
-    files: frozenset[str] = frozenset()
-    outputs: tuple[str, ...] = ()
-
-
-Step: TypeAlias = (
-    Call
-    | Upload
-    | Batch
-    | Note
-    | Download
-    | Write
-    | Remember
-    | ForgetUploads
-    | Recall
-    | Publish
-    | Time
-    | Sleep
-    | Digest
-    | Reused
-    | Identified
-    | Show
-    | Discarded
-)
+Step: TypeAlias = Call | Upload | Batch | Download | Sleep
 
 
 @dataclass(frozen=True)

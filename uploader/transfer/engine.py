@@ -13,7 +13,6 @@ from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
 from uploader.retrier import CAUSE, HINT, Retrier, Watch
 from uploader.services.base import Batch, Call, Context, Download, Flow, Outcome, Section, Sleep, Step, Upload
-from uploader.services.old_steps import tell
 from uploader.state.journal import Journal
 from uploader.text import plural
 from uploader.transfer.api_call import call
@@ -74,8 +73,6 @@ class Engine:
                 return self._back_off(step)
             case Sleep():
                 return self._pause(step)
-            case _:
-                return tell(step, self)
 
     # --- the context that the flow is given -----------------------------------------------------------------------
 
