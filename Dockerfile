@@ -21,6 +21,13 @@ COPY google_emulator google_emulator
 RUN python -m pip --python /build/bin/python wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
  && python -m pip --python /app/venv/bin/python install --no-compile --no-index --no-deps /tmp/wheels/*.whl
 
+# A job that enters the image by a shell is isolated as well (see ENTRYPOINT), whichever way it starts the program.
+RUN sed -i '1s/$/ -I/' /app/venv/bin/uploader \
+ && mkdir /app/bin \
+ && ln -s ../venv/bin/uploader /app/bin/uploader \
+ && printf '#!/bin/sh\nexec /app/venv/bin/python -I "$@"\n' | tee /app/bin/python /app/bin/python3 \
+ && chmod 755 /app/bin/python /app/bin/python3
+
 # What is published: one folder a layer. Bytecode is made here, once, and trusted as it is: a container is short-lived and
 # would compile at every start.
 COPY entrypoint.py /app/
@@ -36,7 +43,7 @@ LABEL org.opencontainers.image.title="google-release-uploader" \
 # The system changes with the base alone, the program with each release.
 COPY --from=build /layers/system /
 COPY --from=build /layers/program /
-ENV PATH=/app/venv/bin:/usr/local/bin:/usr/bin:/bin
+ENV PATH=/app/bin:/app/venv/bin:/usr/local/bin:/usr/bin:/bin
 
 # Isolated (-I): neither the working directory, which is the user's checkout, nor PYTHONPATH, which a workflow may have
 # set for its own code, can put a module before the program's own.

@@ -43,7 +43,13 @@ def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> No
     (left / "bin").mkdir(parents=True)
     (left / "bin" / "python").symlink_to("/bin/false")
     settings = {"PYTHONPATH": str(planted), "PYTHONHOME": "/nowhere", "PIP_TARGET": str(elsewhere), "PIP_DRY_RUN": "1"}
-    settings |= {"PIP_USER": "1", "PIP_REQUIREMENT": str(planted / "more.txt"), "UPLOADER_TARGET": "nothing"}
+    (tmp_path / "pip.conf").write_text(f"[install]\ntarget = {elsewhere}\nuser = true\n")
+    settings |= {
+        "PIP_CONFIG_FILE": str(tmp_path / "pip.conf"),
+        "PIP_USER": "1",
+        "PIP_REQUIREMENT": str(planted / "more.txt"),
+        "UPLOADER_TARGET": "nothing",
+    }
     kept = {name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("PIP_")}
     ended = subprocess.run(
         ["sh", str(FOLDER / "run")],

@@ -18,7 +18,7 @@ TRUSTED_ACTIONS = {"actions/checkout", "actions/download-artifact", "actions/att
 TRUSTED_SCRIPTS = ("check_locks.py", "signed_commit.py", "release-commit", "release-notes")
 # What such a job says in a shell: commands that move data, and the scripts above. Docker runs and builds nothing there.
 TRUSTED_COMMAND = re.compile(
-    r"(?:cp|test|printf|echo|jq|exit|for|git diff) .*|done|exit|\w+=\S*"
+    r"(?:cat|cp|test|printf|echo|jq|exit|for|git diff) .*|done|exit|\w+=\S*"
     r"|docker (?:login|load|image inspect|tag|push|buildx imagetools create) .*"
     r"|gh (?:pr|release) (?:create|view) .*"
     rf"|(?:sh|python3 -I) scripts/(?:{'|'.join(map(re.escape, TRUSTED_SCRIPTS))}) .*"

@@ -46,6 +46,21 @@ def test_nothing_is_imported_from_the_workspace(image: Image, env: dict[str, str
     assert not (image.workspace / "PLANTED").exists()
 
 
+@pytest.mark.parametrize(
+    "script", ["uploader", "python /app/entrypoint.py", "python3 -m uploader", "/app/venv/bin/uploader"]
+)
+def test_a_script_that_starts_the_program_imports_nothing_from_the_checkout(image: Image, script: str) -> None:
+    """A GitLab job whose variables put the checkout on Python's path runs no code of the checkout with the key."""
+    for name in ("sitecustomize", "usercustomize", "requests", "json"):
+        (image.workspace / f"{name}.py").write_text("open('/github/workspace/PLANTED', 'w').close()\n")
+    done = image.run(
+        "-c", script, entrypoint="sh", env={"PYTHONPATH": "/github/workspace", "UPLOADER_TARGET": "nothing"}
+    )
+    assert done.returncode == 2, done.stderr
+    assert "'nothing' is not" in done.stdout + done.stderr
+    assert not (image.workspace / "PLANTED").exists()
+
+
 @pytest.mark.threat("dependency", "a dependency is replaced")
 def test_the_image_holds_the_locked_dependencies_and_nothing_else(image: Image) -> None:
     """Every distribution in the image is one of the lock's, in its version; there is no installer."""
