@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from uploader.text import format_size
+
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
 PAGE = ROOT / "docs" / "METHODS.md"
@@ -198,24 +200,13 @@ def as_json(data: dict[str, Any]) -> str:
     )
 
 
-def readable(count: int | None) -> str:
-    """A size limit for people."""
-    if count is None:
-        return "no limit"
-    for unit in ("TiB", "GiB", "MiB"):
-        whole = 1 << {"TiB": 40, "GiB": 30, "MiB": 20}[unit]
-        if count % whole == 0:
-            return f"{count // whole} {unit}"
-    return f"{count:,} B"
-
-
 def page(data: dict[str, Any]) -> str:
     """docs/METHODS.md."""
-    rows = [
-        f"| `{target}` | `{one['path']}` | {readable(one['max_size'])} | {'yes' if one['resumable'] else 'no'} |"
-        for target, one in data["methods"].items()
-    ]
-    return HEAD.format(count=len(rows), source=data["source"]) + "\n".join(rows) + "\n"
+    rows = []
+    for target, one in data["methods"].items():
+        largest = format_size(one["max_size"]) if one["max_size"] else "no limit"
+        rows.append(f"| `{target}` | `{one['path']}` | {largest} | {'yes' if one['resumable'] else 'no'} |\n")
+    return HEAD.format(count=len(rows), source=data["source"]) + "".join(rows)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """What a run says that it changes: before the first byte, the same in a dry run and after the commit, and nothing else.
 
-The plans of all kinds of releases stand below tests/golden/plans; `python -m scripts.make_plans` writes them anew.
+The plans of all kinds of releases stand below tests/golden/plans; `python -m tests.support.release_plans` writes them.
 """
 
 from __future__ import annotations

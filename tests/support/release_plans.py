@@ -1,12 +1,13 @@
 """Kinds of releases whose plans are kept as text below tests/golden/plans, and how a plan is taken from a real run.
 
-`python -m scripts.make_plans` writes the files anew; what changed in them is to be read like any other change.
+`python -m tests.support.release_plans` writes the files; what changed in them is to be read like any other change.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,3 +170,9 @@ def plan_of(ended: Ended) -> str:
 def golden(name: str) -> Path:
     """Where the plan of a kind of release is kept."""
     return GOLDEN / f"{name.replace(' ', '-')}.txt"
+
+
+if __name__ == "__main__":
+    for name, kind in KINDS.items():
+        with tempfile.TemporaryDirectory() as folder, arranged(kind, Path(folder)) as (job, inputs):
+            golden(name).write_text(plan_of(job.run(inputs)), encoding="utf-8")
