@@ -7,14 +7,13 @@ and gives out nothing but the very file that was found.
 
 from __future__ import annotations
 
+import fnmatch
 import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import translate
-from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from uploader.errors import InputError, IntegrityError, Problem
@@ -33,6 +32,7 @@ from uploader.files.workspace import (
 from uploader.input_problems import Problems
 
 STREAM = "-"
+_WILDCARD = re.compile(r"[*?\[]")
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
 
@@ -88,11 +88,33 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
     A text that is the exact name of a file is that file, whatever brackets it holds; anything else is a glob. `*` and
     `**` pass over names that begin with a dot, and `**` does not follow links to folders.
     """
-    search = _FileSearch(workspace)
+    found: dict[str, Artifact] = {}  # by real path
+    problems = Problems()
     for pattern in patterns:
-        search.add(pattern)
-    search.problems.raise_if_any()
-    return tuple(search.found.values())
+        if pattern == STREAM:
+            found.setdefault(STREAM, Artifact(STREAM, STREAM, None))
+            continue
+        tidy = _tidy(pattern, workspace.root)
+        try:
+            exact = os.path.lexists(workspace.root / pattern)
+            names = [tidy] if exact else sorted(expand(tidy, workspace.root)) if _WILDCARD.search(tidy) else []
+        except (OSError, ValueError) as error:
+            folder = str(getattr(error, "filename", "")).removeprefix(f"{workspace.root}/")
+            where = f"the folder {printable(folder)} can't be read: " if folder else ""
+            problems.add("files", f"`{printable(pattern)}`: {where}{reason(error)}.", _ACCEPTED)
+            continue
+        used = False
+        for name in names:
+            taken = _take(name, workspace, exact=exact)
+            if isinstance(taken, str):
+                problems.add("files", f"{printable(name)} {taken}.", _ACCEPTED)
+            elif taken:
+                found.setdefault(*taken)
+            used = used or taken is not None
+        if not used:
+            problems.add("files", _nothing(pattern, names, workspace.root), _ACCEPTED)
+    problems.raise_if_any()
+    return tuple(found.values())
 
 
 def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:
@@ -142,90 +164,94 @@ def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
     return Artifact(printable(name), str(path), status.st_size, identity(status), access=access)
 
 
-class _FileSearch:
-    """Collects files and problems over all patterns; the links of a folder are resolved once, not once a file.
+def expand(pattern: str, root: Path) -> list[str]:
+    """The names below `root` that match a glob: `*`, `?`, `[…]` within a name, `**` for any depth; absolute if it is.
 
-    Paths are text here: there may be many, and each path object leaves its names behind in the interpreter.
+    As in a shell, a wildcard passes over names that begin with a dot unless its own text begins with one. `**` does not
+    follow links to folders, so that a loop of links has an end; a folder that another segment names may be a link.
+    Unlike `glob`, which knows none of this, it raises OSError for a folder on the way that can't be listed, since its
+    files would be missing without a word, and goes over each folder once for a segment.
     """
+    segments = [segment for segment in pattern.split("/") if segment]
+    names = ["/" if pattern.startswith("/") else ""]
+    for number, segment in enumerate(segments, 1):
+        last = number == len(segments)
+        folders = [name if name in ("", "/") else f"{name}/" for name in names]
+        if segment == "**":
+            names = _everything_below(folders, root, files=last)
+        elif _WILDCARD.search(segment):
+            names = [f"{folder}{name}" for folder in folders for name in _matching(segment, root / folder)]
+            names = names if last else [name for name in names if os.path.isdir(root / name)]  # noqa: PTH112  # no error
+        else:
+            names = [f"{folder}{segment}" for folder in folders if os.path.lexists(root / folder / segment)]
+    return names
 
-    def __init__(self, workspace: Workspace) -> None:
-        self.found: dict[str, Artifact] = {}  # by real path
-        self.problems = Problems()
-        self._access = workspace.access()
-        self._workspace = workspace.root
-        self._real_folder = cache(os.path.realpath)
 
-    def add(self, pattern: str) -> None:
-        if pattern == STREAM:
-            self.found.setdefault(STREAM, Artifact(STREAM, STREAM, None))
-            return
-        try:
-            names, exact = self._names(pattern)
-        except (OSError, ValueError) as error:
-            folder = str(getattr(error, "filename", "")).removeprefix(f"{self._workspace}/")
-            where = f"the folder {printable(folder)} can't be read: " if folder else ""
-            self._wrong(f"`{printable(pattern)}`: {where}{reason(error)}.")
-            return
-        if not sum(self._take(name, exact) for name in names):
-            self._wrong(self._nothing(pattern, names))
+def _matching(segment: str, folder: Path) -> list[str]:
+    try:
+        names = os.listdir(folder)  # noqa: PTH208  # names are wanted
+    except NotADirectoryError:
+        return []
+    return fnmatch.filter((name for name in names if segment.startswith(".") or not name.startswith(".")), segment)
 
-    def _names(self, pattern: str) -> tuple[list[str], bool]:
-        tidy = _tidy(pattern, self._workspace)
-        if os.path.lexists(self._workspace / pattern):
-            return [tidy], True
-        return (sorted(expand(tidy, self._workspace)) if has_wildcard(pattern) else []), False
 
-    def _take(self, name: str, exact: bool) -> bool:
-        """Whether the name became a file of the run or a problem; folders and credentials are passed over."""
-        path = os.path.join(self._workspace, name)  # noqa: PTH118  # text, see the class
-        try:
-            status = os.stat(path)  # noqa: PTH116  # text, see the class
-        except OSError as error:
-            missing = "is a broken symbolic link" if Path(path).is_symlink() else f"can't be read: {reason(error)}"
-            self._wrong(f"{printable(name)} {missing}.")
-            return True
-        if stat.S_ISDIR(status.st_mode):
-            return False
-        real = self._real(path)
-        objection = self._objection(path, real, status)
-        if objection == LOGIN_FILE and not exact:
-            return False
-        if objection:
-            self._wrong(f"{printable(name)} {objection}.")
-            return True
-        size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        file = Artifact(printable(name), path, size, identity(status), access=self._access)
-        self.found.setdefault(real, file)
-        return True
+def _everything_below(folders: Sequence[str], root: Path, *, files: bool) -> list[str]:
+    """All files that `**` finds in the folders, or the folders themselves and all below them."""
+    found: list[str] = []
+    visited: set[str] = set()
 
-    def _objection(self, path: str, real: str, status: os.stat_result) -> str:
-        if is_login_file(path.rpartition("/")[2]):
-            return LOGIN_FILE
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
-            return "is neither a regular file nor a named pipe"
-        readable = "" if os.access(path, os.R_OK) else "can't be read: permission denied"
-        return self._access.workspace.objection(real, status) or readable
+    def unreadable(error: OSError) -> None:
+        if not isinstance(error, NotADirectoryError):
+            raise error
 
-    def _real(self, path: str) -> str:
-        if os.path.islink(path):  # noqa: PTH114  # text, see the class
-            return os.path.realpath(path)
-        folder, name = os.path.split(path)
-        return f"{self._real_folder(folder).rstrip('/')}/{name}"
+    for start in folders:
+        top = os.fspath(root / start)
+        for folder, below, names in os.walk(top, onerror=unreadable):
+            here = start + f"{folder[len(top) :]}/".lstrip("/")
+            if here in visited:
+                below.clear()
+                continue
+            visited.add(here)
+            below[:] = [name for name in below if not name.startswith(".")]
+            found += (
+                [f"{here}{name}" for name in names if not name.startswith(".")] if files else [here.rstrip("/") or here]
+            )
+    return found
 
-    def _nothing(self, pattern: str, names: Sequence[str]) -> str:
-        what = f"'{printable(pattern)}' matches nothing"
-        if names:
-            return f"{what} that can be uploaded: only folders or credentials. Name the files, for example with `/**`."
-        if pattern.startswith("~"):
-            return f"{what}: `~` is not expanded."
-        meant = printable(path_hint(pattern, self._workspace))
-        if pattern.startswith("/"):
-            relative = " Inside a container the workspace has another path: use a path relative to it."
-            return f"{what}.{meant or relative}"
-        return f"{what} in {printable(str(self._workspace))}.{meant or ' Did an earlier step build it?'}"
 
-    def _wrong(self, what: str) -> None:
-        self.problems.add("files", what, _ACCEPTED)
+def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifact] | str | None:
+    """The file with its real path; what is wrong with it; or None for a folder, and credentials that a glob matched."""
+    path = os.path.join(workspace.root, name)  # noqa: PTH118  # text: a path object keeps its names in the interpreter
+    try:
+        status = os.stat(path)  # noqa: PTH116  # text
+    except OSError as error:
+        return "is a broken symbolic link" if Path(path).is_symlink() else f"can't be read: {reason(error)}"
+    if stat.S_ISDIR(status.st_mode):
+        return None
+    real, regular = os.path.realpath(path), stat.S_ISREG(status.st_mode)
+    objection = LOGIN_FILE if is_login_file(path.rpartition("/")[2]) else workspace.objection(real, status)
+    if objection == LOGIN_FILE and not exact:
+        return None
+    if objection != LOGIN_FILE and not (regular or stat.S_ISFIFO(status.st_mode)):
+        return "is neither a regular file nor a named pipe"
+    readable = "" if os.access(path, os.R_OK) else "can't be read: permission denied"
+    if wrong := objection or readable:
+        return wrong
+    size = status.st_size if regular else None
+    return real, Artifact(printable(name), path, size, identity(status), access=workspace.access())
+
+
+def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
+    what = f"'{printable(pattern)}' matches nothing"
+    if names:
+        return f"{what} that can be uploaded: only folders or credentials. Name the files, for example with `/**`."
+    if pattern.startswith("~"):
+        return f"{what}: `~` is not expanded."
+    meant = printable(path_hint(pattern, root))
+    if pattern.startswith("/"):
+        relative = " Inside a container the workspace has another path: use a path relative to it."
+        return f"{what}.{meant or relative}"
+    return f"{what} in {printable(str(root))}.{meant or ' Did an earlier step build it?'}"
 
 
 def _tidy(pattern: str, workspace: Path) -> str:
@@ -236,73 +262,3 @@ def _tidy(pattern: str, workspace: Path) -> str:
     root = [segment for segment in workspace.as_posix().split("/") if segment]
     inside = segments[: len(root)] == root and len(segments) > len(root)
     return "/".join(segments[len(root) :]) if inside else "/" + "/".join(segments)
-
-
-_WILDCARD = re.compile(r"[*?\[]")
-_Entries = Callable[[str], "list[os.DirEntry[str]]"]
-
-
-def has_wildcard(pattern: str) -> bool:
-    """Whether the text is a glob at all."""
-    return _WILDCARD.search(pattern) is not None
-
-
-def expand(pattern: str, root: Path) -> list[str]:
-    """The names below `root` that match, unordered, each once; absolute if the pattern is.
-
-    Raises OSError for a folder on the way that can't be listed: its files would be missing without a word.
-    """
-    segments = [segment for segment in pattern.split("/") if segment]
-    entries = lru_cache(maxsize=1)(partial(_listed, root))  # two segments may go over one folder in a row
-    found: list[str] = []
-    visited: set[tuple[str, int]] = set()
-    waiting = [("/" if pattern.startswith("/") else "", 0)]  # a folder, and how many segments led to it
-    while waiting:
-        here, position = waiting.pop()
-        if (here, position) in visited:
-            continue  # two `**` lead to the same place in many ways
-        visited.add((here, position))
-        for name, done in _step(root, entries, segments[position:], here):
-            if position + done == len(segments):
-                found.append(name)
-            else:
-                waiting.append((name, position + done))
-    return found
-
-
-def _step(root: Path, entries: _Entries, segments: Sequence[str], here: str) -> Iterator[tuple[str, int]]:
-    """Where the first of the segments leads from a folder: names, and whether (1 or 0) the segment is done with."""
-    segment, last = segments[0], len(segments) == 1
-    if segment == "**":
-        for entry in entries(here):
-            if not entry.name.startswith(".") and (last or entry.is_dir(follow_symlinks=False)):
-                yield _join(here, entry.name), int(not entry.is_dir(follow_symlinks=False))
-        if not last:
-            yield here, 1  # comes last, hence is taken first: the folder's list is still at hand
-    elif has_wildcard(segment):
-        matches = re.compile(translate(segment)).match
-        for entry in entries(here):
-            hidden = entry.name.startswith(".") and not segment.startswith(".")
-            if not hidden and matches(entry.name) and (last or _is_folder(entry)):
-                yield _join(here, entry.name), 1
-    elif os.path.lexists(root / here / segment):
-        yield _join(here, segment), 1
-
-
-def _listed(root: Path, here: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(root / here) as entries:
-            return list(entries)
-    except NotADirectoryError:
-        return []
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a loop of links, which is no folder
-        return False
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}{name}" if folder in ("", "/") else f"{folder}/{name}"
