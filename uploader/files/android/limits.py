@@ -39,14 +39,14 @@ MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to
 
 @dataclass(frozen=True)
 class ImageRule:
-    """What one image type accepts, in pixels: exactly `exact`, or each side between `least` and `most`.
+    """What one image type accepts, in pixels: exactly `exact`, or each side from `min_side` to `max_side`.
 
     `advised` pixels and `square` are only asked for.
     """
 
     exact: tuple[int, int] | None = None
-    least: int = 320
-    most: int = 3840
+    min_side: int = 320
+    max_side: int = 3840
     advised: int = 0
     square: bool = False
 
@@ -57,9 +57,9 @@ IMAGE_RULES: Mapping[str, ImageRule] = {
     "tvBanner": ImageRule(exact=(1280, 720)),
     "phoneScreenshots": ImageRule(),
     "sevenInchScreenshots": ImageRule(),
-    "tenInchScreenshots": ImageRule(most=7680, advised=1080),
+    "tenInchScreenshots": ImageRule(max_side=7680, advised=1080),
     "tvScreenshots": ImageRule(),
-    "wearScreenshots": ImageRule(least=384, square=True),
+    "wearScreenshots": ImageRule(min_side=384, square=True),
 }
 """By the API's image type (discovery, `AppImageType`); the dimensions are the console's hints beside each field."""
 

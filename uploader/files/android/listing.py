@@ -18,89 +18,6 @@ from uploader.files.android.notes import LocalizedFolder
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 
-_PNG = b"\x89PNG\r\n\x1a\n"
-_JPEG = b"\xff\xd8\xff"
-IMAGE_ENDINGS = {_PNG: ".png", _JPEG: ".jpg"}  # by the first bytes
-_TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
-_MOST_SEGMENTS = 4096  # before the frame header, with fill bytes; real images have fewer than 300
-# Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
-SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
-
-
-def check_image(path: Path, image: Artifact, kind: str, folder: LocalizedFolder) -> None:
-    """Adds what is wrong with an image of type `kind` (a key of IMAGE_RULES) to the folder's problems."""
-    if (image.size or 0) > MAX_BYTES["image"]:
-        folder.wrong(path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB).")
-        return
-    with image.reader() as file:
-        found = dimensions(file.read(image.size or 0))
-    if found is None:
-        folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
-    elif 0 in found:
-        folder.wrong(path, "is damaged or cut short.", "a complete PNG or JPEG")
-    else:
-        _check_dimensions(path, found, kind, folder)
-
-
-def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
-    rule, (short, long) = IMAGE_RULES[kind], sorted(dimensions)
-    size = "{} x {} pixels".format(*dimensions)
-    if rule.exact and dimensions != rule.exact:
-        folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
-    elif rule.exact:
-        return
-    elif short < rule.least or long > rule.most:
-        folder.wrong(path, f"has {size}; each side of {kind} must be from {rule.least} to {rule.most}.")
-    elif rule.square and short != long:
-        folder.warn(path, f"has {size}; Play asks for square {kind}.")
-    elif long > 2 * short:
-        folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
-    elif short < rule.advised:
-        folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
-
-
-def image_ending(data: bytes) -> str:
-    """What the name of a file that begins so ends in; empty for what is no image that Play takes."""
-    return next((ending for magic, ending in IMAGE_ENDINGS.items() if data.startswith(magic)), "")
-
-
-def dimensions(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels; None for another format, zeros for an image that is damaged or does not end."""
-    if not data.startswith((_PNG, _JPEG)):
-        return None
-    try:
-        return _png(data) if data.startswith(_PNG) else _jpeg(data)
-    except (struct.error, IndexError):
-        return 0, 0
-
-
-def _png(data: bytes) -> tuple[int, int]:
-    width, height = struct.unpack_from(">2I", data, 16)
-    return (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
-
-
-def _jpeg(data: bytes) -> tuple[int, int]:
-    """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height, width."""
-    at = 2 if b"\xff\xd9" in data[-_TAIL:] else len(data)
-    for _ in range(_MOST_SEGMENTS):
-        if data[at] != 0xFF:
-            break
-        marker = data[at + 1]
-        if marker == 0xFF:  # fill bytes may precede a marker
-            at += 1
-            continue
-        (length,) = struct.unpack_from(">H", data, at + 2)
-        if marker in _FRAMES:
-            height, width = struct.unpack_from(">2H", data, at + 5)
-            return width, height
-        at += 2 + max(length, 2)
-    return 0, 0
-
-
-_ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
-_ENDINGS = (".png", ".jpg", ".jpeg")
 # File name to the API's field.
 TEXTS: Mapping[str, str] = {
     "title.txt": "title",
@@ -108,8 +25,19 @@ TEXTS: Mapping[str, str] = {
     "full_description.txt": "fullDescription",
     "video.txt": "video",
 }
+SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
+_SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
+_ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
+_KNOWN = ", ".join((*(f"{kind}.png" for kind in SINGLE), *(f"{kind}/" for kind in _SEVERAL)))
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
-_KNOWN = ", ".join((*(f"{kind}.png" for kind in SINGLE), *(f"{kind}/" for kind in SEVERAL)))
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_JPEG = b"\xff\xd8\xff"
+IMAGE_ENDINGS = {_PNG: ".png", _JPEG: ".jpg"}  # by the first bytes
+_TAIL = 64 * 1024  # bytes at the end in which the image has to end; tools append metadata
+_MAX_SEGMENTS = 4096  # before the frame header, with fill bytes; real images have fewer than 300
+# Start-of-frame markers hold the dimensions; C4, C8 and CC are other things in the same range.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 @dataclass(frozen=True)
@@ -131,7 +59,7 @@ def store_listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tup
         elif folder.is_language(entry.name, entry):
             if found := _texts(folder, entry):
                 texts[entry.name] = found
-            images.update({(entry.name, kind): files for kind, files in _images(folder, entry).items()})
+            images |= {(entry.name, kind): files for kind, files in _images(folder, entry).items() if files}
     if not (folder.problems or texts or images):
         folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
     folder.problems.raise_if_any()
@@ -157,36 +85,98 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
     found: dict[str, tuple[Artifact, ...]] = {}
     for entry in folder.entries(language / "images"):
         kind = entry.name if entry.is_dir() else entry.stem
-        if kind in SEVERAL and entry.is_dir():
+        if kind in _SEVERAL and entry.is_dir():
             found[kind] = _screenshots(folder, entry)
         elif not (kind in SINGLE and _is_image(entry)):
             folder.warn(entry, f"is not used. Known: {_KNOWN}.")
         elif kind in found:
             folder.wrong(entry, f"is a second {kind}; keep one.")
         else:
-            found[kind] = _checked(folder, entry, kind)
-    return {kind: images for kind, images in found.items() if images}
+            found[kind] = _image(folder, entry, kind)
+    return found
 
 
 def _screenshots(folder: LocalizedFolder, where: Path) -> tuple[Artifact, ...]:
-    files = [entry for entry in folder.entries(where) if _is_image(entry)]
+    files: list[Path] = []
     for entry in folder.entries(where):
-        if entry not in files:
+        if _is_image(entry):
+            files.append(entry)
+        else:
             folder.warn(entry, "is not used: it is not a .png, .jpg or .jpeg file.")
     if len(files) > MAX_SCREENSHOTS:
         folder.wrong(where, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
         return ()
-    return tuple(image for file in files for image in _checked(folder, file, where.name))
+    return tuple(image for file in files for image in _image(folder, file, where.name))
 
 
-def _checked(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ...]:
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in (".png", ".jpg", ".jpeg") and not path.is_dir()
+
+
+def _image(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ...]:
     """The image, if it is a file at all; what is wrong with what it shows is added to the problems."""
     image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
     if image is None:
         return ()
-    check_image(path, image, kind, folder)
+    if (image.size or 0) > MAX_BYTES["image"]:
+        folder.wrong(path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB).")
+        return (image,)
+    with image.reader() as file:
+        found = dimensions(file.read(image.size or 0))
+    if found is None:
+        folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
+    elif 0 in found:
+        folder.wrong(path, "is damaged or cut short.", "a complete PNG or JPEG")
+    else:
+        _check_dimensions(path, found, kind, folder)
     return (image,)
 
 
-def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in _ENDINGS and not path.is_dir()
+def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
+    rule, (short, long) = IMAGE_RULES[kind], sorted(dimensions)
+    size = "{} x {} pixels".format(*dimensions)
+    if rule.exact:
+        if dimensions != rule.exact:
+            folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
+    elif short < rule.min_side or long > rule.max_side:
+        folder.wrong(path, f"has {size}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.")
+    elif rule.square and short != long:
+        folder.warn(path, f"has {size}; Play asks for square {kind}.")
+    elif long > 2 * short:
+        folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
+    elif short < rule.advised:
+        folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
+
+
+def image_ending(data: bytes) -> str:
+    """What the name of a file that begins so ends in; empty for what is no image that Play takes."""
+    return next((ending for magic, ending in IMAGE_ENDINGS.items() if data.startswith(magic)), "")
+
+
+def dimensions(data: bytes) -> tuple[int, int] | None:
+    """Width and height in pixels; None for another format, zeros for an image that is damaged or does not end."""
+    try:
+        if data.startswith(_PNG):
+            width, height = struct.unpack_from(">2I", data, 16)
+            return (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
+        return _jpeg_dimensions(data) if data.startswith(_JPEG) else None
+    except (struct.error, IndexError):
+        return 0, 0
+
+
+def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
+    """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height, width."""
+    at = 2 if b"\xff\xd9" in data[-_TAIL:] else len(data)
+    for _ in range(_MAX_SEGMENTS):
+        if data[at] != 0xFF:
+            break
+        marker = data[at + 1]
+        if marker == 0xFF:  # fill bytes may precede a marker
+            at += 1
+            continue
+        (length,) = struct.unpack_from(">H", data, at + 2)
+        if marker in _FRAMES:
+            height, width = struct.unpack_from(">2H", data, at + 5)
+            return width, height
+        at += 2 + max(length, 2)
+    return 0, 0

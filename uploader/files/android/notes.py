@@ -114,52 +114,42 @@ class LocalizedFolder:
             self.warn(path, f"is for `{name}`, which is not in Google's list of languages.{suggestion(name)}")
         return True
 
-    def text(self, path: Path, limit: int | None) -> str:
+    def text(self, path: Path, max_length: int | None) -> str:
         """The text without a byte order mark, with LF line ends, trimmed; "" when there is none or it is wrong."""
-        text = self._read(path)
-        if text is None:
-            return ""
-        text = normalised(text)
-        if wrong := objection(text, limit):
-            self.wrong(path, wrong)
-            return ""
-        if odd := oddity(text, limit):
-            self.warn(path, odd)
-        return text
-
-    def _read(self, path: Path) -> str | None:
         file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
         if file is None:
-            return None
+            return ""
         with file:
             size = os.fstat(file.fileno()).st_size
             if size > _MAX_BYTES:
                 self.wrong(path, f"has {size:,} bytes, more than any text that Play accepts.")
-                return None
+                return ""
             data = file.read(size)
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"
         try:
-            return data.decode("utf-16" if wide else "utf-8-sig")
+            text = normalised(data.decode("utf-16" if wide else "utf-8-sig"))
         except UnicodeDecodeError as error:
             self.wrong(path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text")
-            return None
+            return ""
+        wrong, odd = _judged(text, max_length)
+        if wrong:
+            self.wrong(path, wrong)
+            return ""
+        if odd:
+            self.warn(path, odd)
+        return text
 
 
-def objection(text: str, limit: int | None) -> str:
-    """Why Play takes no such text of at most `limit` characters, as the rest of a sentence; empty when it does."""
+def _judged(text: str, max_length: int | None) -> tuple[str, str]:
+    """Why Play takes no such text, and else what it may not take about it: each the rest of a sentence, or empty."""
     if found := _CONTROLS.search(text):
-        return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
-    if limit is not None and len(text) > limit:
-        return f"has {len(text)} characters; Play accepts at most {limit}."
-    return ""
-
-
-def oddity(text: str, limit: int | None) -> str:
-    """What Play may not take about a text, as the rest of a sentence; empty when nothing is odd."""
-    units = len(text.encode("utf-16-le")) // 2
-    if limit is not None and units > limit:
-        return f"has {len(text)} characters but {units} in UTF-16; Play's limit is {limit}."
-    return ""
+        return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1}).", ""
+    units = len(text.encode("utf-16-le", "surrogatepass")) // 2
+    if max_length is None or units <= max_length:
+        return "", ""
+    if len(text) > max_length:
+        return f"has {len(text)} characters; Play accepts at most {max_length}.", ""
+    return "", f"has {len(text)} characters but {units} in UTF-16; Play's limit is {max_length}."
 
 
 _ACCEPTED_FOLDER = (
@@ -208,18 +198,18 @@ def release_names(
     folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
     files = {path.name: path for path in folder.entries(folder.path / _NAMES)}
     wanted: dict[str | None, str] = {None: "default.txt", **{track: f"{track}.txt" for track in tracks}}
-    found = {track: _name(files[name], folder) for track, name in wanted.items() if name in files}
+    names: dict[str | None, str] = {}
+    for track, file in wanted.items():
+        if file not in files:
+            continue
+        if name := folder.text(files[file], None):
+            names[track] = name
+        if "\n" in name:
+            folder.wrong(files[file], "has several lines; a release name is a single line.")
+        elif len(name) > MAX_RELEASE_NAME:
+            folder.warn(files[file], f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
     folder.problems.raise_if_any()
-    return {track: name for track, name in found.items() if name}, tuple(folder.problems.warnings)
-
-
-def _name(path: Path, folder: LocalizedFolder) -> str:
-    name = folder.text(path, None)
-    if "\n" in name:
-        folder.wrong(path, "has several lines; a release name is a single line.")
-    elif len(name) > MAX_RELEASE_NAME:
-        folder.warn(path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
-    return name
+    return names, tuple(folder.problems.warnings)
 
 
 def _whatsnew(folder: LocalizedFolder) -> Notes:
@@ -289,9 +279,11 @@ def inline_notes(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
     Raises InputError (`whats-new`).
     """
+    first = _FIRST_KEY.match(text)
+    is_map = first and ("-" in first[2] or first[2] in LANGUAGES or suggestion(first[2]))
     problems = Problems()
     notes: dict[str, str] = {}
-    for language, value in _by_language(text) if _is_map(text) else [(DEFAULT_LANGUAGE, text)]:
+    for language, value in _by_language(text) if is_map else [(DEFAULT_LANGUAGE, text)]:
         _check(language, value, problems)
         if language in notes:
             problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
@@ -300,13 +292,8 @@ def inline_notes(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     return {language: value for language, value in notes.items() if value}, tuple(problems.warnings)
 
 
-def _is_map(text: str) -> bool:
-    found = _FIRST_KEY.match(text)
-    return found is not None and ("-" in found[2] or found[2] in LANGUAGES or bool(suggestion(found[2])))
-
-
 def _by_language(text: str) -> Iterator[tuple[str, str]]:
-    import yaml  # 20 ms that a run without notes by language does without
+    import yaml  # which only notes by language need
 
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
@@ -326,9 +313,10 @@ def _check(language: str, text: str, problems: Problems) -> None:
         problems.add(_INPUT, what, ACCEPTED_LANGUAGE)
     elif language and language not in LANGUAGES:
         problems.warn(f"{_INPUT}: `{language}` is not in Google's list of languages.{suggestion(language)}")
-    if wrong := objection(text, MAX_RELEASE_NOTES):
+    wrong, odd = _judged(text, MAX_RELEASE_NOTES)
+    if wrong:
         problems.add(_INPUT, f"{name} {wrong}")
-    elif odd := oddity(text, MAX_RELEASE_NOTES):
+    elif odd:
         problems.warn(f"{_INPUT}: {name} {odd}")
     elif not text:
         problems.warn(f"{_INPUT}: {name} is empty: no notes.")

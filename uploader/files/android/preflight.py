@@ -24,8 +24,8 @@ from uploader.text import plural
 
 _RELEASE_BUILD = "a signed release build; `target: play-internal-sharing` takes any"
 _COUNTERPARTS = {"armeabi": "arm64-v8a", "armeabi-v7a": "arm64-v8a", "x86": "x86_64"}
-_SHOWN = 3  # libraries in one warning
-_LISTED = 30  # permissions or features in a line of the plan
+_MAX_LIBRARIES = 3  # libraries in one warning
+_MAX_NAMES = 30  # permissions or features in a line of the plan
 
 
 def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
@@ -55,12 +55,12 @@ def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Pr
 
 def facts(manifest: Manifest) -> Iterator[str]:
     """What the file says of itself beside its version and its signer, as people read it before the run."""
-    least, target = (level if level is not None else "unknown" for level in (manifest.min_sdk, manifest.target_sdk))
+    min_sdk, target = (level if level is not None else "unknown" for level in (manifest.min_sdk, manifest.target_sdk))
     native = f", native code for {', '.join(manifest.native.abis)}" if manifest.native.abis else ""
-    yield f"minimum API level {least}, target {target}{native}"
+    yield f"minimum API level {min_sdk}, target {target}{native}"
     for what, names in (("permissions", manifest.permissions), ("requires", manifest.features)):
         if names:
-            yield f"{what}: {_shortened([_plain(name) for name in names], _LISTED)}"
+            yield f"{what}: {_shortened([_plain(name) for name in names], _MAX_NAMES)}"
 
 
 def fingerprint(sha256: str) -> str:
@@ -101,7 +101,7 @@ def _pages(manifest: Manifest) -> Iterator[str]:
     ):
         if names:
             libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
-            yield f"has {libraries} {what} ({_shortened(names, _SHOWN)}){_asked('16 KB', PAGE_SIZE)}"
+            yield f"has {libraries} {what} ({_shortened(names, _MAX_LIBRARIES)}){_asked('16 KB', PAGE_SIZE)}"
     if native.packed_under_aligned:
         what = "aligns its libraries to 4 KB pages in the APKs made from it (BundleConfig.pb)"
         yield f"{what}{_asked('16 KB', PAGE_SIZE)}"
@@ -111,9 +111,9 @@ def _asked(what: str, rule: PolicyRule) -> str:
     return f"; Google Play asks for {what} from {rule.since} on: {rule.source}"
 
 
-def _shortened(names: Sequence[str], most: int) -> str:
-    left = len(names) - most
-    return ", ".join(map(printable, names[:most])) + (f" and {plural(left, 'other')}" if left > 0 else "")
+def _shortened(names: Sequence[str], max_shown: int) -> str:
+    left = len(names) - max_shown
+    return ", ".join(map(printable, names[:max_shown])) + (f" and {plural(left, 'other')}" if left > 0 else "")
 
 
 def _plain(name: str) -> str:
