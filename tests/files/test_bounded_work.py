@@ -11,6 +11,7 @@ import json
 import os
 import struct
 import sys
+import time
 import tracemalloc
 import zipfile
 import zlib
@@ -22,12 +23,12 @@ from typing import Any
 
 import pytest
 
-from google_emulator.specimens import Build, manifest_axml, signature_writer
+from google_emulator.specimens import Build, manifest_axml, manifests, signature_writer
 from tests.support import hostile
 from uploader.errors import InputError
 from uploader.files.android import listing, manifest, mapping, native, signatures
-from uploader.files.android.archive import MAX_WANTED, Archive, MalformedFile
-from uploader.files.android.mapping import mapping_file
+from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
+from uploader.files.android.mapping import MAX_DEX, mapping_file
 from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
 from uploader.http.messages import Headers, Response
@@ -230,6 +231,74 @@ def test_the_work_is_bounded_by_the_bytes(name: str) -> None:
     """However it is made: no more than a few steps for each byte that was read."""
     parse, data = WORST[name]
     assert work(lambda: parse(data)) < 60 * len(data) + 10_000
+
+
+def lines(count: int) -> bytes:
+    """A zip whose directory has so many members, none of which is there."""
+    return zip_with(b"".join(line(b"base/assets/%06d" % index) for index in range(count)))
+
+
+def dex(content: bytes) -> bytes:
+    """An APK with as much code as is looked at, all of it the same bytes again and again."""
+    return stored({"classes.dex": content * (MAX_DEX // len(content))})
+
+
+def proto(field: bytes) -> bytes:
+    """A manifest of a bundle, as large as one may be, that is one field again and again."""
+    return manifests.field(1, manifests.field(3, b"manifest") + field * ((MAX_MEMBER - 100) // len(field)))
+
+
+LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
+    "axml, attributes": (each(manifest.binary_elements), lambda: CROWDED[1]),
+    "axml, empty chunks": (each(manifest.binary_elements), lambda: hostile.fragmented_axml(MAX_MEMBER // 8)),
+    "proto, numbers": (each(manifest.proto_elements), lambda: proto(b"\x08\x01")),
+    "proto, empty children": (each(manifest.proto_elements), lambda: proto(b"\x2a\x00")),
+    "proto, small attributes": (each(manifest.proto_elements), lambda: proto(b"\x22\x02\x28\x03")),
+    "zip, members": (archive, lambda: lines(MAX_MEMBERS)),
+    "zip, more members": (archive, lambda: lines(2 * MAX_MEMBERS)),
+    "zip, extra fields": (archive, lambda: zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 500)),
+    "zip, small extra fields": (archive, lambda: zip_with(line(extra=b"\2\0\0\0" * 1000) * 1000)),
+    "zip, libraries": (libraries, lambda: zip_of_libraries(MAX_WANTED)),
+    "signature, certificates": (
+        signature,
+        lambda: signature_writer.pkcs7(*[signature_writer.certificate()] * 180),
+    ),
+    "signature, signers": (scheme, lambda: signature_writer.scheme_value(*[[b"0\0"]] * 400)),
+    "dex, markers that never end": (map_id, lambda: dex(b"~~R8{" + b"a" * 1020)),
+    "dex, beginnings of markers": (map_id, lambda: dex(b"~~R8{")),
+    "dex, markers": (map_id, lambda: dex(b'~~R8{"pg-map-id":"a"}\0')),
+    "dex, zeros": (map_id, lambda: zip_of("classes.dex", bytes(MAX_DEX))),
+    "mapping, spaces": (mapping.ids_of_mapping, lambda: (b"# pg_map_hash: SHA-256 " + b" " * 500) * 125),
+    "notes, languages": (inline, lambda: b"en-US: a\n" * 14_000),
+    "notes, lists in lists": (inline, lambda: b"en-US: " + b"[" * 130_000),
+    "notes, spaces": (inline, lambda: b"en-US:" + b" " * 130_000 + b"x"),
+    "notes, backslashes": (inline, lambda: b'en-US: "' + b"\\" * 130_000),
+}
+
+
+@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
+@pytest.mark.parametrize("name", LARGEST)
+def test_the_worst_input_at_its_largest_takes_less_than_a_second(name: str) -> None:
+    """Of the processor's time, whatever else the machine does."""
+    parse, make = LARGEST[name]
+    data = make()
+    began = time.process_time()
+    with suppress(MalformedFile, InputError):
+        parse(data)
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
+def test_members_that_overlap_are_refused(tmp_path: Path) -> None:
+    """As in a bomb whose members are all the same bytes: they take more room than the file has."""
+    bomb = bytearray(zip_of_libraries(2))
+    second = bomb.rindex(b"PK\1\2")
+    struct.pack_into("<I", bomb, second + 20, len(bomb))
+    with pytest.raises(MalformedFile, match="take more room than it has"):
+        archive(bytes(bomb))
+    (tmp_path / "s.zip").write_bytes(bomb)
+    with pytest.raises(InputError, match="not a complete zip"):
+        native.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t")
 
 
 def test_a_small_apk_is_little_work() -> None:

@@ -24,6 +24,8 @@ PIECE = 1 << 20  # bytes of a member that is too large to hold
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ArithmeticError, RuntimeError, ValueError)
 
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
+_DIRECTORY_LINE = b"PK\1\2"
+_MAX_EXTRA, _MAX_EXTRAS = 4096, 4 << 20  # bytes of the extra fields of one member, of all: tools write some tens each
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
 _LOCAL_HEADER = 30  # bytes, the last four of which are the lengths of the name and of the extra field behind it
 
@@ -163,9 +165,23 @@ class _BoundedFile:
                 f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
             )
         data = self._file.read(size)
-        if data.count(b"PK\1\2") > MAX_MEMBERS:
-            raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
+        if data.startswith(_DIRECTORY_LINE):
+            _check_directory(data)
         return data
+
+
+def _check_directory(data: bytes) -> None:
+    """Raises MalformedFile for more members than any app has, BadZipFile for more than `zipfile` goes over quickly."""
+    at = members = extras = 0
+    while data.startswith(_DIRECTORY_LINE, at) and at + 46 <= len(data):
+        name, extra, comment = struct.unpack_from("<3H", data, at + 28)
+        at += 46 + name + extra + comment
+        members += 1
+        extras += extra
+        if members > MAX_MEMBERS:
+            raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
+        if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:
+            raise zipfile.BadZipFile
 
 
 def _no_zip(file: BinaryIO, size: int) -> MalformedFile:

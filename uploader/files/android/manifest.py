@@ -17,7 +17,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.archive import Archive, MalformedFile
@@ -256,8 +256,9 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
     packed_under_aligned = False
     if libraries and not apk:
         try:
-            config = _message(archive.read(BUNDLE_CONFIG), _OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES)
-            found = _pick(config, _ENABLED, _ALIGNMENT)
+            proto = _ProtoReader()
+            config = proto.message(archive.read(BUNDLE_CONFIG), _OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES)
+            found = proto.pick(config, _ENABLED, _ALIGNMENT)
         except (IndexError, ValueError):
             raise MalformedFile("has a BundleConfig.pb that is not a protobuf.") from None
         packed_under_aligned = bool(found[_ENABLED].number) and found[_ALIGNMENT].number == _ALIGNMENT_4K
@@ -402,10 +403,10 @@ _ITEM_REFERENCE, _ITEM_STRING, _ITEM_PRIMITIVE = 1, 2, 7
 _REFERENCE_ID, _STRING_VALUE = 2, 1
 _PRIMITIVE_INTEGERS = (6, 7, 8)  # int_decimal_value, int_hexadecimal_value, boolean_value
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # types on the wire
+_MAX_FIELDS = 300_000  # that are gone over: many times as many as any manifest has
 
 
-@dataclass(frozen=True)
-class _Field:
+class _Field(NamedTuple):
     """One field of a message: its content is a number on the wire, or bytes; the other of the two is empty."""
 
     id: int
@@ -418,13 +419,14 @@ def proto_elements(data: bytes) -> Iterator[Element]:
 
     Everything else is skipped by its length, so the depth of the document does not matter.
     """
+    proto = _ProtoReader()
     try:
-        root = _message(data, _NODE_ELEMENT)
-        yield _proto_element(root)
-        for field in _fields(root):
-            child = _message(field.data, _NODE_ELEMENT) if field.id == _ELEMENT_CHILD else b""
-            if _message(child, _ELEMENT_NAME).decode() in _CHILDREN:
-                yield _proto_element(child)
+        root = proto.message(data, _NODE_ELEMENT)
+        yield _proto_element(root, proto)
+        for field in proto.fields(root):
+            child = proto.message(field.data, _NODE_ELEMENT) if field.id == _ELEMENT_CHILD else b""
+            if child and proto.message(child, _ELEMENT_NAME).decode() in _CHILDREN:
+                yield _proto_element(child, proto)
     except IndexError:
         what = "has a damaged base/manifest/AndroidManifest.xml: it ends in the middle of a field."
         raise MalformedFile(what) from None
@@ -432,62 +434,76 @@ def proto_elements(data: bytes) -> Iterator[Element]:
         raise MalformedFile("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.") from None
 
 
-def _proto_element(data: bytes) -> Element:
+def _proto_element(data: bytes, proto: _ProtoReader) -> Element:
     attributes: dict[str, Value] = {}
-    for each in _fields(data):
+    for each in proto.fields(data):
         if each.id != _ELEMENT_ATTRIBUTE:
             continue
-        found = _pick(each.data, _NAMESPACE, _NAME, _TEXT, _RESOURCE_ID, _ITEM)
+        found = proto.pick(each.data, _NAMESPACE, _NAME, _TEXT, _RESOURCE_ID, _ITEM)
         namespace, name = (found[id_].data.decode("utf-8", "replace") for id_ in (_NAMESPACE, _NAME))
-        value = _proto_value(found[_ITEM].data)
+        value = _proto_value(found[_ITEM].data, proto)
         if key := _attribute_name(found[_RESOURCE_ID].number, namespace, name):
             attributes[key] = found[_TEXT].data.decode() if value is None else value
-    return _message(data, _ELEMENT_NAME).decode(), attributes
+    return proto.message(data, _ELEMENT_NAME).decode(), attributes
 
 
-def _proto_value(item: bytes) -> Value | None:
+def _proto_value(item: bytes, proto: _ProtoReader) -> Value | None:
     """The compiled value, or None when it is of a kind that only its text can tell."""
-    for field in _fields(item):
+    for field in proto.fields(item):
         if field.id == _ITEM_REFERENCE:
-            return ResourceReference(_pick(field.data, _REFERENCE_ID)[_REFERENCE_ID].number)
+            return ResourceReference(proto.pick(field.data, _REFERENCE_ID)[_REFERENCE_ID].number)
         if field.id == _ITEM_STRING:
-            return _message(field.data, _STRING_VALUE).decode()
+            return proto.message(field.data, _STRING_VALUE).decode()
         if field.id == _ITEM_PRIMITIVE:
             # int32 on the wire is sign-extended to 64 bits; Android reads a version code as unsigned 32.
-            numbers = [each.number for each in _fields(field.data) if each.id in _PRIMITIVE_INTEGERS]
+            numbers = [each.number for each in proto.fields(field.data) if each.id in _PRIMITIVE_INTEGERS]
             return numbers[-1] & 0xFFFFFFFF if numbers else None
     return None
 
 
-def _fields(data: bytes) -> Iterator[_Field]:
-    """Every field of a message. Raises IndexError where it ends in the middle of one, ValueError for no protobuf."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == _VARINT:
-            number, at = _varint(data, at)
-            yield _Field(key >> 3, number)
-            continue
-        length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
-        if length < 0:
-            raise ValueError(kind)
-        if at + length > len(data):
-            raise IndexError(at)
-        yield _Field(key >> 3, data=data[at : at + length])
-        at += length
+class _ProtoReader:
+    """Reads protobuf messages field by field, and no more fields in all than any manifest has.
 
+    A message that ends in the middle of a field raises IndexError; what is no protobuf raises ValueError.
+    """
 
-def _pick(data: bytes, *wanted: int) -> dict[int, _Field]:
-    """The fields asked for, the last of each as protobuf has it, and empty where there is none; no others are held."""
-    return {id_: _Field(id_) for id_ in wanted} | {field.id: field for field in _fields(data) if field.id in wanted}
+    def __init__(self) -> None:
+        self._left = _MAX_FIELDS
 
+    def fields(self, data: bytes) -> Iterator[_Field]:
+        """Every field of a message."""
+        at = 0
+        while at < len(data):
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError(_MAX_FIELDS)
+            key, at = _varint(data, at)
+            kind = key & 7
+            if kind == _VARINT:
+                number, at = _varint(data, at)
+                yield _Field(key >> 3, number)
+                continue
+            length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
+            if length < 0:
+                raise ValueError(kind)
+            if at + length > len(data):
+                raise IndexError(at)
+            yield _Field(key >> 3, data=data[at : at + length])
+            at += length
 
-def _message(data: bytes, *path: int) -> bytes:
-    """The message or text that the ids lead to, from one message into the next; empty where there is none."""
-    for wanted in path:
-        data = _pick(data, wanted)[wanted].data
-    return data
+    def pick(self, data: bytes, *wanted: int) -> dict[int, _Field]:
+        """The last field of each wanted id, as protobuf has it, or an empty one; no others are held."""
+        found = {id_: _Field(id_) for id_ in wanted}
+        for field in self.fields(data):
+            if field.id in found:
+                found[field.id] = field
+        return found
+
+    def message(self, data: bytes, *path: int) -> bytes:
+        """The message or text that the ids lead to, from one message into the next; empty where there is none."""
+        for wanted in path:
+            data = self.pick(data, wanted)[wanted].data
+        return data
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ compilers write neither, and then nothing is known.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import BinaryIO
 
 from uploader.errors import InputError, Problem
@@ -24,6 +25,7 @@ _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"
 _CLASS = re.compile(rb"[^\s:]+ -> [^\s:]+:\s*")
 _HEADER = 1 << 20  # bytes in which the first class has to come; before it there are only comments
 _MAX_MARKER = 1024  # bytes; real ones have some two hundred
+_MAX_MARKERS = 1000  # in a mebibyte; real ones stand side by side, one for each tool that took part
 _DEX = re.compile(r"([^/]+/dex/)?classes[0-9]*\.dex", re.ASCII)
 _MARKER = re.compile(rb"~~R8(\{[^{}\0]{0,%d}\})" % _MAX_MARKER)
 _MARKED = re.compile(rb'"pg-map-id":"([0-9A-Za-z_-]{1,128})"')
@@ -72,9 +74,9 @@ def ids_of_dex(file: BinaryIO) -> frozenset[str]:
         for piece in archive.pieces(name, left):
             left -= len(piece)
             window = kept + piece
-            for marker in _MARKER.findall(window):
-                if b'"backend":"cf"' not in marker:  # of a library that was shrunk before the app was
-                    found.update(each.decode() for each in _MARKED.findall(marker))
+            for match in islice(_MARKER.finditer(window), _MAX_MARKERS):
+                if b'"backend":"cf"' not in match[1]:  # of a library that was shrunk before the app was
+                    found.update(each.decode() for each in _MARKED.findall(match[1]))
             kept = window[-_MAX_MARKER:]
         if found:
             return frozenset(found)
