@@ -86,7 +86,7 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
 def test_a_commit_under_way_is_recalled_as_one_in_doubt() -> None:
     """The process ended before the answer came."""
     sent = EditState().after(Event.CHANGE).after(Event.SEND_COMMIT)
-    assert sent.after(Event.RECALL) == EditState(Ownership.RESUMED, Stage.COMMITTING, CommitKnowledge.UNKNOWN)
+    assert sent.after(Event.RECALL) == EditState(Ownership.OWN, Stage.COMMITTING, CommitKnowledge.UNKNOWN)
 
 
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:

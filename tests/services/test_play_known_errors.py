@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from scripts import make_troubleshooting
-from tests.support.fake_play import AUTOMATIC, BY_HAND, refused
+from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, artifact, refused
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import ApiError, CredentialsError
 from uploader.services.play import known_errors
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
@@ -48,6 +49,44 @@ def test_a_reason_is_enough_when_the_words_are_new(known: KnownError) -> None:
     """Codes change less often than sentences."""
     for reason in known.reasons:
         assert find(refused(403, "New words for an old thing.", reason)) is known
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "permission"),
+    [
+        ("The caller does not have permission", "permission-denied", True),
+        (
+            "The current user has insufficient permissions to perform the requested operation.",
+            "permission-denied",
+            True,
+        ),
+        ("This release is not compliant with the Google Play 64-bit requirement.", "not-64-bit", False),
+        ("You must complete account verification.", "account-not-verified", False),
+        ("This app has no data safety declaration.", "data-safety-missing", False),
+        ("This release does not allow any existing users to upgrade.", "version-code-too-low", False),
+        ("All policy declarations must be completed.", "declaration-missing", False),
+        ("Something entirely new.", "refused", False),
+    ],
+)
+@pytest.mark.parametrize("reason", ["forbidden", "PERMISSION_DENIED"])
+def test_a_403_is_a_matter_of_permission_by_its_words_alone(
+    message: str, code: str, permission: bool, reason: str
+) -> None:
+    """Google sends `forbidden` for many refusals that no right of the account would change: those are exit code 4."""
+    error = explained(refused(403, message, reason))
+    assert (error.code, error.exit_code) == (code, 3 if permission else 4)
+    assert message in error.what
+    assert (error.cause != "", error.hint != "") == (True, True)
+
+
+@pytest.mark.parametrize("call", ["PUT tracks", "commit"])
+def test_bundles_that_google_is_still_taking_in_are_waited_for(call: str) -> None:
+    """The refusal passes by itself, and costs neither the run nor a second upload."""
+    play = Play()
+    play.fail(call, refused(400, "Some of the Android App Bundle uploads are not completed yet.", "badRequest"))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert (engine.waits, play.uploads, engine.outputs["committed"]) == (1, ["app-2.aab"], "true")
 
 
 def test_a_reason_means_one_thing() -> None:

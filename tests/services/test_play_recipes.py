@@ -98,7 +98,7 @@ def test_every_use_is_accepted(number: int, tmp_path: Path) -> None:
     play = Play(
         production=[ROLLOUT, release(4)],
         internal=[release(3), release(1021, 1042, 1043, 1044, status="draft")],
-        beta=[release(4, releaseNotes=notes)],
+        beta=[release(3, releaseNotes=notes)],
     )
     play.edits = {name: copy.deepcopy(play.live) for name in ("1", "01234567890123456789")}
     step = PLAY_USES[number]

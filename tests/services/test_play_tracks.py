@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.fake_play import PACKAGE, Play, artifact, refused, release
+from tests.support.fake_play import PACKAGE, Play, artifact, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import ProtocolError, ReleaseRefused, ServiceError
 from uploader.files.android.listing import StoreFiles
@@ -195,6 +196,82 @@ def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> No
     assert "`user-fraction`" in caught.value.hint
     Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
     assert play.live.tracks["production"] == [release(5, status="inProgress", userFraction=0.1)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ReleaseOptions(fraction=0.5),
+        ReleaseOptions(notes=(("en-US", "News."),)),
+        ReleaseOptions(name="Spring"),
+        ReleaseOptions(priority=5),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True])
+def test_a_halted_release_stays_halted_unless_a_status_is_written(options: ReleaseOptions, again: bool) -> None:
+    """Neither a fraction, notes, a name or a priority alone go on with it, nor a job that releases it once more."""
+    play = Play(production=[HALTED, release(4)])
+    play.live.bundles[5] = sha256(artifact(5))
+    with pytest.raises(ServiceError, match="is halted, and stays so") as caught:
+        Engine(play).run(release_job(*([artifact(5)] if again else []), tracks=("production",), options=options))
+    assert "`status: inProgress`" in caught.value.hint
+    assert play.live.tracks["production"] == [HALTED, release(4)]
+    for status in ("inProgress", "completed"):
+        fraction = options.fraction if status == "inProgress" else None
+        Engine(play).run(
+            release_job(tracks=("production",), options=replace(options, status=status, fraction=fraction))
+        )
+        assert play.live.tracks["production"][0]["status"] == status
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("live", "reached"),
+    [([ROLLOUT, release(4)], "20 % of users"), ([HALTED, release(4)], "20 % of users"), ([release(5)], "all users")],
+)
+def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str, again: bool) -> None:
+    """Users have the release: only a halt takes it from anybody; the same or a larger fraction is accepted."""
+    play = Play(production=live)
+    play.live.bundles[5] = sha256(artifact(5))
+    files, lower = [artifact(5)] if again else [], ReleaseOptions("inProgress", 0.1)
+    with pytest.raises(ServiceError, match=reached) as caught:
+        Engine(play).run(release_job(*files, tracks=("production",), options=lower))
+    assert (caught.value.code, "`status: halted`" in caught.value.hint) == ("user-fraction-lower", True)
+    assert play.commits == []
+    if "userFraction" in live[0]:
+        for fraction in (0.2, 0.3):
+            options = ReleaseOptions("inProgress", fraction)
+            Engine(play).run(release_job(*files, tracks=("production",), options=options))
+            assert play.live.tracks["production"][0]["userFraction"] == fraction
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_notes_for_a_release_that_is_there_keep_the_other_languages(again: bool) -> None:
+    """What is given replaces its language; the plan shows each language that changes."""
+    notes = [{"language": "en-US", "text": "Old."}, {"language": "de-DE", "text": "Alt."}]
+    play = Play(production=[release(5, releaseNotes=notes)])
+    play.live.bundles[5] = sha256(artifact(5))
+    engine = Engine(play)
+    files = [artifact(5)] if again else []
+    given = {None: (("en-US", "New."), ("fr-FR", "Neuf."))}
+    engine.run(release_job(*files, tracks=("production",), notes=given))
+    (after,) = play.live.tracks["production"]
+    assert {one["language"]: one["text"] for one in after["releaseNotes"]} == {
+        "en-US": "New.", "de-DE": "Alt.", "fr-FR": "Neuf.",
+    }  # fmt: skip
+    assert 'notes en-US: "Old." (4 characters) -> "New." (4 characters)' in engine.log
+    assert 'notes fr-FR: "Neuf." (5 characters)' in engine.log
+    assert "de-DE" not in engine.log
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"), [([], "Nothing has been released on it"), ([HALTED], "It holds 5 (20 % of users, halted)")]
+)
+def test_what_keeps_a_promotion_from_its_source_is_told(source: list[dict[str, Any]], cause: str) -> None:
+    """An empty track and a halted release are two different things to do something about."""
+    with pytest.raises(ServiceError) as caught:
+        Engine(Play(beta=source)).run(release_job(promote_from="beta", tracks=("production",)))
+    assert caught.value.cause.startswith(cause)
 
 
 def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:

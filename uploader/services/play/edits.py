@@ -56,12 +56,9 @@ T = TypeVar("T")
 class Ownership(Enum):
     """Whose edit it is."""
 
-    OPENED = "opened by this run"
-    RESUMED = "opened by an earlier run of the job"
+    OWN = "opened by this run or an earlier one of the job"  # to keep or to delete
     SHARED = "named by existing-edit-id"  # others work in it: never deleted, never replaced by one without their part
-    STAND_IN = (
-        "in place of a shared edit that is gone"  # to look at what is live: nothing is changed or committed in it
-    )
+    STAND_IN = "in place of a shared edit that is gone"  # only to look at what is live
 
 
 class Stage(Enum):
@@ -174,25 +171,19 @@ FORBIDDEN: Mapping[Ownership, frozenset[Event]] = {
 }
 """What never happens to an edit because of who owns it, whatever the table says."""
 
-_OWNERS: Mapping[tuple[Event, Ownership], Ownership] = {
-    (Event.RECALL, Ownership.OPENED): Ownership.RESUMED,
-    (Event.REPLACE, Ownership.RESUMED): Ownership.OPENED,
-    (Event.REPLACE, Ownership.SHARED): Ownership.STAND_IN,
-}
-
 
 @dataclass(frozen=True)
 class EditState:
     """One edit as it stands. Frozen: `after(event)` gives the next one."""
 
-    ownership: Ownership = Ownership.OPENED
+    ownership: Ownership = Ownership.OWN
     stage: Stage = Stage.CLEAN
     commit: CommitKnowledge = CommitKnowledge.NONE
 
     @property
     def own(self) -> bool:
         """Whether this program opened the edit for the job, so that it may be kept, resumed or deleted."""
-        return self.ownership in (Ownership.OPENED, Ownership.RESUMED)
+        return self.ownership is Ownership.OWN
 
     @property
     def open(self) -> bool:
@@ -217,8 +208,9 @@ class EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to an edit that is {self}")
-        position = TRANSITIONS[(self.stage, self.commit), event]
-        return EditState(_OWNERS.get((event, self.ownership), self.ownership), *position)
+        stand_in = event is Event.REPLACE and self.ownership is Ownership.SHARED
+        owner = Ownership.STAND_IN if stand_in else self.ownership
+        return EditState(owner, *TRANSITIONS[(self.stage, self.commit), event])
 
     def __str__(self) -> str:
         return f"{self.ownership.value}, {self.stage.value}, its commit: {self.commit.value}"
@@ -292,7 +284,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
     """The edit that the journal holds, if any. Whatever can't be read is no record."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
-        state = EditState(Ownership.OPENED, Stage(record["stage"]), CommitKnowledge(record["commit"]))
+        state = EditState(Ownership.OWN, Stage(record["stage"]), CommitKnowledge(record["commit"]))
         return ReleaseEdit(
             job,
             context,

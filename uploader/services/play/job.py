@@ -33,6 +33,11 @@ class ReleaseOptions:
     priority: int | None = None
     countries: tuple[str, ...] = ()
 
+    @property
+    def new_status(self) -> str:
+        """The status that was given, or the one that a fraction stands for."""
+        return self.status or ("inProgress" if self.fraction is not None else "")
+
 
 @dataclass(frozen=True)
 class SupplementaryFile:

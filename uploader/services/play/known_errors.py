@@ -117,11 +117,33 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "permission-denied",
         "The caller does not have permission",
-        r"caller does not have permission|insufficient permissions?|not have sufficient permission",
+        r"insufficient permissions?|does not have (the )?(\w+ )?permissions?|not have sufficient permission"
+        r"|permission (was |is )?denied|not authorized",
         "The login worked, but the account may not do this with this app; new permissions can take a day to apply.",
         "Under Users and permissions in the Play Console, let the account release this app to this track.",
-        ("userInsufficientPermission", "permissionDenied", "PERMISSION_DENIED", "insufficientPermissions", "forbidden"),
+        ("userInsufficientPermission", "insufficientPermissions"),  # `forbidden` is Google's word for many refusals
         permission=True,
+    ),
+    KnownError(
+        "not-64-bit",
+        "This release is not compliant with the Google Play 64-bit requirement.",
+        r"64-bit requirement",
+        "The artifact has native libraries for 32-bit processors alone.",
+        "Build the native libraries for arm64-v8a (and x86_64 beside x86) as well.",
+    ),
+    KnownError(
+        "account-not-verified",
+        "You must complete account verification before you can publish.",
+        r"account verification|verify your (developer )?account",
+        "Google has not verified the developer account yet.",
+        "Complete the verification in the Play Console, then run again.",
+    ),
+    KnownError(
+        "data-safety-missing",
+        "This app has no data safety declaration.",
+        r"data safety",
+        "The data safety form of the app is not filled in, or is not accepted.",
+        "Fill in the form under App content in the Play Console, then run again.",
     ),
     KnownError(
         "draft-app",
@@ -218,7 +240,8 @@ KNOWN_ERRORS: tuple[KnownError, ...] = (
     KnownError(
         "declaration-missing",
         "You must let us know whether your app uses any Foreground Service permissions.",
-        r"you must let us know whether|must complete the .*declaration|declaration .*(missing|incomplete|required)",
+        r"you must let us know whether|must complete the .*declaration|declaration .*(missing|incomplete|required)"
+        r"|policy declarations?\b",
         "A declaration that this release needs is missing.",
         "Fill in the declaration under App content in the Play Console; then run again, nothing is uploaded twice.",
     ),
@@ -287,9 +310,11 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
 
 
 def conflict(error: ApiError) -> str:
-    """Why a refusal passes by itself: someone else is changing the same app at this moment. Empty for every other.
+    """Why a refusal passes by itself: someone else is changing the app, or Google is still at work. Empty for others.
 
     Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST resource: edits).
     """
+    if "uploads are not completed yet" in error.message:
+        return "Google Play has not taken in all uploaded bundles yet."
     passes = error.status == 409 and find(error) is not EDIT_GONE
     return "Another job, or someone in the Play Console, is changing the same app." if passes else ""

@@ -57,7 +57,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         artifacts=artifacts,
         tracks=inputs.tracks,
         options=ReleaseOptions(
-            status=inputs.status or ("inProgress" if inputs.user_fraction is not None else ""),
+            status=inputs.status,
             fraction=inputs.user_fraction,
             name=inputs.release_name,
             priority=inputs.in_app_update_priority,
@@ -260,7 +260,7 @@ def _step_of_file(one: SupplementaryFile) -> str:
 
 def _step_on_track(job: ReleaseJob, track: str) -> str:
     options = job.options
-    made = in_words({"status": options.status or "completed", "userFraction": options.fraction})
+    made = in_words({"status": options.new_status or "completed", "userFraction": options.fraction})
     codes = "+".join(dict.fromkeys((*job.codes, *job.retained)))
     last = " with the versions of the last release" if job.retain_last else ""
     if job.promote_from:
@@ -268,4 +268,4 @@ def _step_on_track(job: ReleaseJob, track: str) -> str:
         return f"promote {what} of {job.promote_from}{last} to track {track} ({made})"
     if codes:
         return f"release {codes}{last} to track {track} ({made})"
-    return f"update the current release on track {track}{f' ({made})' if options.status else ''}"
+    return f"update the current release on track {track}{f' ({made})' if options.new_status else ''}"

@@ -348,7 +348,7 @@ def _fate(job: ReleaseJob, release: Release) -> str:
     if job.promote_from:
         how = {"inProgress": f", at {share},", "draft": ", as a draft,"}.get(status, "")
         return f"is promoted from {job.promote_from}{how} to"
-    if not (new or job.options.status):
+    if not (new or job.options.new_status):
         return "is updated on"
     fates = {"inProgress": f"is now at {share} on", "halted": "is halted on", "draft": "is a draft on"}
     return fates.get(status, "is released on" if new else "is rolled out to all users on")

@@ -98,7 +98,7 @@ def describe_all(live: Iterable[Release]) -> str:
 def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None) -> Release:
     """A release made from its version codes and the options; what these leave open is that of the base."""
     base = base or {}
-    status, fraction = options.status or base.get("status", "completed"), options.fraction
+    status, fraction = options.new_status or base.get("status", "completed"), options.fraction
     release = {**base, "versionCodes": list(version_codes), "status": status}
     release.pop("userFraction", None)
     fraction = base.get("userFraction") if fraction is None else fraction
@@ -145,7 +145,15 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     """
     served = [release for release in live if release.get("status") in ("completed", "inProgress")]
     drafts = [release for release in live if release.get("status") == "draft"]
-    return _newest_if_any(track, served or (drafts if len(drafts) == len(live) else []), "promote")
+    found = served or (drafts if len(drafts) == len(live) else [])
+    if live and not found:
+        raise ReleaseRefused(
+            f"Track {track} has no release to promote.",
+            cause=f"It holds {describe_all(live)}, and a halted release was stopped for a reason.",
+            hint="Resume the release on its own track first, or promote a corrected version.",
+            code="no-release-on-track",
+        )
+    return _newest_if_any(track, found, "promote")
 
 
 def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
@@ -171,7 +179,7 @@ def _newest_if_any(track: str, found: Sequence[Release], purpose: str) -> Releas
     if not found:
         raise ReleaseRefused(
             f"Track {track} has no release to {purpose}.",
-            cause="Nothing has been released on it, its only releases are halted, or the app has no such track.",
+            cause="Nothing has been released on it, or the app has no such track.",
             hint="Check the name of the track in the Play Console.",
             code="no-release-on-track",
         )
@@ -281,7 +289,8 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """
     found = yield from current_releases(edit, track)
     before = edit.before.get(track, found)
-    release = yield from _wanted(edit, track, before)
+    release = _with_kept_notes((yield from _wanted(edit, track, before)), before)
+    _check_users(edit.job.options, track, before, release)
     after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
     return TrackChange(track, before, after, release, found)
 
@@ -318,6 +327,41 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
     if job.codes or job.retained:
         return new(replace(options, name=name or job.default_name), dict.fromkeys((*job.codes, *retained)))
     return changed(options, to_change(track, live))
+
+
+def _with_kept_notes(release: Release, live: Releases) -> Release:
+    """A release that is on the track already keeps its notes in the languages that were not given."""
+    there = next((one for one in live if set(codes(one)) == set(codes(release))), None)
+    if there is None or "releaseNotes" not in release:
+        return release
+    given = dict(notes_of(release))
+    notes = {**given, **{language: text for language, text in notes_of(there) if language not in given}}
+    return {**release, "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()]}
+
+
+def _check_users(options: ReleaseOptions, track: str, live: Releases, release: Release) -> None:
+    """Nothing but a halt takes a release from users, and nothing but a written status goes on with a halted one."""
+    for other in live:
+        if other.get("status") == "draft" or release.get("status") == "draft" or not _covers(release, other):
+            continue
+        if other.get("status") == "halted" and not options.status:
+            raise ReleaseRefused(
+                f"The release {describe(other)} on track {track} is halted, and stays so.",
+                cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
+                hint="To go on with it, set `status: inProgress` or `completed`; else release a corrected version.",
+                code="release-halted",
+            )
+        reached = 1.0 if other.get("status") == "completed" else other.get("userFraction")
+        fraction = release.get("userFraction") if release.get("status") == "inProgress" else None
+        if reached is not None and fraction is not None and fraction < reached:
+            more = f", or give more than {reached:g}" if reached < 1 else ""
+            raise ReleaseRefused(
+                f"`user-fraction`: the release {describe(other)} on track {track} has reached more users than "
+                f"{share(release)}.",
+                cause="Only a halt takes a release from users.",
+                hint=f"Halt it with `status: halted`{more}.",
+                code="user-fraction-lower",
+            )
 
 
 def _default_language(edit: ReleaseEdit) -> Steps[str]:
