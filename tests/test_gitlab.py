@@ -18,7 +18,7 @@ from tests.support.runner import gitlab
 from tests.support.runner.github import action
 from tests.support.runner.gitlab import Project
 from uploader import inputs
-from uploader.outputs.output_files import ALSO_INPUTS
+from uploader.outputs.files import ALSO_INPUTS
 
 ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {"shell": gitlab.shell, "containers": gitlab.containers}

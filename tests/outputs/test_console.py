@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, where
-from uploader.errors import ApiError, InputError, Problem
+from uploader.errors import ApiError, InputError, Problem, UploaderError
 from uploader.outputs import make_reporter
 
 
@@ -63,6 +64,26 @@ def test_terminal_obeys_nothing(texts: list[str]) -> None:
     shown = out.getvalue()
     assert not set(shown) & set("\r\x1b\x85\x9b\u2028\u202e\u200b")
     assert all(line.startswith(("said ", "  ")) for line in shown.split("\n")[:-1])
+
+
+@pytest.mark.threat("committer", "a file name or a server's message issues commands to the CI system")
+@pytest.mark.parametrize("kind", ["github", "gitlab", "console"])
+@given(hostile)
+@example("##vso[task.setvariable variable=x]y ##[error]z ##teamcity[buildStatus status='SUCCESS'] ::error::w ###[a]")
+def test_no_ci_system_finds_a_command_whichever_runs(kind: str, text: str) -> None:
+    """Azure Pipelines runs the console's reporter, and obeys what stands anywhere in a line; so does TeamCity."""
+    log = io.StringIO()
+    reporter = make_reporter(where(Path(), kind, output_file=None, dotenv_file=None), stdout=log, stderr=log)
+    with reporter.group(text):
+        reporter.info(text)
+        reporter.warning(text)
+        reporter.progress(text, 1).done(True)
+        reporter.write_outputs({"id": text})
+        reporter.error(UploaderError(text, cause=text, hint=text))
+    told = log.getvalue()
+    assert not re.search(r"##\w*\[", told)
+    own = r"(?m)^::(group|endgroup|warning|error)( title=[\w ]+)?::"
+    assert "::" not in (re.sub(own, "", told) if kind == "github" else told)
 
 
 def test_stream_that_knows_little() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, where
 from uploader.outputs import make_reporter
-from uploader.outputs.output_files import append_whole, results_lines, write_whole
+from uploader.outputs.files import append_whole, results_lines, write_whole
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 

@@ -25,7 +25,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.outputs import make_reporter
-from uploader.outputs.github_reporter import ANNOTATIONS, LIMIT, GitHubReporter
+from uploader.outputs.github import LIMIT, MAX_ANNOTATIONS, GitHubReporter
 from uploader.redaction import Redactor
 
 
@@ -120,9 +120,9 @@ def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
 
 def test_warnings_beyond_the_limit_are_lines(heard: Heard) -> None:
     """GitHub shows ten annotations of a type; the eleventh warning is a plain line instead of lost."""
-    for number in range(ANNOTATIONS + 1):
+    for number in range(MAX_ANNOTATIONS + 1):
         heard.reporter.warning(f"number {number}")
-    assert len(heard.commands) == ANNOTATIONS
+    assert len(heard.commands) == MAX_ANNOTATIONS
     assert heard.log.getvalue().endswith("\nWarning: number 10\n")
 
 
@@ -174,7 +174,7 @@ class Foreseeable(GitHubReporter):
 def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
     """A value that holds its own delimiter is left out with a warning; the others are written."""
     log = io.StringIO()
-    reporter = Foreseeable(where(tmp_path, "github"), log, log, Redactor(), lambda: 0.0, lambda: 0.0)
+    reporter = Foreseeable(where(tmp_path, "github"), log, log, Redactor(), lambda: 0.0, lambda: 0.0, {})
     reporter.write_outputs({"id": "1\nEND\nevil=2", "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
     assert [command.name for command in workflow_commands(log.getvalue())] == ["group", "endgroup", "warning"]

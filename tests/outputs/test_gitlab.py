@@ -15,7 +15,7 @@ from tests.support.platforms import dotenv_report, hostile, where, workflow_comm
 from uploader.errors import TemporaryError, UploaderError
 from uploader.inputs.table import fields
 from uploader.outputs import LogReporter, make_reporter
-from uploader.outputs.output_files import ALSO_INPUTS
+from uploader.outputs.files import ALSO_INPUTS
 from uploader.redaction import Redactor
 
 

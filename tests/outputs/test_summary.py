@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, reading, tables, workflow_commands
 from uploader.errors import ApiError, InputError, Problem
-from uploader.outputs.markdown import link
-from uploader.outputs.summary import LIMIT, NAME, Report, render
+from uploader.outputs.summary import LIMIT, MAX_NAME, Report, link, render
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Section
@@ -192,7 +191,7 @@ def test_how_a_file_went(change: dict[str, Any], result: str) -> None:
     assert tables(page(files=(replace(BUNDLE, **change),)))[0][1][-1] == result
 
 
-@given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= NAME), hostile)
+@given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= MAX_NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or mention."""
     file = replace(BUNDLE, path=name, id=name, resource={}, error=words, timeline=())

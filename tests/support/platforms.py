@@ -28,7 +28,8 @@ COMMANDS = {
     "echo",
 }
 FRAGMENTS = (
-    "::error::", "::add-mask::", "##[error]", "##[", "::", ":", "\r", "\n", "\r\n", "\t", "%0A", "%", "|", "\\", "\\|",
+    "##vso[task.x]", "##teamcity[x]", "::error::", "::add-mask::", "##[error]", "##[",
+    "::", ":", "\r", "\n", "\r\n", "\t", "%0A", "%", "|", "\\", "\\|",
     "`", "``", "<img src=x>", "</code>", "</details>", "<!--", "@octocat", "](https://e.vil)", "[x]", "https://e.vil",
     "www.e.vil", "me@e.vil", "\x1b[31m", "\x85", "\u2028", "\u202e", "\u200b", "\udcff", "&lt;", "*b*", "_i_", "~",
     "#1", "$x$", "é", "日本", " ", "=", "<<", ",", ";", "\x00", "UPLOADER_X=1", "```", "- ", "section_start:1:a",

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from uploader.inputs import Platform
-from uploader.outputs.console_reporter import ConsoleReporter
-from uploader.outputs.github_reporter import GitHubReporter
-from uploader.outputs.gitlab_reporter import GitLabReporter
-from uploader.outputs.log_reporter import LogReporter
+from uploader.outputs.console import ConsoleReporter
+from uploader.outputs.github import GitHubReporter
+from uploader.outputs.gitlab import GitLabReporter
+from uploader.outputs.reporter import LogReporter
 from uploader.redaction import Redactor
 
 __all__ = ["LogReporter", "make_reporter"]
@@ -39,6 +39,4 @@ def make_reporter(
     out = stdout or sys.stdout
     err = (stderr or sys.stderr) if platform.kind == "console" else out  # a CI system shows one log
     reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(platform.kind, ConsoleReporter)
-    made = reporter(platform, out, err, redactor or Redactor(), clock, now)
-    made.names = names or {}
-    return made
+    return reporter(platform, out, err, redactor or Redactor(), clock, now, names or {})

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 from uploader.text import format_size, share
 
-_MAX_SILENCE: Final = 30.0  # seconds after which a line is due although less than a tenth was sent
-_MIN_INTERVAL: Final = 1.0  # seconds that pass between two lines at least, however fast the upload is
+MAX_SILENCE = 30.0  # seconds after which a line is due although less than a tenth was sent
+MIN_INTERVAL = 1.0  # seconds that pass between two lines at least, however fast the upload is
 
 
 class _ProgressDisplay:
@@ -68,37 +68,30 @@ class ProgressLines(_ProgressDisplay):
         super().__init__(log, label, total)
         self._clock = clock
         self._began = self._said = clock()
-        self._tenth = self._tenths()
+        self._tenth = 0
 
     def _show(self) -> None:
         silent = self._clock() - self._said
-        if silent < _MIN_INTERVAL or (self._tenths() == self._tenth and silent < _MAX_SILENCE):
+        tenth = 10 * self._at // self._total if self._total else 0
+        if silent < MIN_INTERVAL or (tenth == self._tenth and silent < MAX_SILENCE):
             return
         self._said += silent
-        self._tenth = self._tenths()
-        self._log(f"{self._label}: {self._where()}, {self._speed()}")
+        self._tenth = tenth
+        where = f"{share(self._stored, self._total)} stored{self._apart()}"
+        if not self._stored:  # an upload in one request hears nothing until its end
+            where = f"{share(self._at, self._total)} sent"
+        self._log(f"{self._label}: {where}, {speed(self._sent, self._clock() - self._began)}")
 
     def _end(self, ok: bool) -> None:
         super()._end(ok)
         if ok:
-            time = f"in {self._clock() - self._began:.1f} s"
-            pace = f", {self._speed()}" if self._sent else ""
-            self._log(f"{self._label}: {format_size(self._stored)} stored {time}{self._apart()}{pace}")
-
-    def _tenths(self) -> int:
-        return 10 * self._at // self._total if self._total else 0
-
-    def _where(self) -> str:
-        if not self._stored:  # an upload in one request hears nothing until its end
-            return f"{share(self._at, self._total)} sent"
-        return f"{share(self._stored, self._total)} stored{self._apart()}"
+            seconds = self._clock() - self._began
+            pace = f", {speed(self._sent, seconds)}" if self._sent else ""
+            self._log(f"{self._label}: {format_size(self._stored)} stored in {seconds:.1f} s{self._apart()}{pace}")
 
     def _apart(self) -> str:
         """What this run sent, where that is another number than what is stored."""
         return "" if self._sent == self._stored else f" ({format_size(self._sent)} sent)"
-
-    def _speed(self) -> str:
-        return speed(self._sent, self._clock() - self._began)
 
 
 class ProgressBar(_ProgressDisplay):
@@ -131,7 +124,7 @@ class ProgressBar(_ProgressDisplay):
 
 
 def _tqdm() -> Any:
-    from tqdm import tqdm  # only a terminal needs it, and start-up counts
+    from tqdm import tqdm  # only a terminal needs it
 
     tqdm.monitor_interval = 0  # no thread of its own: the transfer reports often enough
     return tqdm

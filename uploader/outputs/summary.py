@@ -1,40 +1,59 @@
 """Renders the page that a run leaves in the CI system: what was sent where, how long it took, and what came of it.
 
-Pure: a report goes in, Markdown comes out, never more than the platform takes. Failures stand first, so that what is
-left out of a long page is what went well.
+Pure: a report goes in, GitHub's Markdown comes out, never more than the platform takes. Failures stand first, so that
+what is left out of a long page is what went well.
+
+Text from outside stays text: no markup, no HTML, no link, no mention. Characters that could mean anything are written
+as numeric character references, which Markdown never takes for structure (CommonMark 0.30, section 6.2). An at sign
+needs more: GitHub looks for mentions and mail addresses after the references are resolved, so an empty comment parts it
+from what follows. Mermaid, which draws the timeline, has no escape that holds everywhere: there text keeps its letters,
+digits and a few signs, and loses the rest.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Literal
+from urllib.parse import quote, urlsplit
 
 from uploader.errors import UploaderError
-from uploader.outputs.markdown import code, link, table, text
 from uploader.outputs.progress import speed
-from uploader.outputs.short_names import short_names
-from uploader.outputs.timeline import timeline
 from uploader.redaction import Redactor
-from uploader.results import FileResult
+from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Section
-from uploader.text import format_size, sentence
+from uploader.text import format_size, plural, sentence
 
-LIMIT: Final = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
-CELL: Final = 300  # characters of outside text in one cell
-NAME: Final = 28  # of a file's name in the table; the full path stands beside the full digest
-ROWS: Final = 10  # of a table; the rest is folded
-SENTENCE: Final = 2000  # characters of an error or a warning
-BULLETS: Final = 50
-IN_TABLES: Final = ("plan", "status")  # outputs that the page's own tables show better
+LIMIT = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
+MAX_CELL = 300  # characters of outside text in one cell
+MAX_NAME = 28  # of a file's name in the table; the full path stands beside the full digest
+MAX_ROWS = 10  # of a table; the rest is folded
+MAX_SENTENCE = 2000  # characters of an error or a warning
+MAX_BULLETS = 50
+MAX_CHARTED = 12  # files in the timeline, and events of one file, its first and its last ones
+QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
+MAX_TICKS = 10  # on its axis
+IN_TABLES = ("plan", "status")  # outputs that the page's own tables show better
+OMITTED = "\n\nSome of this page was left out to stay within the size limit; see the log and `uploader-results.json`."
 
-_BANNERS: Final = {
+_BANNERS = {
     "ok": "## ✅ ",
     "failed": "## ❌ ",
     "dry-run": "# NOTHING WAS PUBLISHED\n\n**Dry run.** ",
     "rehearsal": "# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** ",
 }
+# Beside letters and digits, what means nothing in the middle of a line. A colon is harmless before a blank only (else
+# it may be an address or an emoji), a dot everywhere but after www.
+_MARKUP = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
+_PLAIN_CODE = re.compile(r"[\w.,:@+=/()%~-](?:[\w .,:@+=/()%~-]*[\w.,:@+=/()%~-])?")
+_IN_BACKTICKS = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_URL_CHARACTERS = "/:?#@!$&*+,=%~-._"  # no semicolon: none can end a character reference
 
 
 @dataclass(frozen=True)
@@ -65,31 +84,27 @@ class _Page:
         self._redactor = redactor
         self._limit = limit
         self._files = sorted(report.files, key=lambda file: not file.error)  # stable: else in the order of `files`
-        paths = [self._line(file.path, SENTENCE) for file in self._files]
-        shortened = zip(paths, short_names(paths, NAME), strict=True)
-        self._names = [path if len(path) <= NAME else name for path, name in shortened]
 
     def render(self) -> str:
         """Blocks in the order in which they are read, as long as there is room."""
-        note = (
-            "\n\nSome of this page was left out to stay within the size limit; see the log and `uploader-results.json`."
-        )
-        head = f"{_BANNERS[self._report.outcome]}{self._text(self._report.headline)}"
-        where = f" at {self._code(self._report.endpoint)}" if self._report.endpoint else ""
-        page, complete = f"{head}\n\nTarget: {self._code(self._report.target)}{where}", True
-        for block in self._blocks():
-            if _bytes(page) + _bytes(block) + _bytes(note) + 3 <= self._limit:
+        report = self._report
+        where = f" at {self._code(report.endpoint)}" if report.endpoint else ""
+        page = f"{_BANNERS[report.outcome]}{self._text(report.headline)}\n\nTarget: {self._code(report.target)}{where}"
+        links = (link(self._line(label, MAX_CELL), self._line(url, MAX_SENTENCE)) for label, url in report.links)
+        blocks = [self._problem(), " · ".join(links), self._sent(), *map(self._section, report.sections)]
+        blocks += ["\n".join(self._bullets(report.warnings, "⚠️")), timeline(report.files, self._redactor)]
+        outputs = ((name, value) for name, value in report.outputs.items() if value and name not in IN_TABLES)
+        rows = [(self._code(name), self._code(value)) for name, value in outputs]
+        blocks.append(_details("Outputs", self._table(["Output", "Value"], rows, "outputs")))
+        rows = [(self._code(file.sha256), self._code(file.path)) for file in self._files if file.sha256]
+        blocks.append(_details("SHA-256 in full", self._table(["SHA-256", "File"], rows, "files")))
+        complete = True
+        for block in filter(None, blocks):
+            if _bytes(page) + _bytes(block) + _bytes(OMITTED) + 3 <= self._limit:
                 page += f"\n\n{block}"
             else:
                 complete = False
-        return f"{page}{'' if complete else note}\n"
-
-    def _blocks(self) -> Iterable[str]:
-        blocks = [self._problem(), self._links(), self._sent()]
-        blocks += [self._section(section) for section in self._report.sections]
-        blocks += ["\n".join(self._bullets(self._report.warnings, "⚠️")), timeline(self._report.files, self._redactor)]
-        blocks += [self._outputs(), self._digests()]
-        return filter(None, blocks)
+        return f"{page}{'' if complete else OMITTED}\n"
 
     def _problem(self) -> str:
         """What happened, why, and what to do, each on a line of its own; then each of several mistakes."""
@@ -97,16 +112,16 @@ class _Page:
         if error is None:
             return ""
         parts = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.hint))
-        lines = [f"> **{label}:** {self._text(sentence(words), SENTENCE)}<br>" for label, words in parts if words]
+        lines = [f"> **{label}:** {self._text(sentence(words), MAX_SENTENCE)}<br>" for label, words in parts if words]
         return "\n".join([*lines, *([""] if error.details else []), *self._bullets(error.details, "❌")])
-
-    def _links(self) -> str:
-        return " · ".join(link(self._line(label, CELL), self._line(url, SENTENCE)) for label, url in self._report.links)
 
     def _sent(self) -> str:
         """The table of what was sent; tracks have a column where a file has any."""
+        paths = [self._line(file.path, MAX_SENTENCE) for file in self._files]
+        shortened = zip(paths, short_names(paths, MAX_NAME), strict=True)
+        names = [path if len(path) <= MAX_NAME else name for path, name in shortened]
         header = ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", "Track", "Result"]
-        rows = [self._file(*each) for each in zip(self._names, self._files, strict=True)]
+        rows = [self._file(*each) for each in zip(names, self._files, strict=True)]
         if not any(row[-2] for row in rows):
             header, rows = [*header[:-2], header[-1]], [(*row[:-2], row[-1]) for row in rows]
         return self._folded(header, rows, "files")
@@ -116,10 +131,10 @@ class _Page:
         pace = speed(file.bytes_sent, file.seconds) if file.bytes_sent and math.isfinite(file.seconds) else ""
         return (
             self._code(name),
-            _unbroken(format_size(file.bytes)),
+            format_size(file.bytes).replace(" ", "&#160;"),
             self._code(str(version or file.id)),
             self._code(file.sha256[:12]),
-            _unbroken(pace),
+            pace.replace(" ", "&#160;"),
             str(file.retries),
             self._text(", ".join(self._report.tracks)) if version else "",
             self._result(file),
@@ -143,49 +158,206 @@ class _Page:
 
     def _folded(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
-        rest = self._table(header, rows[ROWS:], what, earlier=ROWS)
-        more = _details(f"{len(rows) - ROWS} more {what}", rest)
-        return "\n\n".join(filter(None, (self._table(header, rows[:ROWS], what), more)))
-
-    def _bullets(self, texts: Sequence[str], mark: str) -> list[str]:
-        lines = [f"- {mark} {self._text(words, SENTENCE)}" for words in texts[:BULLETS]]
-        return lines + ([f"- and {len(texts) - BULLETS} more"] if len(texts) > BULLETS else [])
-
-    def _outputs(self) -> str:
-        outputs = ((name, value) for name, value in self._report.outputs.items() if value and name not in IN_TABLES)
-        rows = [(self._code(name), self._code(value)) for name, value in outputs]
-        return _details("Outputs", self._table(["Output", "Value"], rows, "outputs"))
-
-    def _digests(self) -> str:
-        rows = [(self._code(file.sha256), self._code(file.path)) for file in self._files if file.sha256]
-        return _details("SHA-256 in full", self._table(["SHA-256", "File"], rows, "files"))
+        rest = self._table(header, rows[MAX_ROWS:], what, earlier=MAX_ROWS)
+        more = _details(f"{len(rows) - MAX_ROWS} more {what}", rest)
+        return "\n\n".join(filter(None, (self._table(header, rows[:MAX_ROWS], what), more)))
 
     def _table(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str, earlier: int = 0) -> str:
-        """At most a quarter of the page; says how many rows are missing. Empty without rows."""
-        if not rows:
-            return ""
-        body, shown = table(header, rows, self._limit // 4)
-        missing = f"\n\n{earlier + shown} of {earlier + len(rows)} {what} are shown; the results file has all."
-        return body if shown == len(rows) else f"{body}{missing}"
+        """Whole rows, at most a quarter of the page; says how many are missing. Empty without rows."""
+        lines = [f"| {' | '.join(header)} |", f"| {' | '.join(['---'] * len(header))} |"]
+        left = self._limit // 4 - sum(_bytes(line) + 1 for line in lines)
+        for row in rows:
+            line = f"| {' | '.join((*row, *[''] * len(header))[: len(header)])} |"
+            left -= _bytes(line) + 1
+            if left < 0:
+                missing = f"{earlier + len(lines) - 2} of {earlier + len(rows)} {what} are shown"
+                return "\n".join([*lines, "", f"{missing}; the results file has all."])
+            lines.append(line)
+        return "\n".join(lines) if rows else ""
+
+    def _bullets(self, texts: Sequence[str], mark: str) -> list[str]:
+        lines = [f"- {mark} {self._text(words, MAX_SENTENCE)}" for words in texts[:MAX_BULLETS]]
+        return lines + ([f"- and {len(texts) - MAX_BULLETS} more"] if len(texts) > MAX_BULLETS else [])
 
     def _line(self, outside: str, limit: int) -> str:
         return self._redactor.one_line(outside, limit).strip()
 
-    def _text(self, outside: str, limit: int = CELL) -> str:
+    def _text(self, outside: str, limit: int = MAX_CELL) -> str:
         return text(self._line(outside, limit))
 
     def _code(self, outside: str) -> str:
-        return code(self._line(outside, CELL))
+        return code(self._line(outside, MAX_CELL))
 
 
 def _details(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
 
 
-def _unbroken(quantity: str) -> str:
-    """A number with its unit on one line, however narrow the column."""
-    return quantity.replace(" ", "&#160;")
-
-
 def _bytes(block: str) -> int:
     return len(block.encode("utf-8"))
+
+
+# Text from outside
+
+
+def text(outside: str) -> str:
+    """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it.
+
+    Only what stands between two backticks is in fixed width, without them: so this program writes names.
+    """
+    parts = _IN_BACKTICKS.split(outside)
+    escaped = (_MARKUP.sub(_reference, part).replace("&#58; ", ": ") for part in parts[::2])
+    return "".join(part + each for part, each in zip(escaped, [*map(code, parts[1::2]), ""], strict=True))
+
+
+def code(outside: str) -> str:
+    """A name or an identifier in fixed width; a code span where it is harmless, else `<code>` with references."""
+    if not outside:
+        return ""
+    if _PLAIN_CODE.fullmatch(outside):
+        return f"`{outside}`"
+    return f"<code>{re.sub('[^A-Za-z0-9]', _reference, outside)}</code>"
+
+
+def link(label: str, url: str) -> str:
+    """A link, if `url` is an absolute web address; else the label alone, which can't lead anybody anywhere."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in {"https", "http"} and parts.netloc:
+            return f"[{text(label)}](<{quote(url, safe=_URL_CHARACTERS)}>)"
+    return text(label)
+
+
+def _reference(match: re.Match[str]) -> str:
+    return "&#64;<!-- -->" if match.group() == "@" else f"&#{ord(match.group())};"
+
+
+def short_names(paths: Sequence[str], limit: int) -> list[str]:
+    """The last part of each path; where several end alike, with the folders from where they differ.
+
+    What has more than `limit` characters is shortened in its middle.
+    """
+    alike: dict[str, list[list[str]]] = defaultdict(list)
+    for *folders, name in (path.split("/") for path in paths):
+        alike[name].append(folders)
+    names = []
+    for *folders, name in (path.split("/") for path in paths):
+        first, last = min(alike[name]), max(alike[name])
+        pairs = enumerate(zip(first, last, strict=False))
+        shared = next((count for count, (one, other) in pairs if one != other), len(first))
+        names.append("/".join([*folders, name][shared:]))
+    end = (limit - 3) // 2
+    return [name if len(name) <= limit else f"{name[: limit - 3 - end]}...{name[-end:]}" for name in names]
+
+
+# The timeline: when which bytes travelled, and when a file had to wait
+
+_UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))  # from so many seconds on, so many each
+_TASKS = {
+    "sent": "done, ",
+    "wait": "",
+    "resumed": "milestone, ",
+    "restarted": "crit, milestone, ",
+    "done": "done, milestone, ",
+    "failed": "crit, milestone, ",
+}
+LEGEND = "Blue: bytes on their way. Amber: waiting. Red: failed."
+# Over the page's own theme, light or dark. The words beside a bar keep that theme's colour.
+_THEME = {
+    "doneTaskBkgColor": "#54aeff",
+    "doneTaskBorderColor": "#0969da",
+    "taskBkgColor": "#e3b341",
+    "taskBorderColor": "#9a6700",
+    "critBkgColor": "#ff7b72",
+    "critBorderColor": "#cf222e",
+    **dict.fromkeys(("taskTextColor", "taskTextLightColor", "taskTextDarkColor"), "#1f2328"),
+    **dict.fromkeys(("sectionBkgColor", "sectionBkgColor2", "altSectionBkgColor"), "#8b949e"),
+}
+
+
+def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
+    """A Mermaid chart with a legend: the files with the most to tell; empty where nothing happened."""
+    timed = [file for file in files if file.timeline]
+    told = [file for file in timed if _eventful(file.timeline)] or (timed if _span(timed)[1] >= QUIET else [])
+    if not told:
+        return ""
+    # Failures, then what was retried most, then what took longest; those in the order in which they were given.
+    by_weight = sorted(told, key=lambda file: (not file.error, -file.retries, -file.seconds))
+    chosen = set(map(id, by_weight[:MAX_CHARTED]))
+    shown = [file for file in told if id(file) in chosen]
+    more = (
+        f" The {plural(MAX_CHARTED, 'file')} with the most to tell, of {len(told)}." if len(told) > MAX_CHARTED else ""
+    )
+    return f"### Timeline\n\n{_chart(shown, redactor)}\n\n{LEGEND}{more}"
+
+
+def _eventful(events: Sequence[TimelineEvent]) -> bool:
+    """Whether more happened than an upload without a stop, or a failure before anything else."""
+    kinds = [event.kind for event in events]
+    return kinds != ["failed"] and not {*kinds} <= {"sent", "done"}
+
+
+def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
+    """The axis knows the time of day in the reader's zone, and seconds: the unit that fits is written as its second."""
+    labels = short_names([_words(redactor.one_line(file.path, MAX_SENTENCE)) for file in files], MAX_NAME)
+    start, duration = _span(files)
+    seconds, name = next((seconds, name) for least, seconds, name in _UNITS if duration >= least)
+    steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+    step = next(step for step in steps if duration / seconds <= MAX_TICKS * step)
+    settings = {"gantt": {"leftPadding": 32 + 7 * max(map(len, labels))}, "themeVariables": _THEME}
+    lines = ["```mermaid", f"%%{{init: {json.dumps(settings)}}}%%", "gantt", "    dateFormat x"]
+    lines += [f"    axisFormat %s {name}", f"    tickInterval {1000 * step}millisecond", "    todayMarker off"]
+    for label, file in zip(labels, files, strict=True):
+        lines.append(f"    section {label}")
+        for event in _few(file.timeline):
+            begin = round(1000 * _finite(_finite(event.at) - start) / seconds)
+            end = begin + max(1, round(1000 * _finite(event.seconds) / seconds))
+            lines.append(f"    {_said(event, redactor)} :{_TASKS[event.kind]}{begin}, {end}")
+    return "\n".join([*lines, "```"])
+
+
+def _span(files: Sequence[FileResult]) -> tuple[float, float]:
+    """When the first event was, and how many seconds lie between it and the end of the last."""
+    events = [event for file in files for event in file.timeline]
+    start = min((_finite(event.at) for event in events), default=0.0)
+    return start, max((_finite(event.at) + _finite(event.seconds) for event in events), default=0.0) - start
+
+
+def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
+    """Requests in a row as one bar; where that is still too much, everything but the requests."""
+    few: list[TimelineEvent] = []
+    for kind, group in groupby(events, lambda event: event.kind):
+        first, *others = group
+        if kind == "sent" and others:
+            seconds, count = others[-1].at + others[-1].seconds - first.at, sum(each.bytes for each in (first, *others))
+            few.append(TimelineEvent(first.at, "sent", f"in {len(others) + 1} requests", seconds, count))
+        else:
+            few += (first, *others)
+    if [event.kind for event in few[-2:]] == ["sent", "done"]:
+        few[-2:] = [replace(few[-2], text=f"{few[-2].text}, {few[-1].text}")]
+    if len(few) > MAX_CHARTED:
+        few = [event for event in few if event.kind != "sent"]
+    half = MAX_CHARTED // 2
+    return few if len(few) <= MAX_CHARTED else [*few[:half], *few[-half:]]
+
+
+def _said(event: TimelineEvent, redactor: Redactor) -> str:
+    """What stands in or beside a bar."""
+    beginning = {
+        "sent": f"{format_size(event.bytes)} sent ",
+        "wait": f"waited {_finite(event.seconds):.1f} s, ",
+        "resumed": "resumed ",
+        "restarted": "starting over, ",
+        "done": "",
+        "failed": "failed. ",
+    }
+    return _words(f"{beginning[event.kind]}{redactor.one_line(event.text, 60)}").replace(" ,", ",")
+
+
+def _finite(seconds: float) -> float:
+    return min(max(seconds, 0.0), 1e9) if math.isfinite(seconds) else 0.0
+
+
+def _words(outside: str) -> str:
+    words = ", ".join(part.strip() for part in re.split("[:;]+", outside.replace("…", "...").replace("`", "")))
+    return re.sub(r"[^\w .,()/+-]+", "_", words).strip(" ,") or "_"

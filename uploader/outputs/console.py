@@ -6,8 +6,8 @@ import os
 from functools import cached_property
 from typing import TextIO
 
-from uploader.outputs.log_reporter import LogReporter, painted
 from uploader.outputs.progress import ProgressBar
+from uploader.outputs.reporter import LogReporter, neutral, painted, writable
 from uploader.reporting import Progress
 
 
@@ -21,7 +21,8 @@ class ConsoleReporter(LogReporter):
         if not self._terminal:
             return super().progress(label, total)
         self._bars = True
-        return ProgressBar(self.info, self._writable(self.redactor.one_line(label, 40), self._err), total, self._err)
+        label = writable(neutral(self.redactor.one_line(label, 40)), self._err)
+        return ProgressBar(self.info, label, total, self._err)
 
     @cached_property
     def _terminal(self) -> bool:
@@ -33,8 +34,7 @@ class ConsoleReporter(LogReporter):
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
         """Colours and bold headings on a terminal alone."""
-        shown = self.platform.color and stream.isatty()
-        return painted(text, style) if shown else super()._painted(text, style, stream)
+        return painted(text, style) if self.platform.color and stream.isatty() else text
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:

@@ -13,20 +13,19 @@ import math
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 
-DOTENV_LIMIT: Final = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
+DOTENV_LIMIT = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
 # Inputs have these names, too: GitLab would set them in every later job, above what that job's own variables say, and
 # so the look at one release would decide how the next is rolled out.
-ALSO_INPUTS: Final = frozenset({"status", "universal-apk", "user-fraction"})
-_REPEATED: Final = 256  # texts that are looked at once: names and values that stand in many results
-DEEPEST: Final = 64  # levels of a service's answer that are kept; what is deeper is an ellipsis
+ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
+MAX_DEPTH = 64  # levels of a service's response that are kept; what is deeper is an ellipsis
 
 
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
@@ -38,15 +37,14 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(errno.EEXIST, "what is there is not a regular file", str(path))
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            os.fchmod(handle, 0o644)  # whatever the umask: a later step may run as another user
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            os.fchmod(handle, 0o644)  # a later step may run as another user
             file.writelines(pieces)
-        temporary.replace(path)
+        Path(temporary).replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
@@ -95,23 +93,23 @@ def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator
     Line by line, so that ten thousand files need no memory of their own. ASCII alone: an escape sequence or a
     bidirectional mark in a file name is exact for a program and harmless on a terminal.
     """
-    separator, hide = "[\n", lru_cache(_REPEATED)(redactor.hide)
+    separator = "[\n"
     for result in results:
-        yield separator + json.dumps(masked(result.as_json(), hide), allow_nan=False)
+        yield separator + json.dumps(_masked(result.as_json(), redactor.hide), allow_nan=False)
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
+def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
     """The same JSON value without secrets, which `hide` masks, what JSON can't say, and bottomless nesting."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, (dict, list, tuple)) and depth == DEEPEST:
+    if isinstance(value, (dict, list, tuple)) and depth == MAX_DEPTH:
         return "…"
     if isinstance(value, dict):
-        return {hide(str(key)): masked(member, hide, depth + 1) for key, member in value.items()}
+        return {hide(str(key)): _masked(member, hide, depth + 1) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [masked(member, hide, depth + 1) for member in value]
+        return [_masked(member, hide, depth + 1) for member in value]
     return value

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, TextIO
+from typing import TextIO
 
 from uploader.errors import InputError, UploaderError
 from uploader.inputs import Platform
-from uploader.outputs.output_files import dotenv_report, results_lines, write_whole
+from uploader.outputs.files import dotenv_report, results_lines, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
 from uploader.reporting import Progress
@@ -22,19 +21,32 @@ from uploader.results import FileResult
 from uploader.text import sentence
 
 BOLD, YELLOW, RED = "1", "33", "31;1"
+MAX_SENTENCE = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 _NAMED = re.compile(r"`([a-z]+(?:-[a-z]+)*)(?:: ([^`]+))?`")  # an input in a message, perhaps with a value
-SENTENCE: Final = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
+# What a CI system takes for a command, whichever runs this: GitHub `::name::` and `##[name]`, Azure Pipelines
+# `##vso[name]` and `##[name]`, TeamCity `##teamcity[name]`.
+_COMMAND = re.compile(r":(?=:)|##(?=\w*\[)")
+
+
+def neutral(text: str) -> str:
+    """The same text, broken up by a blank wherever a CI system could find a command in it."""
+    return _COMMAND.sub(r"\g<0> ", text)
+
+
+def painted(text: str, style: str) -> str:
+    """The text in a style, and the usual one after it."""
+    return f"\x1b[{style}m{text}\x1b[0m"
 
 
 class LogReporter:
     """Writes plain lines, from any thread; a subclass adds what its platform understands.
 
-    `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970.
+    `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970; `names` say how inputs are
+    called here, if not by their own names.
     """
 
     _titles: tuple[str, ...] = ()
     _assign = "="  # between the name of an input and its value, as people write it here
-    names: Mapping[str, str] = MappingProxyType({})  # how inputs are called here, if not by their own names
 
     def __init__(
         self,
@@ -44,9 +56,11 @@ class LogReporter:
         redactor: Redactor,
         clock: Callable[[], float],
         now: Callable[[], float],
+        names: Mapping[str, str],
     ) -> None:
         self.platform = platform
         self.redactor = redactor
+        self.names = names
         self._out = out
         self._err = err
         self._clock = clock
@@ -86,20 +100,18 @@ class LogReporter:
         self.redactor.add_session(uri, endpoint)
 
     def progress(self, label: str, total: int | None) -> Progress:
-        """Follow one upload of `total` bytes (None = unknown). The answer may be used from any thread."""
+        """Follow one upload of `total` bytes (None = unknown). What is returned may be used from any thread."""
         return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
         for name, value in outputs.items():
             self._say(f"{name}={self.redactor.one_line(value)}")
-        path = self.platform.dotenv_file
-        if path is None:
-            return
-        lines, left_out = dotenv_report(outputs, self.redactor)
-        for name in left_out:
-            self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
-        self.written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
+        if path := self.platform.dotenv_file:
+            lines, left_out = dotenv_report(outputs, self.redactor)
+            for name in left_out:
+                self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
+            self.written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
@@ -109,7 +121,7 @@ class LogReporter:
         self.written(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
 
     def written(self, what: str, write: Callable[[], None]) -> bool:
-        """Do `write`; where the system refuses, warn in one line and answer false."""
+        """Do `write`; where the system refuses, warn in one line and return false."""
         try:
             write()
         except OSError as refusal:
@@ -150,36 +162,36 @@ class LogReporter:
 
         return _NAMED.sub(name, text) if self.names else text
 
-    def _short(self, text: str, limit: int = SENTENCE) -> str:
+    def _short(self, text: str, limit: int = MAX_SENTENCE) -> str:
         """One clean line of at most `limit` characters, an ellipsis for what is cut."""
         line = self.redactor.one_line(self._renamed(text))
         return line if len(line) <= limit else line[: limit - 1] + "…"
 
     def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
-        after = [self._short(sentence(text), SENTENCE // 4) for text in (error.cause, error.hint) if text]
-        # What happened is cut where the whole would be too long: the cure must be readable.
-        what = self._short(sentence(error.what), SENTENCE - sum(len(text) + 1 for text in after))
+        after = [self._short(sentence(text), MAX_SENTENCE // 4) for text in (error.cause, error.hint) if text]
+        # What happened is cut where the whole would be too long: the hint must be readable.
+        what = self._short(sentence(error.what), MAX_SENTENCE - sum(len(text) + 1 for text in after))
         return "\n".join([" ".join([what, *after]), *self._details(error)])
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
-        """Write whole lines; what the stream's encoding lacks is escaped, a stream that fails is given up."""
-        stream = stream or self._out
-        with self._lock, contextlib.suppress(OSError):
-            self._put(self._writable(text, stream) + "\n", stream)
+        """Write whole lines in which no CI system finds a command: the one way of outside text into the log."""
+        self._write(neutral(text), stream or self._out)
 
-    def _writable(self, text: str, stream: TextIO) -> str:
-        encoding = stream.encoding or "utf-8"  # a StringIO has None
-        return text.encode(encoding, "backslashreplace").decode(encoding)
+    def _write(self, text: str, stream: TextIO) -> None:
+        """Write lines as they are; what the stream's encoding lacks is escaped, a stream that fails is given up."""
+        with self._lock, contextlib.suppress(OSError):
+            self._put(writable(text, stream) + "\n", stream)
 
     def _put(self, text: str, stream: TextIO) -> None:
         stream.write(text)
         stream.flush()
 
 
-def painted(text: str, style: str) -> str:
-    """The text in a style, and the usual one after it."""
-    return f"\x1b[{style}m{text}\x1b[0m"
+def writable(text: str, stream: TextIO) -> str:
+    """The text with what the stream's encoding lacks escaped."""
+    encoding = stream.encoding or "utf-8"  # a StringIO has None
+    return text.encode(encoding, "backslashreplace").decode(encoding)

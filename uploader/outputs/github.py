@@ -1,7 +1,7 @@
 """Reports to GitHub's runner: workflow commands in the log, output and summary files, nothing that others can command.
 
-The runner obeys `::command::` at the start of a line and `##[command]` anywhere in one. Text from outside is therefore
-broken up wherever it has `::` or `##[`, and what is part of a command of our own is escaped by the runner's rules.
+What is part of a command of our own is escaped by the runner's rules, which obeys `::command::` at the start of a line
+and `##[command]` anywhere in one.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TextIO
 
 from uploader.errors import UploaderError
-from uploader.outputs.log_reporter import SENTENCE, LogReporter
-from uploader.outputs.output_files import append_whole
+from uploader.outputs.files import append_whole
+from uploader.outputs.reporter import MAX_SENTENCE, LogReporter, neutral
 from uploader.redaction import parts
 
-ANNOTATIONS: Final = 10  # of one type, for one step; the runner drops what comes after
-LIMIT: Final = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and outputs that are larger in all
-_NAME: Final = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+MAX_ANNOTATIONS = 10  # of one type, for one step; the runner drops what comes after
+LIMIT = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and outputs that are larger in all
 
 
 class GitHubReporter(LogReporter):
@@ -27,7 +25,6 @@ class GitHubReporter(LogReporter):
 
     _warnings = 0
     _failed = False
-    _groups: tuple[str, ...] = ()
 
     def debug(self, text: str) -> None:
         """A debug command; the runner shows it where debug logging is on."""
@@ -37,7 +34,7 @@ class GitHubReporter(LogReporter):
         """A warning annotation, as long as the runner takes them; after that a line."""
         with self._lock:
             self._warnings += 1
-            annotated = self._warnings <= ANNOTATIONS
+            annotated = self._warnings <= MAX_ANNOTATIONS
         if annotated:
             self._command("warning", self._short(text))
         else:
@@ -52,9 +49,9 @@ class GitHubReporter(LogReporter):
         if self._failed:
             self.info(f"Error: {text}")
             return
-        if len(text) > SENTENCE:
+        if len(text) > MAX_SENTENCE:
             self.info("\n".join(self._details(error)))
-            text = text[: SENTENCE - 1] + "…"
+            text = text[: MAX_SENTENCE - 1] + "…"
         self._failed = True
         self._command("error", text, title=error.title)
 
@@ -63,7 +60,7 @@ class GitHubReporter(LogReporter):
         new = [part for part in parts(secret) if "\n" not in part and not self.redactor.knows(part)]
         super().mask(secret)
         for part in new:
-            self._raw(f"::add-mask::{_data(part)}")
+            self._write(f"::add-mask::{_data(part)}", self._out)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after a warning."""
@@ -95,47 +92,31 @@ class GitHubReporter(LogReporter):
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
         """Groups don't nest: one inside another interrupts it."""
-        outer = self._groups
+        outer, self._titles = self._titles, (*self._titles, title)
         if outer:
-            self._raw("::endgroup::")
-        self._groups = (*outer, title)
+            self._command("endgroup")
         self._command("group", title)
         try:
             yield
         finally:
-            self._raw("::endgroup::")
-            self._groups = outer
+            self._command("endgroup")
+            self._titles = outer
             if outer:
                 self._command("group", outer[-1])
 
     def _entry(self, name: str, value: str) -> str:
         """One output in the heredoc form, which takes any value but one that holds its delimiter."""
         shown, delimiter = self.redactor.clean(value, LIMIT), self.delimiter()
-        if len(shown) > LIMIT or delimiter in shown or not _NAME.fullmatch(name):
+        if len(shown) > LIMIT or delimiter in shown or not re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII):
             self.warning(f"The output {name} could not be written: it is too large, or contains its own delimiter.")
             return ""
         return f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
 
-    def _say(self, text: str, stream: TextIO | None = None) -> None:
-        super()._say(neutral(text), stream)
-
-    def _command(self, name: str, text: str, **properties: str) -> None:
+    def _command(self, name: str, text: str = "", title: str = "") -> None:
         """One workflow command. Its text is neutral as well: the runner prints it again once it has obeyed."""
-        given = ",".join(f"{key}={_property(neutral(value))}" for key, value in properties.items())
-        self._raw(f"::{name}{' ' if given else ''}{given}::{_data(neutral(text))}")
-
-    def _raw(self, line: str) -> None:
-        super()._say(line)
-
-
-def neutral(text: str) -> str:
-    """The same text, broken up by a blank wherever the runner could find a command in it."""
-    return re.sub(r":(?=:)", ": ", text).replace("##[", "## [")
+        escaped = _data(neutral(title)).replace(":", "%3A").replace(",", "%2C")
+        self._write(f"::{name}{f' title={escaped}' if title else ''}::{_data(neutral(text))}", self._out)
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,9 +1,4 @@
-"""Reports to GitLab: foldable sections and coloured WARNING and ERROR words in the log, a dotenv report for later jobs.
-
-The dotenv report takes `KEY=value` lines and nothing else: no quoting, no blank line, fewer than 5 KiB in all. A value
-has one line; where all together are too large the longest are left out, with a warning, since a report that GitLab
-rejects would lose every value.
-"""
+"""Reports to GitLab: foldable sections and coloured words in the log; the outputs in the dotenv report of the job."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TextIO
 
-from uploader.outputs.log_reporter import LogReporter, painted
+from uploader.outputs.reporter import LogReporter, painted
 
 _ERASE = "\x1b[0K"
 
