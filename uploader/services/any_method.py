@@ -70,9 +70,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         endpoint, line = _endpoint(request), f"Send the metadata alone to {method.target}"
         flow = partial(_send_metadata, endpoint, request.metadata)
         return Prepared((line,), endpoint.scopes, batch.rehearsal(f"Would s{line[1:]}.") if inputs.dry_run else flow)
-    uploads = tuple(_upload(_named(request, file), file) for file in files)
+    uploads = []
+    for file in files:
+        named = _named(request, file)
+        kind = named.media_type or media_types.choose(file, method.accept)
+        uploads.append(Upload(_endpoint(named), file, kind, named.metadata or None))
     _check_collisions(method, uploads, problems)
-    made = batch.prepared(inputs, uploads, problems)
+    made = batch.prepared(inputs, tuple(uploads), problems)
     return made if request.name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
 
 
@@ -109,12 +113,6 @@ def read_params(text: str) -> dict[str, Any]:
 def _send_metadata(endpoint: Endpoint, metadata: Mapping[str, Any], context: Context) -> Flow:
     yield from batch.send_metadata_once(context, endpoint, metadata, endpoint.id)
     return Outcome(f"Metadata sent to {endpoint.id}.")
-
-
-def _upload(request: _MethodRequest, file: Artifact) -> Upload:
-    endpoint = _endpoint(request)
-    media_type = request.media_type or media_types.choose(file, endpoint.media_types)
-    return Upload(endpoint, file, media_type, request.metadata or None)
 
 
 def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
@@ -190,7 +188,7 @@ def _lookup(request: _MethodRequest) -> str:
     return f"{path}/{quote(_object_name(request), safe='')}{payer}"
 
 
-def _check_collisions(method: Method, uploads: tuple[Upload, ...], problems: Problems) -> None:
+def _check_collisions(method: Method, uploads: list[Upload], problems: Problems) -> None:
     """Files of one run that would replace one another."""
     if not (uploads[0].endpoint.idempotent or method.id == _STORAGE):
         return  # each request makes a new thing

@@ -140,8 +140,7 @@ def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: i
         problems.add("mail-body", "is missing, and so are the subject, HTML and files: the mail would be empty.")
     problems.raise_if_any()
     name = f'mail "{content.subject}"' if content.subject else "mail"
-    recipients = len((*to, *cc, *bcc))
-    warnings = tuple(problems.warnings)
+    recipients, warnings = len((*to, *cc, *bcc)), tuple(problems.warnings)
     return Mail(name, recipients, len(files), content.digest(), partial(compose, content), warnings)
 
 
@@ -267,23 +266,26 @@ def compose(content: MailContent, identity: MessageIdentity) -> bytes:
     Raises InputError when it would not say what was asked.
     """
     subject = decoded(content.subject)
-    try:
-        if decoded(subject) == subject:  # else the library would decode it once more
-            return _composed(content, subject, identity)
-    except UNREADABLE:  # what newer versions of the library refuse to write themselves
-        pass
-    raise InputError(Problem("mail-subject", "can't be written into a message without changing it.", "plain text"))
-
-
-def _composed(content: MailContent, subject: str, identity: MessageIdentity) -> bytes:
+    changed = Problem("mail-subject", "can't be written into a message without changing it.", "plain text")
+    if decoded(subject) != subject:  # the library would decode it once more
+        raise InputError(changed)
     message = EmailMessage(policy=_POLICY)
-    headers = {"From": content.sender, "To": content.to, "Cc": content.cc, "Bcc": content.bcc, "Subject": subject}
-    for name, value in headers.items():
-        if value:
-            message[name] = value
+    people = {"From": content.sender, "To": content.to, "Cc": content.cc, "Bcc": content.bcc}
     domain = content.sender[0].domain if content.sender else "uploader.invalid"
-    message["Date"] = format_datetime(identity.date)
-    message["Message-ID"] = f"<{identity.token}@{domain}>"
+    more = {"Date": format_datetime(identity.date), "Message-ID": f"<{identity.token}@{domain}>"}
+    try:
+        for name, value in {**people, "Subject": subject, **more}.items():
+            if value:
+                message[name] = value
+        _fill(message, content)
+        for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
+            part.set_boundary(f"=_{identity.token}_{number}")
+        return message.as_bytes()
+    except UNREADABLE:  # what newer versions of the library refuse to write themselves
+        raise InputError(changed) from None
+
+
+def _fill(message: EmailMessage, content: MailContent) -> None:
     if content.html and not content.text:
         message.set_content(content.html, subtype="html")
     else:
@@ -293,6 +295,3 @@ def _composed(content: MailContent, subject: str, identity: MessageIdentity) -> 
     for attachment in content.attachments:
         family, _, kind = attachment.media_type.partition("/")
         message.add_attachment(attachment.content, maintype=family, subtype=kind, filename=attachment.name)
-    for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
-        part.set_boundary(f"=_{identity.token}_{number}")
-    return message.as_bytes()

@@ -220,23 +220,6 @@ class PullJob:
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
-class PulledText:
-    """One text for one file."""
-
-    language: str
-    destination: Destination
-    text: str
-
-
-@dataclass(frozen=True)
-class PulledImage:
-    """One image for one file, whose ending its content decides."""
-
-    language: str
-    download: Download
-
-
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks the inputs. Raises InputError with every problem."""
     problems, workspace = Problems(), Workspace.of(inputs)
@@ -264,141 +247,141 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 
 def flow(job: PullJob, context: Context) -> Flow:
-    """Reads everything, then writes what differs; every refusal leaves with its cause and its cure."""
+    """Reads everything, then writes what differs; every refusal leaves with its cause and its remedy."""
+    pull = Pull(job, context)
     try:
-        texts, images = yield from _content(job, context)
+        if job.existing_edit:
+            yield from pull.read(Edit(job.package, job.existing_edit))
+        else:
+            if kept := unfinished(job.package, context):
+                raise ReleaseRefused(
+                    f"Edit {kept} of an unfinished release is open, and opening another would close it.",
+                    cause="An earlier run of the job left it to be continued.",
+                    hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be live "
+                    "with it.",
+                    code="release-unfinished",
+                )
+            edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
+            yield from read_and_deleted(edit, pull.read, context)
     except ApiError as refused:
         raise explained(refused) from None
     if job.dry_run:
-        return Outcome(f"{job.package}: {plural(len(texts) + len(images), 'file')} would be pulled; none is written.")
-    changed = 0
-    for one in texts:
-        if context.write(one.destination, one.text.encode()):
-            changed += 1
-            context.info(f"{one.destination.name} written.")
-    fetched, damaged = yield from _fetch_images(images, context)
-    _tell_left(job, context, {one.destination.path for one in texts} | set(fetched))
-    changed += sum(size > 0 for size in fetched.values())
-    told = f"{plural(changed, 'file')} written, {len(texts) + len(fetched) - changed} unchanged"
-    trouble = None
-    if damaged:
-        trouble = IntegrityError(
-            f"{plural(len(damaged), 'image')} could not be pulled: {damaged[0].what}",
-            cause=damaged[0].cause,
-            hint="The other files are written. Run again; report the error if it recurs.",
-            code=damaged[0].code,
-        )
-    return Outcome(f"{job.package}: {told}.", sections=(_section(texts, images),), trouble=trouble)
+        count = plural(len(pull.texts) + len(pull.images), "file")
+        return Outcome(f"{job.package}: {count} would be pulled; none is written.")
+    return (yield from pull.write())
 
 
-def _content(job: PullJob, context: Context) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
-    if job.existing_edit:
-        return (yield from _read(job, Edit(job.package, job.existing_edit), context))
-    if kept := unfinished(job.package, context):
-        raise ReleaseRefused(
-            f"Edit {kept} of an unfinished release is open, and opening another would close it.",
-            cause="An earlier run of the job left it to be continued.",
-            hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be live with it.",
-            code="release-unfinished",
-        )
-    edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
-    return (yield from read_and_deleted(edit, lambda edit: _read(job, edit, context), context))
+class Pull:
+    """What was read: the texts and the images, each with its language and the file that it is for."""
 
+    def __init__(self, job: PullJob, context: Context) -> None:
+        self._job = job
+        self._context = context
+        self.texts: list[tuple[str, Destination, str]] = []
+        self.images: list[tuple[str, Download]] = []
 
-def _read(job: PullJob, edit: Edit, context: Context) -> Steps[tuple[list[PulledText], list[PulledImage]]]:
-    listed = entries((yield edit.listed("listings")), "listings")
-    if len(listed) > _MAX_LANGUAGES:
-        raise ProtocolError(
-            f"Google Play returned listings in {len(listed)} languages, more than Google Play supports."
-        )
-    texts: list[PulledText] = []
-    images: list[PulledImage] = []
-    for entry in listed:
-        language = _language(entry.get("language", ""), context)
-        if language:
-            texts += _texts(job, language, entry)
+    def read(self, edit: Edit) -> Steps[None]:
+        """Reads the listing, then the notes of the newest release, which are under its highest version code."""
+        job, listed = self._job, entries((yield edit.listed("listings")), "listings")
+        if len(listed) > _MAX_LANGUAGES:
+            many = f"{len(listed)} languages, more than Google Play supports"
+            raise ProtocolError(f"Google Play returned listings in {many}.")
+        for entry in listed:
+            language = str(entry.get("language", ""))
+            if not self._is_language(language):
+                continue
+            for name, field in TEXTS.items():
+                if not isinstance(text := entry.get(field, ""), str):
+                    raise ProtocolError(f"Google Play returned the {language} listing in an undocumented format.")
+                self._add_text(language, "images-directory", f"{job.listing}/{language}/{name}", text)
             for kind in IMAGE_RULES:
-                found = entries((yield edit.images(language, kind)), "images")
-                images += _images(job, language, kind, found)
-    texts += yield from _notes(job, edit, context)
-    return texts, images
-
-
-def _language(given: object, context: Context) -> str:
-    """The language of a text; empty where it is none, which could lead out of the folder."""
-    language = str(given)
-    if is_language_name(language):
-        return language
-    context.warning(f"Google Play returned a text in {printable(language)[:50]!r}, which is not a language; left out.")
-    return ""
-
-
-def _texts(job: PullJob, language: str, entry: Mapping[str, Any]) -> Iterable[PulledText]:
-    for name, field in TEXTS.items():
-        text = entry.get(field, "")
-        if not isinstance(text, str):
-            raise ProtocolError(f"Google Play returned the {language} listing in an undocumented format.")
-        if text.strip():
-            destination = Destination(job.workspace, "images-directory", f"{job.listing}/{language}/{name}")
-            yield PulledText(language, destination, text)
-
-
-def _images(job: PullJob, language: str, kind: str, found: Iterable[Mapping[str, Any]]) -> Iterable[PulledImage]:
-    """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""
-    single = kind in SINGLE
-    for number, image in enumerate(list(found)[: 1 if single else MAX_SCREENSHOTS], 1):
-        path = f"{language}/images/{kind}" if single else f"{language}/images/{kind}/{number}_{language}"
-        url, sha256 = str(image.get("url", "")), str(image.get("sha256", "")).lower()
-        root = image_host(url)
-        if not root:
-            raise ProtocolError(
-                f"Google Play names an image ({language}, {kind}) on a host that is not one of its image hosts.",
-                cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-                hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
-            )
-        destination = Destination(job.workspace, "images-directory", f"{job.listing}/{path}")
-        place, endings = f"/{url.split('/', 3)[-1]}=s0", tuple(IMAGE_ENDINGS.values())
-        what = destination.name
-        yield PulledImage(
-            language,
-            Download(root, place, destination, MAX_BYTES["image"], what, _ending, endings, public=True, sha256=sha256),
-        )
-
-
-def _notes(job: PullJob, edit: Edit, context: Context) -> Steps[list[PulledText]]:
-    """The notes of the newest release, under its highest version code."""
-    try:
-        releases = edit_api.releases((yield edit.track(job.track or "production")))
-    except ApiError as refused:
-        if job.track or refused.status != 404:
-            raise
-        return []
-    found: list[PulledText] = []
-    newest: Release = max(releases, key=tracks.highest, default={})
-    for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
-        if _language(language, context) and text.strip():
-            path = f"{job.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
-            found.append(PulledText(language, Destination(job.workspace, "whats-new-directory", path), text))
-    return found
-
-
-def _fetch_images(
-    images: Iterable[PulledImage], context: Context
-) -> Steps[tuple[dict[str, int], list[IntegrityError]]]:
-    """The paths of all that are there, with the bytes that each took; and what went wrong with the others."""
-    fetched: dict[str, int] = {}
-    damaged: list[IntegrityError] = []
-    for image in images:
+                self._add_images(language, kind, entries((yield edit.images(language, kind)), "images"))
         try:
-            file: Downloaded = yield image.download
-        except IntegrityError as error:
-            damaged.append(error)
-            context.warning(error.what)
-            continue
-        fetched[file.path] = file.size
-        if file.size:
-            context.info(f"{printable(file.path)} written.")
-    return fetched, damaged
+            releases = edit_api.releases((yield edit.track(job.track or "production")))
+        except ApiError as refused:
+            if job.track or refused.status != 404:
+                raise
+            return
+        newest: Release = max(releases, key=tracks.highest, default={})
+        for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
+            if self._is_language(language):
+                path = f"{job.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
+                self._add_text(language, "whats-new-directory", path, text)
+
+    def _is_language(self, language: str) -> bool:
+        """Whether a text is in a language; what is none could lead out of the folder."""
+        if not is_language_name(language):
+            shown = f"{printable(language)[:50]!r}"
+            self._context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
+        return is_language_name(language)
+
+    def _add_text(self, language: str, input_name: str, path: str, text: str) -> None:
+        if text.strip():
+            self.texts.append((language, Destination(self._job.workspace, input_name, path), text))
+
+    def _add_images(self, language: str, kind: str, found: Images) -> None:
+        """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""
+        single = kind in SINGLE
+        for number, image in enumerate(found[: 1 if single else MAX_SCREENSHOTS], 1):
+            url = str(image.get("url", ""))
+            root, place = image_host(url), f"/{url.split('/', 3)[-1]}=s0"
+            if not root:
+                raise ProtocolError(
+                    f"Google Play names an image ({language}, {kind}) on a host that is not one of its image hosts.",
+                    cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
+                    hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
+                )
+            path = f"{self._job.listing}/{language}/images/{kind}" + ("" if single else f"/{number}_{language}")
+            destination = Destination(self._job.workspace, "images-directory", path)
+            what, limit, endings = destination.name, MAX_BYTES["image"], tuple(IMAGE_ENDINGS.values())
+            sent = Download(root, place, destination, limit, what, _ending, endings, public=True, sha256=_sha256(image))
+            self.images.append((language, sent))
+
+    def write(self) -> Flow:
+        """Writes the texts and fetches the images, those that differ; an image that is damaged ends the run badly."""
+        context, expected, changed = self._context, set[str](), 0
+        for _, destination, text in self.texts:
+            expected.add(destination.path)
+            if context.write(destination, text.encode()):
+                changed += 1
+                context.info(f"{destination.name} written.")
+        damaged: list[IntegrityError] = []
+        for _, image in self.images:
+            try:
+                file: Downloaded = yield image
+            except IntegrityError as error:
+                damaged.append(error)
+                context.warning(error.what)
+                continue
+            expected.add(file.path)
+            if file.size:
+                changed += 1
+                context.info(f"{printable(file.path)} written.")
+        self._tell_left(expected)
+        unchanged = len(self.texts) + len(self.images) - len(damaged) - changed
+        headline = f"{self._job.package}: {plural(changed, 'file')} written, {unchanged} unchanged."
+        trouble = None
+        if damaged:
+            trouble = IntegrityError(
+                f"{plural(len(damaged), 'image')} could not be pulled: {damaged[0].what}",
+                cause=damaged[0].cause,
+                hint="The other files are written. Run again; report the error if it recurs.",
+                code=damaged[0].code,
+            )
+        texts, images = Counter(one[0] for one in self.texts), Counter(one[0] for one in self.images)
+        rows = ((name, str(texts[name]), str(images[name])) for name in sorted({*texts, *images}))
+        table = Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
+        return Outcome(headline, sections=(table,), trouble=trouble)
+
+    def _tell_left(self, expected: set[str]) -> None:
+        """Names what Google Play does not have; a push would send it."""
+        root = self._job.workspace.root / self._job.listing
+        patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
+        found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
+        every = {f"{self._job.listing}/{path}" for path in found if is_language_name(path.parts[0])}
+        if left := sorted(every - expected):
+            names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
+            self._context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
 
 
 def _ending(file: BinaryIO) -> str:
@@ -407,20 +390,3 @@ def _ending(file: BinaryIO) -> str:
     if not found:
         raise IntegrityError("An image of the listing is neither PNG nor JPEG by its content.", code="download-damaged")
     return found
-
-
-def _tell_left(job: PullJob, context: Context, expected: set[str]) -> None:
-    """Names what Google Play does not have; a push would send it."""
-    root = job.workspace.root / job.listing
-    patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
-    found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
-    left = sorted({f"{job.listing}/{path}" for path in found if is_language_name(path.parts[0])} - expected)
-    if left:
-        names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
-        context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
-
-
-def _section(texts: list[PulledText], images: list[PulledImage]) -> Section:
-    every = [[one.language for one in texts], [one.language for one in images]]
-    rows = ((language, *(str(each.count(language)) for each in every)) for language in sorted({*every[0], *every[1]}))
-    return Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
