@@ -77,7 +77,7 @@ def test_the_attachments_of_a_mail_are_not_split(tmp_path: Path) -> None:
     ],
 )
 def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, path: str, scope: str, limit: int) -> None:
-    """Each action has Google's method, path, limit and the narrowest scope, and none of them may be repeated."""
+    """Each action has Google's method, path, limit and the narrowest scope; only what replaces may be repeated."""
     made = prepared(
         tmp_path, **BASIC, gmail_action=action, draft_id="d/1", mail_from="a@example.com", user_id="u@x.org"
     )
@@ -88,7 +88,8 @@ def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, pat
     assert made.scopes == upload.endpoint.scopes == (f"https://www.googleapis.com/auth/{scope}",)
     assert upload.endpoint.max_size == limit
     assert upload.media_type == "message/rfc822"
-    assert not upload.endpoint.idempotent
+    assert upload.endpoint.idempotent is (method == "PUT")
+    assert upload.endpoint.at_most_once is (method != "PUT")
     assert upload.metadata == ({"id": "d/1"} if action == "draft-send" else None)
 
 

@@ -1,7 +1,8 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
-A mail that goes out cannot be called back, so nothing here is idempotent: the upload is resumable, and a run that goes
-on where an earlier one died composes the same bytes again, by which the engine finds the unfinished session.
+A mail that goes out cannot be called back, so only the update of a draft is idempotent: the upload is resumable, and a
+run that goes on where an earlier one died composes the same bytes again, by which the engine finds the unfinished
+session.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ _ACTIONS = {
 
 @dataclass(frozen=True)
 class _Job:
-    """What is done with a mail, and where: `draft_needed` names one that is there, `in_session` sends resumably.
+    """What is done with a mail, and where.
 
-    `metadata` was given; `impersonated` is somebody's mailbox.
+    `draft_needed` names one that is there; `in_session`: the next run can go on with what this one began; `metadata`
+    was given; `impersonated` is somebody's mailbox.
     """
 
     action: _Action
@@ -142,10 +144,11 @@ def _job(inputs: Inputs) -> _Job:
         scopes=(f"https://www.googleapis.com/auth/{action.scope}",),
         http_method=action.http_method,
         max_size=action.limit,
-        at_most_once=True,
+        idempotent=(replaces := action.http_method == "PUT"),
+        at_most_once=not replaces,
         id_promised=True,
     )
-    in_session = inputs.upload_protocol in {"auto", "resumable"}
+    in_session = replaces or inputs.upload_protocol in {"auto", "resumable"}
     draft_needed = inputs.gmail_action in _NEED_DRAFT
     return _Job(action, endpoint, draft_needed, in_session, bool(inputs.metadata), bool(inputs.impersonate_user))
 

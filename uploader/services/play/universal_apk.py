@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from uploader.errors import (
     ApiError,
@@ -57,14 +57,6 @@ class UniversalApkGoal:
         return replace(self.destination, path=self.destination.path.replace(PLACE, code))
 
 
-@dataclass(frozen=True)
-class _Generated:
-    """A universal APK that Google Play has: the SHA-256 of the certificate that signed it, and where to fetch it."""
-
-    certificate: str
-    path: str
-
-
 def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> UniversalApkGoal:
     """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the problems."""
     destination = Destination(Workspace.of(inputs), "universal-apk", inputs.universal_apk)
@@ -106,27 +98,24 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            found = yield from _generated(package, code, goal.seconds, context)
+            certificate, path = yield from _generated(package, code, goal.seconds, context)
             what, destination = f"the universal APK of version {code}", goal.of(code)
-            check = partial(_check, package, int(code), found.certificate)
-            source = f"{found.path}?alt=media"
-            file: Downloaded = yield Download(ROOT, source, destination, MAX_BYTES["apk"], what, check)
-            signer, size = fingerprint(found.certificate), format_size(file.size)
+            check = partial(_check, package, int(code), certificate)
+            file: Downloaded = yield Download(ROOT, f"{path}?alt=media", destination, MAX_BYTES["apk"], what, check)
+            signer, size = fingerprint(certificate), format_size(file.size)
             context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
-            rows.append((file.path, size, file.sha256, found.certificate))
+            rows.append((file.path, size, file.sha256, certificate))
             paths, _, digests, _ = (",".join(values) for values in zip(*rows, strict=True))
             context.publish({"universal-apk": paths, "universal-apk-sha256": digests})
     except Interrupted:
         raise
-    except ApiError as refused:
-        trouble = explained(refused)
     except UploaderError as error:
-        trouble = error
+        trouble = explained(error) if isinstance(error, ApiError) else error
     table = Section("Universal APK", ("File", "Size", "SHA-256", "SHA-256 of its certificate"), tuple(rows))
     return replace(outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
 
 
-def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[_Generated]:
+def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[tuple[str, str]]:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
     for number in count(1):
         if found := (yield from _listed(package, code)):
@@ -146,28 +135,29 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Ste
     )
 
 
-def _listed(package: str, code: str) -> Steps[list[_Generated]]:
-    """The universal APKs, by signing key; a version of which nothing is generated may be answered with 404."""
-    path = expand(_LIST, {"package": package, "code": code})
+def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
+    """The universal APKs, each by the SHA-256 of the certificate that signed it and the path where to fetch it.
+
+    A version of which nothing is generated may be answered with 404.
+    """
+    place = {"package": package, "code": code}
     try:
-        response = yield Call("GET", ROOT, path, what=f"the list of APKs generated for version {code}")
+        response = yield Call("GET", ROOT, expand(_LIST, place), what=f"the list of APKs generated for version {code}")
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
         return []
-    every = (_universal(package, code, entry) for entry in entries(response, "generatedApks"))
-    return [one for one in every if one]
-
-
-def _universal(package: str, code: str, entry: Mapping[str, Any]) -> _Generated | None:
-    universal = entry.get("generatedUniversalApk")
-    download = universal.get("downloadId") if isinstance(universal, Mapping) else None
-    if not download:
-        return None
-    certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
-    if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
-        raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
-    return _Generated(certificate, expand(_DOWNLOAD, {"package": package, "code": code, "download": download}))
+    found = []
+    for entry in entries(response, "generatedApks"):
+        universal = entry.get("generatedUniversalApk")
+        download = universal.get("downloadId") if isinstance(universal, Mapping) else None
+        if not download:
+            continue
+        certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
+        if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
+            raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
+        found.append((certificate, expand(_DOWNLOAD, {**place, "download": download})))
+    return found
 
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
