@@ -9,7 +9,7 @@ from pathlib import Path
 from uploader import errors
 from uploader.auth.error_words import CAUSES
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
-from uploader.retrier import ADVICE
+from uploader.retry import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
 
 ROOT = Path(__file__).resolve().parent.parent

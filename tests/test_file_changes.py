@@ -15,7 +15,7 @@ from tests.support.transfer_harness import DIALECTS, KIB, STEPS, Bench, data_of,
 from uploader.errors import IntegrityError
 from uploader.http.messages import Span
 from uploader.services.base import Dialect
-from uploader.transfer.file_source import BLOCK, FileSource
+from uploader.transfer.sources import BLOCK, FileSource
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 99  # bytes: enough for the digest to run in a thread of its own

@@ -27,7 +27,7 @@ LAYERS = (
     "auth",
     "files",
     "inputs",
-    "retrier",
+    "retry",
     "protocol",
     "http",
     "reporting",

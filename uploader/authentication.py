@@ -15,8 +15,8 @@ from uploader.http.hosts import is_google
 from uploader.inputs import Inputs
 from uploader.outputs import LogReporter
 from uploader.plan import Plan
-from uploader.retrier import RetryPolicy
-from uploader.transfer.concurrency import MOST
+from uploader.retry import RetryPolicy
+from uploader.transfer.engine import MAX_IN_FLIGHT
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def authenticate(
         inputs, source = _rehearse(inputs, reporter, stack), None
     if inputs.api_endpoint and not is_google(inputs.api_endpoint):
         reporter.info(f"API requests go to {inputs.api_endpoint} instead of Google's own servers.")
-    client = client or HttpClient(connections=inputs.concurrency or MOST, direct=plan.inputs.rehearsal)
+    client = client or HttpClient(connections=inputs.concurrency or MAX_IN_FLIGHT, direct=plan.inputs.rehearsal)
     cancellation.on_cancel(client.abort)
     policy = RetryPolicy(clock or Clock(cancellation.sleep), cancellation, inputs.max_retries, inputs.retry_deadline)
     source = source or credential_source.parse(inputs)

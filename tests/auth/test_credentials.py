@@ -54,7 +54,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.http.client import HttpClient
-from uploader.retrier import RetryPolicy
+from uploader.retry import RetryPolicy
 
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 ROOT = Path(__file__).parents[2]

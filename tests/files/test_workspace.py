@@ -18,8 +18,7 @@ from uploader.files.artifacts import Artifact, find, from_path
 from uploader.files.workspace import NotOpened, Workspace
 from uploader.http.messages import Span
 from uploader.services import gmail, media_types
-from uploader.transfer.file_source import FileSource
-from uploader.transfer.stream_source import StreamSource
+from uploader.transfer.sources import FileSource, StreamSource
 
 SECRET = b"do-not-publish!!"
 

@@ -19,7 +19,7 @@ from io import BytesIO
 
 from google_emulator.specimens import signature_writer
 from tests.fuzz import offline_targets
-from uploader import inputs
+from uploader import inputs, retry
 from uploader.errors import InputError
 from uploader.files.android import listing, manifest, mapping, signatures
 from uploader.files.android.archive import Archive, MalformedFile
@@ -28,7 +28,7 @@ from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_lang
 from uploader.http.hosts import absolute, trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parsers import InvalidValue
-from uploader.protocol import content_range, digests, goog_upload, google_error, retry
+from uploader.protocol import content_range, digests, goog_upload, google_error
 from uploader.protocol.media import Media
 from uploader.protocol.session import (
     TRANSITIONS,
@@ -64,7 +64,7 @@ def responses(data: bytes) -> None:
     error = google_error.read(response)
     assert len(error.message) <= 2000
     wait = retry.retry_after(response, 1_800_000_000.0)
-    assert wait is None or 0 <= wait <= retry.LONGEST_RETRY_AFTER
+    assert wait is None or 0 <= wait <= retry.MAX_RETRY_AFTER
     for claim in digests.claims(response.json() or {}, response.headers):
         assert claim.value
     for dialect in (content_range, goog_upload):
@@ -85,11 +85,7 @@ def _response(data: bytes) -> Response:
 
 def _followed(move: Move, event: Event) -> None:
     """The session machine takes every event that a dialect makes of an answer, and stays within its laws."""
-    session = (
-        Session(SIZE)
-        if isinstance(move, Start)
-        else Session.resumed(SIZE, ENDPOINT + "?upload_id=x", 262_144, Session(SIZE).chunking)
-    )
+    session = Session(SIZE) if isinstance(move, Start) else Session(SIZE).resumed(ENDPOINT + "?upload_id=x", 262_144)
     if isinstance(move, Send):
         session = replace(session.after(Stored(move.span.start)), sent=move.span.stop)
     if type(event) not in TRANSITIONS[session.state]:
@@ -293,7 +289,7 @@ PARSERS: Mapping[str, tuple[str, ...]] = {
     "protocol/digests.py": ("responses",),
     "protocol/goog_upload.py": ("responses",),
     "protocol/google_error.py": ("responses",),
-    "protocol/retry.py": ("responses",),
+    "retry.py": ("responses",),
     "redaction.py": ("shown",),
     "services/any_method.py": ("fields",),
     "services/batch.py": ("fields",),

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.abstract_server import FAULTS, Server
-from uploader.protocol.chunking import Chunking
-from uploader.protocol.session import OffsetUnknown, QueryOffset, Send, Session, Start, State, Stored, TokenRejected
+from uploader.protocol.session import (
+    Chunking,
+    OffsetUnknown,
+    QueryOffset,
+    Send,
+    Session,
+    Start,
+    State,
+    Stored,
+    TokenRejected,
+)
 
 SIZE = 4  # bytes: with chunks of two, every position of a fault (first, middle, last, finished) occurs
 
 
-def explore(depth: int, chunk: int | None) -> dict[State, int]:
+def explore(
+    depth: int, chunk: int | None, *, at_most_once: bool = False, extra: tuple[str, ...] = ()
+) -> dict[State, int]:
     """Follows every sequence of faults of that length and counts the ends; asserts the invariants in every state.
 
     Positions that were seen with as many faults left are not walked again: the machine and the server have no memory
@@ -19,7 +32,7 @@ def explore(depth: int, chunk: int | None) -> dict[State, int]:
     """
     ends: dict[State, int] = {}
     seen: set[tuple[object, ...]] = set()
-    todo = [(Session(SIZE, Chunking(chunk)), Server(SIZE), depth, 0)]
+    todo = [(Session(SIZE, Chunking(chunk), at_most_once), Server(SIZE), depth, 0)]
     while todo:
         session, server, left, idle = todo.pop()
         assert server.finals <= 1, "two objects were made"
@@ -29,8 +42,9 @@ def explore(depth: int, chunk: int | None) -> dict[State, int]:
             ends[session.state] = ends.get(session.state, 0) + 1
             continue
         assert idle <= 4 + 2 * depth, f"no progress after {idle} moves in {session}"
-        for fault in FAULTS if left else ("none",):
+        for fault in (*FAULTS, *extra) if left else ("none",):
             after, answered = step(session, server, fault)
+            after = replace(after, why="", response=None)  # which nothing depends on
             progress = after.offset > session.offset or after.over
             position = (after, answered, left - (fault != "none"), 0 if progress else idle + 1)
             if position not in seen:
@@ -69,6 +83,14 @@ def test_no_sequence_of_up_to_six_faults_leads_to_a_hole_a_double_or_a_loop(chun
     assert set(ends) <= {State.COMPLETE, State.VIOLATED, State.LOST_TOO_OFTEN}
     assert ends[State.COMPLETE] > 0
     assert ends[State.VIOLATED] > 0
+
+
+@pytest.mark.parametrize("chunk", [None, 2])
+def test_what_may_not_be_doubled_is_never_begun_again_once_it_may_be_there(chunk: int | None) -> None:
+    """With every word of five faults, and a server that forgets what it finished: one object, or the doubt is told."""
+    ends = explore(5, chunk, at_most_once=True, extra=("forgotten",))
+    assert set(ends) <= {State.COMPLETE, State.VIOLATED, State.LOST_TOO_OFTEN, State.IN_DOUBT}
+    assert ends[State.IN_DOUBT] > 0
 
 
 def test_without_faults_there_is_one_end() -> None:

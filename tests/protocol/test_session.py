@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.http.messages import Response, Span, TransportError
-from uploader.protocol.chunking import AUTO_CHUNK, Chunking
 from uploader.protocol.session import (
+    AUTO_CHUNK,
     DEFAULT_GRANULARITY,
     MAX_RESTARTS,
     TRANSITIONS,
     Cancel,
     Cancelled,
+    Chunking,
     Completed,
     Event,
     Move,
@@ -169,10 +170,67 @@ def test_a_lost_session_is_begun_again_at_byte_0_three_times() -> None:
 
 def test_a_resumed_session_asks_first() -> None:
     """What an earlier run sent is not known, so nothing is sent before the server was asked."""
-    session = Session.resumed(100, "https://www.googleapis.com/s", GRANULE, Chunking())
+    session = Session(100).resumed("https://www.googleapis.com/s", GRANULE)
     assert session.next_move() == QueryOffset()
     assert session.after(Stored(43)).next_move() == Send(Span(43, 100), final=True)
     assert session.after(Completed(Response(200))).state is State.COMPLETE
+
+
+# --- everything was sent, and nothing was answered ---------------------------------------------------------------
+
+
+def unconfirmed(*, at_most_once: bool) -> Session:
+    """A session whose last byte's request had no response."""
+    session = Session(10, at_most_once=at_most_once).after(STARTED)
+    return session.after(DOUBT, 10)
+
+
+@pytest.mark.parametrize(
+    ("event", "sent", "state"),
+    [
+        (DOUBT, 10, State.UNCONFIRMED),
+        (DOUBT, 9, State.OFFSET_UNKNOWN),
+        (replace(DOUBT, acted=False), 10, State.OFFSET_UNKNOWN),
+        (TokenRejected(Response(401)), 10, State.OFFSET_UNKNOWN),
+    ],
+    ids=["all sent", "not all sent", "turned away", "token"],
+)
+def test_only_what_can_have_been_finished_is_unconfirmed(event: Event, sent: int, state: State) -> None:
+    """Every byte was handed on, and the server may have acted on the request."""
+    assert begun(10).after(event, sent).state is state
+
+
+@pytest.mark.parametrize("event", [SessionLost("gone"), Rejected(Response(400))], ids=["lost", "refused"])
+def test_an_unconfirmed_upload_that_nobody_can_ask_for_is_in_doubt(event: Event) -> None:
+    """Where a repeat adds that is the end; where it replaces, the session ends as ever, and the doubt is remembered."""
+    session = unconfirmed(at_most_once=True).after(event)
+    assert (session.state, session.over, session.doubted) == (State.IN_DOUBT, True, True)
+    session = unconfirmed(at_most_once=False).after(event)
+    assert session.state is TRANSITIONS[State.UNCONFIRMED][type(event)]
+    assert session.doubted
+    if session.state is State.NEW:
+        assert session.after(STARTED).doubted, "the next session may be refused because the first one had ended well"
+
+
+@pytest.mark.parametrize("event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"])
+def test_a_question_without_an_answer_changes_nothing_of_the_doubt(event: Event) -> None:
+    """However often it is asked in vain, what became of the last byte's request is what is told."""
+    session = unconfirmed(at_most_once=True)
+    assert session.after(replace(DOUBT, why="busy") if event is DOUBT else event) == replace(session, why="gone")
+
+
+def test_a_server_that_holds_less_has_ended_the_doubt() -> None:
+    """A lost session is then started over even where a repeat would add."""
+    session = unconfirmed(at_most_once=True).after(Stored(9)).after(SessionLost("gone"))
+    assert (session.state, session.doubted) == (State.NEW, False)
+
+
+@pytest.mark.parametrize("unconfirmed", ["", "an earlier run may have sent all of it"])
+def test_an_earlier_runs_session_is_in_doubt_only_where_all_may_have_been_sent(unconfirmed: str) -> None:
+    """What the journal says of the last block decides what a lost session means."""
+    session = Session(100, at_most_once=True).resumed("https://www.googleapis.com/s", GRANULE, unconfirmed)
+    lost = session.after(SessionLost("gone"))
+    assert lost.state is (State.IN_DOUBT if unconfirmed else State.NEW)
 
 
 EVENTS: list[Event] = [
@@ -192,7 +250,9 @@ EVENTS: list[Event] = [
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> None:
     """An event leads where the table says, and one that it does not know there is a fault of the program."""
-    session = replace(begun(0), state=state)
+    session = replace(begun(5), state=state, sent=5 if state is State.UNCONFIRMED else 0)
+    if isinstance(event, Completed):
+        session = replace(session, sent=5)
     if type(event) in TRANSITIONS.get(state, {}):
         assert session.after(event).state is TRANSITIONS[state][type(event)]
     else:
@@ -203,7 +263,8 @@ def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> Non
 def test_every_state_that_is_not_over_has_a_move() -> None:
     """A new session starts, a doubtful one asks, a known one sends; the others are ends."""
     moves = {state: type(replace(begun(5), state=state).next_move()) for state in TRANSITIONS}
-    assert moves == {State.NEW: Start, State.OFFSET_KNOWN: Send, State.OFFSET_UNKNOWN: QueryOffset}
+    asks = {State.OFFSET_UNKNOWN: QueryOffset, State.UNCONFIRMED: QueryOffset}
+    assert moves == {State.NEW: Start, State.OFFSET_KNOWN: Send, **asks}
     assert all(replace(begun(5), state=state).over for state in set(State) - set(TRANSITIONS))
 
 

@@ -1,16 +1,15 @@
-"""Simple and multipart requests byte for byte, and the rule for their repeat."""
+"""Simple and multipart requests byte for byte."""
 
 from __future__ import annotations
 
 import pytest
 
-from uploader.http.messages import Body, Request, Response, Span, TransportError
+from uploader.http.messages import Body, Request, Span
 from uploader.protocol.media import Media
-from uploader.protocol.single_request import may_repeat, multipart, simple
+from uploader.protocol.single_request import multipart, simple
 
 URL = "https://www.googleapis.com/upload/x"
 MEDIA = Media("POST", URL, (("fields", "id"),), "message/rfc822", 11, b'{"threadId":"7"}')
-RATE = b'{"error": {"errors": [{"reason": "rateLimitExceeded"}]}}'
 
 
 def wire_bytes(body: Body, file: bytes) -> bytes:
@@ -59,33 +58,3 @@ def test_multipart_of_the_other_dialect_says_so_in_a_header() -> None:
     assert request.url == f"{URL}?fields=id"
     assert dict(request.headers)["X-Goog-Upload-Protocol"] == "multipart"
     assert request.body == multipart(MEDIA, 11, "b").body
-
-
-ANSWERS = [
-    (TransportError("the connection was refused", False), True),
-    (TransportError("no answer", True), False),
-    (Response(503), False),
-    (Response(500), False),
-    (Response(503, sent_whole=False), True),
-    (Response(429), True),
-    (Response(408), True),
-    (Response(401), True),
-    (Response(403, body=RATE), True),
-    (Response(403), False),
-    (Response(400), False),
-    (Response(404), False),
-]
-
-
-@pytest.mark.parametrize(("response", "again"), ANSWERS)
-def test_a_request_with_an_effect_is_repeated_only_when_it_surely_had_none(
-    response: Response | TransportError, again: bool
-) -> None:
-    """Not received whole, or turned away before it was carried out; a mail would go twice otherwise."""
-    assert may_repeat(response, idempotent=False) is again
-
-
-@pytest.mark.parametrize("response", [response for response, _ in ANSWERS])
-def test_a_request_that_replaces_may_always_be_repeated(response: Response | TransportError) -> None:
-    """Doing it twice leaves one effect."""
-    assert may_repeat(response, idempotent=True)

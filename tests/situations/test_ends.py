@@ -19,6 +19,7 @@ from tests.support.transfer_harness import (
     GRANULE,
     STEPS,
     Bench,
+    FakeLogin,
     RecordingReporter,
     data_of,
     fault,
@@ -376,15 +377,15 @@ def test_a_run_that_was_killed_is_continued_by_the_next(dialect: Dialect, tmp_pa
     """SIGKILL in the middle: the next run asks, sends what is missing, and makes the one object."""
     artifact = on_disk(tmp_path, DATA)
     with Emulator([fault(STEPS[dialect]["put"], "stall", nth=3, seconds=30)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE, journal=journal(tmp_path))
-        token = bench.login.token()
+        token = FakeLogin(emulator).token()
         arguments = [emulator.url, str(tmp_path), dialect]
         code = CHILD.replace("bench.send(", f"bench.login._token = {token!r}; bench.send(")
         with subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT) as child:
-            while bench.fired() != ["stall"]:
+            while not emulator.state()["faults"]["fired"]:
                 assert child.poll() is None
                 time.sleep(0.01)
             child.send_signal(signal.SIGKILL)
+        bench = Bench(emulator, chunk=GRANULE, journal=journal(tmp_path))
         result = bench.send(job(artifact, dialect))
         assert (result.error, bench.stored(), result.resumed_from) == ("", [DATA], 2 * GRANULE)
         assert (bench.count(STEPS[dialect]["start"]), bench.state()["sessions"][0]["bytes_repeated"]) == (1, 0)

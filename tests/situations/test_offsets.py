@@ -11,7 +11,7 @@ from tests.support.scripted_transport import finished, says, scripted, started, 
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ProtocolError
-from uploader.protocol.chunking import AUTO_CHUNK
+from uploader.protocol.session import AUTO_CHUNK
 from uploader.services.base import Dialect
 from uploader.text import format_size
 

@@ -12,7 +12,7 @@ from tests.support.scripted_transport import says, scripted
 from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, ServiceError
-from uploader.transfer.upload import SMALL, protocol_for
+from uploader.transfer.engine import SMALL, protocol_for
 
 DATA = data_of(2 * GRANULE)
 ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])

@@ -41,14 +41,19 @@ class Books:
         self.folder = folder
         self.now = NOW
         self.reporter = RecordingReporter()
+        self._last: Journal | None = None
 
-    def open(self, key: bytes = KEY, account: str = "me", run: JobRun = RUN, owners: tuple[int, ...] = ()) -> Journal:
-        """A journal as a new process would open it."""
-        return Journal(self.folder, key, account, lambda: self.now, self.reporter, run, owners)
+    def open(self, key: bytes = KEY, account: str = "me", *, beside: bool = False) -> Journal:
+        """A journal as a new process would open it, once the one before has ended, or `beside` it."""
+        if self._last and not beside:
+            self._last.close()
+        journal = Journal(self.folder, key, account, lambda: self.now, self.reporter, RUN)
+        self._last = self._last if beside else journal
+        return journal
 
     def files(self, suffix: str = "") -> list[Path]:
-        """What is in the folder, but for its mark."""
-        return sorted(path for path in self.folder.glob(f"*{suffix}") if path.name != ".uploader")
+        """What is in the folder, but for its mark and its lock."""
+        return sorted(path for path in self.folder.glob(f"*{suffix}") if path.name not in (".uploader", ".lock"))
 
 
 @pytest.fixture
@@ -154,10 +159,8 @@ def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> N
 
 
 def test_a_finished_session_rests_until_its_run_has_ended(books: Books, upload: Upload) -> None:
-    """Between the end of an upload and the end of its run the entry stays without its lock; then nothing is left."""
-    journal = books.open()
-    journal.save(upload, RECORD)
-    journal.unlock(upload)
+    """Between the end of an upload and the end of its run the entry stays; then nothing is left."""
+    books.open().save(upload, RECORD)
     assert [path.suffix for path in books.files()] == [".sealed"]
     assert books.open().find(upload) == BEGUN
     books.open().drop(upload)
@@ -165,11 +168,10 @@ def test_a_finished_session_rests_until_its_run_has_ended(books: Books, upload: 
 
 
 def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
-    """What one run remembers under a name the next one recalls; forgetting leaves no file and no lock behind."""
+    """What one run remembers under a name the next one recalls; forgetting leaves no file behind."""
     first = books.open()
     first.remember("edit", "one")
     first.remember("edit", "two")
-    first.close()
     second = books.open()
     assert (second.recall("edit"), second.recall("other")) == ("two", None)
     second.remember("edit", None)
@@ -266,8 +268,9 @@ def test_what_somebody_planted_leads_nowhere(
     (entry,) = books.files(".sealed")
     victim = tmp_path / "victim"
     victim.write_text("untouched")
-    path = entry.with_suffix(f".{suffix}")
-    path.unlink()
+    books.open().close()
+    path = entry if suffix == "sealed" else books.folder / ".lock"
+    path.unlink(missing_ok=True)
     match plant:
         case "link":
             path.symlink_to(victim)
@@ -286,24 +289,25 @@ def test_what_somebody_planted_leads_nowhere(
 
 
 def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -> None:
-    """While one process works on an entry another begins anew, says so, and disturbs nothing; after it it may."""
+    """While one process uses the folder another keeps nothing, says so, and disturbs nothing; after it it may."""
     kept(books, upload)
     first = books.open()
     assert first.find(upload) == BEGUN
-    second = books.open()
+    second = books.open(beside=True)
     assert second.find(upload) is None
-    assert books.reporter.infos == ["Another run is working on the same upload; this one does not share its session."]
-    second.save(upload, replace(RECORD, uri="https://things.googleapis.com/second"))
+    (said,) = books.reporter.infos
+    assert "Another run is using the state folder" in said
+    assert not second.save(upload, replace(RECORD, uri="https://things.googleapis.com/second"))
     second.drop(upload)
-    first.close()
+    second.close()
+    assert first.find(upload) == BEGUN
     assert books.open().find(upload) == BEGUN
 
 
 def test_the_lock_ends_with_the_process(books: Books, upload: Upload) -> None:
-    """A process that was killed leaves its entry to the next one, however it was killed."""
+    """A process that was killed leaves the folder to the next one, however it was killed."""
     kept(books, upload)
-    (entry,) = books.files(".sealed")
-    lock = entry.with_suffix(".lock")
+    lock = books.folder / ".lock"
     code = (
         f"import fcntl, sys; f = open({str(lock)!r}, 'ab'); fcntl.flock(f, 2); print(1, flush=True); sys.stdin.read()"
     )
@@ -318,19 +322,24 @@ def test_the_lock_ends_with_the_process(books: Books, upload: Upload) -> None:
     assert books.open().find(upload) == BEGUN
 
 
-def test_a_lock_file_that_was_replaced_locks_nothing(books: Books, upload: Upload) -> None:
-    """Runs that finish one after the other remove their lock files, and never are two of them inside at once."""
-    for _ in range(50):
-        first, second = books.open(), books.open()
-        first.save(upload, RECORD)
-        second.save(upload, replace(RECORD, granularity=1))
-        first.drop(upload)
-        second.close()
-    third = books.open()
-    third.save(upload, RECORD)
-    assert third.find(upload) == BEGUN
-    third.drop(upload)
-    assert not books.files()
+def test_a_lock_file_that_was_removed_locks_nothing(books: Books, upload: Upload) -> None:
+    """A run that opened the lock's file before another removed it takes the one that is there then."""
+    real = os.open
+
+    def overtaken(path: Any, flags: int, *more: Any) -> int:
+        descriptor = real(path, flags, *more)
+        if str(path).endswith(".lock") and not removed:
+            removed.append(path)
+            Path(path).unlink()  # by a run that ends at this moment
+        return descriptor
+
+    removed: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", overtaken)
+        journal = books.open()
+    assert journal.save(upload, RECORD)
+    assert not books.open(beside=True).save(upload, RECORD)
+    assert (books.folder / ".lock").exists()
 
 
 def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
@@ -341,7 +350,7 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     half.touch()
     strange = books.folder / "keep.me"
     strange.touch()
-    for path in (entry, strange, half, entry.with_suffix(".lock")):
+    for path in (entry, strange, half, entry.with_suffix(".lock")):  # an earlier version locked each entry
         path.touch()
         os.utime(path, (NOW, NOW))
     books.now = NOW + 29 * 86400
@@ -354,11 +363,11 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
 
 
 @pytest.mark.parametrize("then", ["save", "drop"])
-def test_what_a_killed_run_had_half_written_goes_with_the_next_word(books: Books, upload: Upload, then: str) -> None:
-    """The next run that keeps or forgets the same entry leaves nothing of it."""
+def test_what_a_killed_run_had_half_written_is_removed_by_the_next(books: Books, upload: Upload, then: str) -> None:
+    """Nothing of it is left, and the entry itself is as it was."""
     kept(books, upload)
     (entry,) = books.files(".sealed")
-    entry.with_suffix(".new").write_bytes(b"half")
+    entry.with_suffix(".a1b2c3_z.new").write_bytes(b"half")
     journal = books.open()
     if then == "save":
         journal.save(upload, RECORD)
@@ -379,7 +388,6 @@ def test_many_sessions_hold_no_descriptors(books: Books) -> None:
     jobs = [Upload(ITEMS, in_memory(b"x", f"{number}"), "text/plain") for number in range(300)]
     for job in jobs:
         journal.save(job, RECORD)
-        journal.unlock(job)
     assert descriptors() <= before  # what earlier tests left may be collected meanwhile
     for job in jobs:
         journal.drop(job)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -134,18 +135,27 @@ def test_a_record_of_another_credential_warns_once_and_stays_good(job: Job) -> N
     assert not list(state_folder(job).iterdir())
 
 
-def opened(folder: Path, key: bytes = b"k") -> tuple[SealedStore, RecordingReporter]:
-    """A store as a run opens it."""
+@contextmanager
+def opened(folder: Path, key: bytes = b"k") -> Iterator[tuple[SealedStore, RecordingReporter]]:
+    """A store as a run opens it, and closes it at its end."""
     reporter = RecordingReporter()
-    return SealedStore(folder, key * 32, "me", lambda: 0.0, reporter), reporter
+    store = SealedStore(folder, key * 32, "me", lambda: 0.0, reporter)
+    yield store, reporter
+    store.close()
+
+
+def warned(folder: Path) -> int:
+    """How many warnings a run with another key gives."""
+    with opened(folder, b"o") as (_, reporter):
+        return len(reporter.warnings)
 
 
 def test_what_replaces_a_record_that_was_told_of_is_told_of_again(tmp_path: Path) -> None:
     """The memory is a property of the file itself: it goes with the file."""
-    store, _ = opened(tmp_path)
-    for warnings in (1, 0):
-        assert store.write("0" * 40, {"a": 1})
-        assert [len(opened(tmp_path, b"o")[1].warnings) for _ in range(2)] == [1, 0], warnings
+    for _ in range(2):
+        with opened(tmp_path) as (store, _reporter):
+            assert store.write("0" * 40, {"a": 1})
+        assert [warned(tmp_path) for _ in range(2)] == [1, 0]
 
 
 def test_a_link_in_place_of_a_record_changes_nothing_elsewhere(tmp_path: Path) -> None:
@@ -155,25 +165,9 @@ def test_a_link_in_place_of_a_record_changes_nothing_elsewhere(tmp_path: Path) -
     mode = victim.stat().st_mode
     (tmp_path / "state").mkdir(mode=0o700)
     (tmp_path / "state" / f"{'0' * 40}.sealed").symlink_to(victim)
-    opened(tmp_path / "state")
+    with opened(tmp_path / "state"):
+        pass
     assert victim.stat().st_mode == mode
-
-
-# --- two runs at the same moment --------------------------------------------------------------------------------------
-
-
-def test_two_runs_that_find_the_folder_empty_share_its_mark(tmp_path: Path) -> None:
-    """Both saw no mark, and one comes to make it second: both keep their values, and the last to end removes it."""
-    (first, told), (second, told_too) = opened(tmp_path), opened(tmp_path)
-    assert first.write("0" * 40, {"a": 1})
-    assert second.write("1" * 40, {"a": 2})
-    assert (second.read("1" * 40), told.warnings, told_too.warnings) == ({"a": 2}, [], [])
-    first.remove("0" * 40)
-    first.close()
-    assert (tmp_path / ".uploader").exists()
-    second.remove("1" * 40)
-    second.close()
-    assert not list(tmp_path.iterdir())
 
 
 # --- the secret that seals --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
 from uploader.redaction import Redactor
-from uploader.retrier import RetryPolicy
+from uploader.retry import RetryPolicy
 from uploader.state.journal import Journal
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import Engine

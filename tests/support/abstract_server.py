@@ -124,6 +124,8 @@ class Server:
             return self, OffsetUnknown(fault, TransportError(fault, True))
         if fault == "token":
             return self, TokenRejected(Response(401))
+        if fault == "forgotten":  # what was finished, too
+            return replace(self, open=False, stored=0), SessionLost(fault)
         if self.finals:
             return self, Completed(Response(200))
         if fault == "lost" or not self.open:

@@ -21,7 +21,7 @@ from uploader.files.artifacts import Artifact, from_path
 from uploader.http.client import HttpClient, Transport
 from uploader.inputs import JobRun
 from uploader.results import FileResult
-from uploader.retrier import RetryPolicy
+from uploader.retry import RetryPolicy
 from uploader.services.base import Context, Dialect, Endpoint, Flow, Outcome, Upload
 from uploader.state.journal import Journal, SessionRecord
 from uploader.transfer.api_client import ApiClient, TransferSettings

@@ -12,7 +12,7 @@ from uploader.errors import CredentialsError, Interrupted
 from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
-from uploader.transfer.api_call import call
+from uploader.transfer.api_client import call
 
 SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempotent=False)
 

@@ -53,7 +53,7 @@ def fetch(
     folder: Path,
     check: Callable[[BinaryIO], str] = passes,
     *,
-    most: int = 1_000_000,
+    max_size: int = 1_000_000,
     sha256: str = "",
     public: bool = False,
     bench: Bench | None = None,
@@ -64,7 +64,7 @@ def fetch(
     def flow(_: Context) -> Flow:
         destination = Destination(Workspace(folder), "universal-apk", "file.bin")
         step = Download(
-            server.url, "/file?alt=media", destination, most, "the file", check, public=public, sha256=sha256
+            server.url, "/file?alt=media", destination, max_size, "the file", check, public=public, sha256=sha256
         )
         found.append((yield step))
         return Outcome("done")
@@ -183,7 +183,7 @@ def test_a_body_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
     """A body without a length is counted while it comes."""
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
     with scripted(head + DATA) as server, pytest.raises(ProtocolError, match=r"larger than"):
-        fetch(server, tmp_path, most=299_999)
+        fetch(server, tmp_path, max_size=299_999)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import parse_qs, urlsplit
 
 import google_crc32c
@@ -22,7 +21,7 @@ from google_emulator import Emulator
 from tests.support.job import Ended, Job
 from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.transfer_harness import Bench, data_of, job, on_disk
-from uploader.transfer import hashing
+from uploader.transfer import sources
 
 SMALL = 300_000  # bytes; one request
 LARGE = 6 * 1024 * 1024 + 7  # bytes; a session, and a second thread for the digests
@@ -209,19 +208,13 @@ def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
 
 def test_without_machine_code_md5_is_computed_in_place_of_crc32c(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where google-crc32c has none it takes minutes for a gigabyte; it is computed only if nothing else is stated."""
-    slow = ModuleType("google_crc32c")
-    slow.__dict__.update(implementation="python", extend=max)
-    monkeypatch.setitem(sys.modules, "google_crc32c", slow)
-    hashing._google_crc32c.cache_clear()
-    try:
-        assert hashing.while_sending("crc32c", readable_again=True) == ("sha256", "md5")
-        data = data_of(SMALL)
-        body = json.dumps({"id": "1", "crc32c": "AAAAAA==", "md5Hash": base64_of("md5", data)}).encode()
-        with scripted(says(200, body)) as server:
-            result = Bench(server.url, protocol="multipart").send(job(data, response_digest="crc32c", metadata={}))
-        assert result.error == ""
-    finally:
-        hashing._google_crc32c.cache_clear()
+    monkeypatch.setattr(google_crc32c, "implementation", "python")
+    assert sources.while_sending("crc32c", readable_again=True) == ("sha256", "md5")
+    data = data_of(SMALL)
+    body = json.dumps({"id": "1", "crc32c": "AAAAAA==", "md5Hash": base64_of("md5", data)}).encode()
+    with scripted(says(200, body)) as server:
+        result = Bench(server.url, protocol="multipart").send(job(data, response_digest="crc32c", metadata={}))
+    assert result.error == ""
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,10 @@ from uploader.http.client import Timeouts, Transport
 from uploader.http.hosts import moved, on_loopback
 from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.inputs import Inputs
-from uploader.protocol import google_error, retry
+from uploader.protocol import google_error
+from uploader.protocol.responses import Verdict, verdict
 from uploader.redaction import Redactor
-from uploader.retrier import Report, RetryPolicy
+from uploader.retry import Report, RetryPolicy
 
 EARLY_RENEWAL = 300.0  # seconds before a token expires
 USUAL_LIFETIME = 3600.0  # seconds; Google's, where a response does not say (RFC 6749, section 5.1 lets it be left out)
@@ -105,7 +106,8 @@ class TokenRequest(GoogleAuthRequest):
         except TransportError as broken:
             raise Unavailable(host, broken) from None
         error = google_error.read(response)
-        if retry.verdict(response) is retry.Verdict.RETRY or (response.status >= 400 and error.reason in TEMPORARY):
+        again = verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT)
+        if again or (response.status >= 400 and error.reason in TEMPORARY):
             raise Unavailable(host, response)
         if len(response.body) >= MAX_RESPONSE:
             raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", hint=HINT)

@@ -1,4 +1,4 @@
-"""Dialect A: `uploadType=resumable`, `Content-Range` and 308, as moves into requests and answers into events.
+"""Dialect A: `uploadType=resumable`, `Content-Range` and 308, as moves into requests and responses into events.
 
 Source: developers.google.com/android-publisher/upload and developers.google.com/gmail/api/guides/uploads, "Resumable
 upload"; where servers differ from the documents, the comments say so.
@@ -10,8 +10,7 @@ import re
 
 from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol.media import Media
-from uploader.protocol.responses import failed, finished
-from uploader.protocol.retry import Verdict, verdict
+from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
 from uploader.protocol.session import (
     Cancel,
     Cancelled,
@@ -64,23 +63,18 @@ def _send(move: Send, session: Session, media: Media) -> Request:
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
-    """What an answer to a move means."""
+    """What a response to a move means."""
     if isinstance(response, TransportError):
-        return OffsetUnknown(response.why, response)
+        return broken(response)
     if isinstance(move, Cancel):
-        return Cancelled()  # 499 is the documented answer; whatever else comes, nothing more can be done
-    if isinstance(move, Start):
-        return _started(response)
-    if response.status == 308:
+        return Cancelled()  # 499 is the documented response; whatever else comes, nothing more can be done
+    if response.status == 308 and not isinstance(move, Start):
         return _stored(move, response)
-    decided = verdict(response)
-    return finished(move, response, media) if decided is Verdict.SUCCESS else failed(move, response, decided)
-
-
-def _started(response: Response) -> Event:
-    decided = verdict(response)
-    if decided is not Verdict.SUCCESS:
-        return failed(Start(), response, decided)
+    judged = verdict(response)
+    if judged is not Verdict.SUCCESS:
+        return failed(move, response, judged)
+    if not isinstance(move, Start):
+        return finished(move, response, media)
     uri = response.headers.get("location")
     return Started(uri) if uri else ProtocolViolated("the answer to the start of a session has no Location")
 

@@ -1,4 +1,4 @@
-"""Dialect B: `X-Goog-Upload-*` headers, as moves into requests and answers into events.
+"""Dialect B: `X-Goog-Upload-*` headers, as moves into requests and responses into events.
 
 Source: developers.google.com/android/over-the-air/v1/how-tos/create-package and, for the variants of the header names,
 the guides of Google's newer APIs that speak the same protocol.
@@ -10,8 +10,7 @@ import re
 
 from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.protocol.media import Media
-from uploader.protocol.responses import failed, finished
-from uploader.protocol.retry import Verdict, verdict
+from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Cancel,
@@ -41,7 +40,7 @@ SIZE_RECEIVED = "X-Goog-Upload-Size-Received"
 GRANULARITY = "X-Goog-Upload-Chunk-Granularity"
 URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")  # the second is the same thing under an older name
 
-_LARGEST_GRANULARITY = 1 << 30  # bytes; a server that wants more than 1 GiB at once is not believed
+_MAX_GRANULARITY = 1 << 30  # bytes; a server that wants more than 1 GiB at once is not believed
 _COUNT = re.compile(r"\d{1,19}", re.ASCII)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -76,33 +75,31 @@ def _send(move: Send, session: Session, media: Media) -> Request:
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
-    """What an answer to a move means. The status header rules; HTTP's status tells why."""
+    """What a response to a move means. The status header rules; HTTP's status tells why."""
     if isinstance(response, TransportError):
-        return OffsetUnknown(response.why, response)
+        return broken(response)
     if isinstance(move, Cancel):
         return Cancelled()
-    status = (response.headers.get(STATUS) or "").lower()
+    status, judged = (response.headers.get(STATUS) or "").lower(), verdict(response)
     if isinstance(move, Start):
-        return _started(response, status, media)
-    decided = verdict(response)
-    if status in ("final", "cancelled") and decided is not Verdict.SUCCESS:
+        return _started(response, status, judged, media)
+    if status in ("final", "cancelled") and judged is not Verdict.SUCCESS:
         return Rejected(response)  # terminal: this first error is the cause, whatever a later query may say
-    if decided is Verdict.SUCCESS:
+    if judged is Verdict.SUCCESS:
         return _accepted(move, response, status, media)
-    if status == "active" and response.status >= 400 and decided in (Verdict.REFUSED, Verdict.GONE):
+    if status == "active" and response.status >= 400 and judged in (Verdict.REFUSED, Verdict.GONE):
         # The request was no good (a wrong offset, most often), but the session lives and can tell where it stands.
         return OffsetUnknown(f"the server answered {response.status}", response, server_ok=True)
-    return failed(move, response, decided)
+    return failed(move, response, judged)
 
 
-def _started(response: Response, status: str, media: Media) -> Event:
+def _started(response: Response, status: str, judged: Verdict, media: Media) -> Event:
     if status in ("final", "cancelled"):
         return Rejected(response)
-    decided = verdict(response)
     if response.status == 400 and not status:  # not the upload service's own word, which would say that this is final
         return OffsetUnknown(f"the server answered {response.status} without {STATUS}", response)
-    if decided is not Verdict.SUCCESS:
-        return failed(Start(), response, decided)
+    if judged is not Verdict.SUCCESS:
+        return failed(Start(), response, judged)
     uri = next((value for value in map(response.headers.get, URLS) if value), None)
     if not uri:
         return ProtocolViolated(f"the answer to the start of a session has no {URLS[0]}")
@@ -120,7 +117,7 @@ def _with_scheme(uri: str, endpoint: str) -> str:
 def _granularity(response: Response) -> int:
     value = response.headers.get(GRANULARITY) or ""
     count = int(value) if _COUNT.fullmatch(value) else 0
-    return count if 0 < count <= _LARGEST_GRANULARITY else DEFAULT_GRANULARITY
+    return count if 0 < count <= _MAX_GRANULARITY else DEFAULT_GRANULARITY
 
 
 def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:

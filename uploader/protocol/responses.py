@@ -1,10 +1,15 @@
-"""What an answer means in either dialect: the rules that do not depend on how offsets are written."""
+"""What a response means whatever was asked: the verdict, and the events that do not depend on how offsets are written.
+
+A response is judged once, by `verdict`; whoever decides what comes next gets the verdict and not the status.
+"""
 
 from __future__ import annotations
 
-from uploader.http.messages import Response
+from enum import Enum
+
+from uploader.http.messages import Response, TransportError
+from uploader.protocol import google_error
 from uploader.protocol.media import Media
-from uploader.protocol.retry import Verdict
 from uploader.protocol.session import (
     Completed,
     Event,
@@ -19,10 +24,42 @@ from uploader.protocol.session import (
 )
 
 
+class Verdict(Enum):
+    """What a response means for the next attempt."""
+
+    SUCCESS = "success"
+    RETRY = "surely not acted on, and worth another attempt"
+    IN_DOUBT = "perhaps acted on, and worth another attempt where a repeat does no harm"
+    RENEW = "a fresh token first"
+    GONE = "what was asked for is not there"
+    REFUSED = "no, and it stays no"
+
+
+def verdict(response: Response | TransportError) -> Verdict:
+    """Judges a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may be tried again.
+
+    Whether the server may have acted on the request matters where a repeat adds: it never did before it had all of it,
+    nor when it turned the request away (408, 429, rate limits); a 5xx and a lost response do not tell.
+    """
+    if isinstance(response, TransportError):
+        return Verdict.IN_DOUBT if response.sent_whole else Verdict.RETRY
+    status = response.status
+    if 200 <= status < 300:
+        return Verdict.SUCCESS
+    if status >= 500:
+        return Verdict.IN_DOUBT if response.sent_whole else Verdict.RETRY
+    if status in (408, 429) or (status == 403 and google_error.read(response).rate_limited):
+        return Verdict.RETRY
+    if status == 401:
+        return Verdict.RENEW
+    return Verdict.GONE if status in (404, 410) else Verdict.REFUSED
+
+
 def finished(move: Move, response: Response, media: Media) -> Event:
-    """The event for an answer that calls the upload complete: only with the resource, unless the service sends none."""
+    """What a response that calls the upload complete comes to: nothing without the resource, unless there is none."""
     if not response.sent_whole:
-        return OffsetUnknown("the server called the upload finished before it was sent", response, server_ok=True)
+        why = "the server called the upload finished before it was sent"
+        return OffsetUnknown(why, response, server_ok=True, acted=False)
     if media.is_resource(response):
         return Completed(response)
     if isinstance(move, QueryOffset):
@@ -31,11 +68,12 @@ def finished(move: Move, response: Response, media: Media) -> Event:
     return OffsetUnknown("the answer to the finished upload is not the resource", response, server_ok=True)
 
 
-def failed(move: Move, response: Response, verdict: Verdict) -> Event:
-    """The event for an answer that is no success. 404 and 410 mean a lost session, once there is one."""
-    match verdict:
-        case Verdict.RETRY:
-            return OffsetUnknown(f"the server answered {response.status}", response)
+def failed(move: Move, response: Response, judged: Verdict) -> Event:
+    """The event for a response that is no success. 404 and 410 mean a lost session, once there is one."""
+    match judged:
+        case Verdict.RETRY | Verdict.IN_DOUBT:
+            why = f"the server answered {response.status}"
+            return OffsetUnknown(why, response, acted=judged is Verdict.IN_DOUBT)
         case Verdict.RENEW:
             return TokenRejected(response)
         case Verdict.GONE if not isinstance(move, Start):
@@ -44,3 +82,8 @@ def failed(move: Move, response: Response, verdict: Verdict) -> Event:
             return ProtocolViolated(f"the server answered with a redirect ({response.status}), which is never followed")
         case _:
             return Rejected(response)
+
+
+def broken(error: TransportError) -> OffsetUnknown:
+    """The event for a connection that ended without a response."""
+    return OffsetUnknown(error.why, error, acted=error.sent_whole)

@@ -14,15 +14,20 @@ value, so that a test can try every event in every state and compare the results
 
 States. NEW: there is no session on the server, so the move is `Start`. OFFSET_KNOWN: the server's last word is fresh,
 so the move is to `Send` from there. OFFSET_UNKNOWN: something was sent and its fate is in doubt, so the move is to
-`QueryOffset`. The other five are ends. The state alone decides the kind of move; there is no second way to ask "may I
-send now?".
+`QueryOffset`. UNCONFIRMED: the same after the last byte, so the upload may be finished though nothing said so. The
+other six are ends. The state alone decides the kind of move; there is no second way to ask "may I send now?".
 
 Why every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the bytes that were
 on their way: the server may have stored none, some, or all of them, or have finished the upload and made the resource.
 Sending again from the old offset would at best waste bandwidth and at worst put bytes in the wrong place, or finish an
 upload twice. A query is free of effects and settles the matter. So `OffsetUnknown` and `TokenRejected` lead to
-OFFSET_UNKNOWN whatever was sent, and no path in the table leads from there to a `Send` except through `Stored`. In NEW
+OFFSET_UNKNOWN (or UNCONFIRMED), and no path in the table leads from there to a `Send` except through `Stored`. In NEW
 the same events lead back to NEW: a start that failed has stored nothing, and an orphaned session expires by itself.
+
+What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it, the upload may have
+been finished. Where a repeat replaces, it is started over; where it would add a second one (`at_most_once`: a mail, a
+file in Drive) that is the end: IN_DOUBT. A server that turned the last request away, or holds less than everything,
+has ended the doubt.
 
 What the server says is checked against what it was given. An offset below 0 or beyond `sent`, or completion before
 everything was sent, is a `ProtocolViolated`, whatever the dialect made of it. An offset that goes back is accepted once
@@ -31,14 +36,12 @@ session (404, 410) starts anew from byte 0, at most `MAX_RESTARTS` times for a f
 without progress this makes every upload end; `tests/protocol/test_exhaustive.py` walks every sequence of up to six
 faults to show it.
 
-How much to send is `chunking`'s affair and changes no state.
+How much to send is `Chunking`'s affair and changes no state.
 
 Known weak spots:
 
 - A server that lost bytes and calls the upload complete after all of it was sent is believed here. Only the digest
-  in the answer can tell; `transfer.upload` compares it where the service states one.
-- After `SessionLost` the machine starts anew even if everything had been sent. Whether the lost session had been
-  finished can't be known: for a method whose repeat adds (a mail, a file in Drive) the caller stops at that point.
+  in the response can tell; `transfer.upload` compares it where the service states one.
 - `Started` in NEW after a start whose answer was lost leaves an empty session behind on the server, never a resource.
 - A stream's size is unknown until its end is read, so the span that `next_move()` names for it is an upper bound. The
   caller reads ahead, sets `size` when it sees the end, and asks for the move again.
@@ -51,10 +54,10 @@ from enum import Enum
 from typing import TypeAlias
 
 from uploader.http.messages import Response, Span, TransportError
-from uploader.protocol.chunking import AUTO_CHUNK, Chunking, rounded
 
 MAX_RESTARTS = 3  # new sessions for one file after the first was lost
 DEFAULT_GRANULARITY = 256 * 1024  # bytes: "multiples of 256 KB (256 x 1024 bytes)"
+AUTO_CHUNK = 8 * 1024 * 1024  # bytes: what `auto` falls back to after an interruption
 
 
 class State(Enum):
@@ -63,10 +66,12 @@ class State(Enum):
     NEW = "no session yet"
     OFFSET_KNOWN = "offset known"
     OFFSET_UNKNOWN = "offset unknown"
+    UNCONFIRMED = "all sent, unconfirmed"
     COMPLETE = "complete"
     REFUSED = "refused"
     VIOLATED = "protocol violated"
     LOST_TOO_OFTEN = "lost too often"
+    IN_DOUBT = "in doubt"
     CANCELLED = "cancelled"
 
 
@@ -90,7 +95,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Completed:
-    """The upload is whole on the server; `answer` holds the resource."""
+    """The upload is whole on the server; `response` holds the resource."""
 
     response: Response
 
@@ -99,12 +104,14 @@ class Completed:
 class OffsetUnknown:
     """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset, or refused a request.
 
-    A refusal is such a doubt only where the server says that the session goes on.
+    A refusal is such a doubt only where the server says that the session goes on. `acted` is false when the server
+    surely did nothing with the request: it never had all of it, or turned it away.
     """
 
     why: str
     response: Response | TransportError | None = None
     server_ok: bool = False
+    acted: bool = True
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,7 @@ Move: TypeAlias = Start | Send | QueryOffset | Cancel
 
 # --- the table ------------------------------------------------------------------------------------------------------
 
-_NEW, _KNOWN, _UNKNOWN = State.NEW, State.OFFSET_KNOWN, State.OFFSET_UNKNOWN
+_NEW, _KNOWN, _UNKNOWN, _UNCONFIRMED = State.NEW, State.OFFSET_KNOWN, State.OFFSET_UNKNOWN, State.UNCONFIRMED
 _ENDS: dict[type[Event], State] = {
     Rejected: State.REFUSED,
     ProtocolViolated: State.VIOLATED,
@@ -183,7 +190,7 @@ _ENDS: dict[type[Event], State] = {
 _OPEN: dict[type[Event], State] = {
     Stored: _KNOWN,
     Completed: State.COMPLETE,
-    OffsetUnknown: _UNKNOWN,
+    OffsetUnknown: _UNKNOWN,  # UNCONFIRMED when everything was sent
     TokenRejected: _UNKNOWN,
     SessionLost: _NEW,  # LOST_TOO_OFTEN after `MAX_RESTARTS`
     **_ENDS,
@@ -192,8 +199,40 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     _NEW: {Started: _KNOWN, OffsetUnknown: _NEW, TokenRejected: _NEW, **_ENDS},
     _KNOWN: _OPEN,
     _UNKNOWN: _OPEN,
+    # With `at_most_once` a lost session and a refusal lead to IN_DOUBT.
+    _UNCONFIRMED: {**_OPEN, OffsetUnknown: _UNCONFIRMED, TokenRejected: _UNCONFIRMED},
 }
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
+
+
+def rounded(wanted: int, granularity: int) -> int:
+    """The number of bytes as a whole multiple of the granularity, at least one of it."""
+    return max(wanted // granularity, 1) * granularity
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """How many bytes go into one request: a fixed number, or None for `auto`.
+
+    `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
+    chunks of 8 MiB that double with every success, so that a bad line loses little and a good one is not slowed down.
+    """
+
+    fixed: int | None = None
+    current: int | None = None
+
+    def length(self, granularity: int) -> int | None:
+        """Bytes for the next request, a multiple of `granularity` and at least one of it; None for the whole rest."""
+        wanted = self.fixed if self.fixed is not None else self.current
+        return None if wanted is None else rounded(wanted, granularity)
+
+    def after_interruption(self) -> Chunking:
+        """Chunks of 8 MiB again, unless the length is fixed."""
+        return self if self.fixed is not None else replace(self, current=AUTO_CHUNK)
+
+    def after_success(self) -> Chunking:
+        """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
+        return self if self.current is None else replace(self, current=self.current * 2)
 
 
 @dataclass(frozen=True)
@@ -201,11 +240,14 @@ class Session:
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
     `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `sent`
-    the end of what it may hold: its last word and what was handed to it since. No honest answer lies beyond.
+    the end of what it may hold: its last word and what was handed to it since. No honest response lies beyond. `why`
+    tells the last trouble, in UNCONFIRMED what became of the last byte's request. `doubted` is true once a session of
+    this file ended from UNCONFIRMED without a word of how: the file may have been stored before.
     """
 
     size: int | None
     chunking: Chunking = Chunking()
+    at_most_once: bool = False
     state: State = State.NEW
     uri: str = ""
     granularity: int = DEFAULT_GRANULARITY
@@ -213,13 +255,17 @@ class Session:
     sent: int = 0
     restarts: int = 0
     rewinds: int = 0
+    doubted: bool = False
     why: str = ""
     response: Response | None = None
 
-    @classmethod
-    def resumed(cls, size: int, uri: str, granularity: int, chunking: Chunking) -> Session:
-        """A session of an earlier run: everything may have been sent, and the first move is to ask."""
-        return cls(size, chunking, State.OFFSET_UNKNOWN, uri, granularity, sent=size)
+    def resumed(self, uri: str, granularity: int, unconfirmed: str = "") -> Session:
+        """A session that an earlier run began: anything may have been sent, and the first move is to ask.
+
+        `unconfirmed` says why the upload may even be finished, where it may.
+        """
+        state = State.UNCONFIRMED if unconfirmed else State.OFFSET_UNKNOWN
+        return replace(self, state=state, uri=uri, granularity=granularity, sent=self.size or 0, why=unconfirmed)
 
     @property
     def over(self) -> bool:
@@ -230,7 +276,7 @@ class Session:
         """What to do next. For a stream the end of a `Send` is an upper bound; see the head of this file."""
         if self.state is State.NEW:
             return Start()
-        if self.state is State.OFFSET_UNKNOWN:
+        if self.state in (State.OFFSET_UNKNOWN, State.UNCONFIRMED):
             return QueryOffset()
         if self.size is None:
             # The end is not known, so every request needs one; it is held in memory, so a careful chunk never grows.
@@ -252,24 +298,25 @@ class Session:
             state = TRANSITIONS[self.state][type(event)]
         except KeyError:
             raise LookupError(f"{type(event).__name__} can't happen with {self.state.value}") from None
+        after = replace(self, state=state, sent=sent)
         match event:
             case Started():
-                return Session(self.size, self.chunking, state, event.uri, event.granularity, restarts=self.restarts)
+                new = Session(self.size, self.chunking, self.at_most_once, restarts=self.restarts, doubted=self.doubted)
+                return replace(new, state=state, uri=event.uri, granularity=event.granularity)
             case Stored():
-                return self._stored(event.offset, sent, state)
-            case SessionLost() if self.restarts >= MAX_RESTARTS:
-                return replace(self, sent=sent, state=State.LOST_TOO_OFTEN, why=event.why)
-            case SessionLost():
-                return replace(self, sent=sent, state=state, uri="", restarts=self.restarts + 1, why=event.why)
+                return self._stored(event.offset, after)
+            case Completed():
+                return replace(after, response=event.response)
             case OffsetUnknown():
-                chunking = self.chunking if self.state is State.NEW else self.chunking.after_interruption()
-                return replace(self, sent=sent, state=state, chunking=chunking, why=event.why)
-            case Completed() | Rejected():
-                return replace(self, sent=sent, state=state, response=event.response)
+                return self._offset_unknown(event, after)
+            case SessionLost():
+                return self._lost(event, after)
+            case Rejected():
+                return self._doubted(replace(after, response=event.response))
             case ProtocolViolated():
-                return replace(self, sent=sent, state=state, why=event.why)
+                return replace(after, why=event.why)
             case TokenRejected() | Cancelled():
-                return replace(self, sent=sent, state=state)
+                return after
 
     def _checked(self, event: Stored | Completed, sent: int) -> Event:
         """The event, or the violation that it really is: offsets and completion must fit what was sent."""
@@ -285,10 +332,32 @@ class Session:
             return ProtocolViolated(f"the server's offset went back a second time, {where}")
         return event
 
-    def _stored(self, offset: int, sent: int, state: State) -> Session:
+    def _stored(self, offset: int, after: Session) -> Session:
         chunking = self.chunking
         if self.state is State.OFFSET_KNOWN:
             # Less than was sent is an interruption too: the whole rest, again and again, would have no bound.
-            chunking = chunking.after_success() if offset == sent else chunking.after_interruption()
+            chunking = chunking.after_success() if offset == after.sent else chunking.after_interruption()
         rewinds = self.rewinds + (offset < self.offset)
-        return replace(self, state=state, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
+        return replace(after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
+
+    def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
+        if self.state is not State.NEW:
+            after = replace(after, chunking=self.chunking.after_interruption())
+        if self.state is State.UNCONFIRMED:
+            return after
+        all_sent = self.state is State.OFFSET_KNOWN and after.sent == self.size and event.acted
+        return replace(after, why=event.why, state=State.UNCONFIRMED if all_sent else after.state)
+
+    def _lost(self, event: SessionLost, after: Session) -> Session:
+        after = self._doubted(after)
+        if after.state is State.IN_DOUBT:
+            return replace(after, why=event.why)
+        if self.restarts >= MAX_RESTARTS:
+            return replace(after, state=State.LOST_TOO_OFTEN, why=event.why)
+        return replace(after, uri="", restarts=self.restarts + 1, why=event.why)
+
+    def _doubted(self, after: Session) -> Session:
+        """What follows when the session ends without a word of what became of it."""
+        if self.state is not State.UNCONFIRMED:
+            return after
+        return replace(after, doubted=True, state=State.IN_DOUBT if self.at_most_once else after.state)

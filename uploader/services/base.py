@@ -105,14 +105,14 @@ class Batch:
     """Independent uploads, all tried; the answer is a tuple of `FileResult` in their order, failures in the `error`."""
 
     uploads: tuple[Upload, ...]
-    most: int | None = None  # at once with `concurrency: auto`, where the service has a limit
+    max_in_flight: int | None = None  # with `concurrency: auto`, where the service has a limit
 
 
 @dataclass(frozen=True)
 class Download:
     """One file from a service into the workspace; the answer is what came of it, as `Downloaded`.
 
-    `path` is with its query. `most` is how many bytes are taken at most. `check` reads the whole file before it gets
+    `path` is with its query. `max_size` is in bytes. `check` reads the whole file before it gets
     its name, raises what keeps it from getting one, and returns what of `endings` comes behind it. `public` is for a
     file that everybody may fetch: no token goes there. `sha256` is what the service says of its bytes, empty where it
     says nothing; a file that has them already is not fetched.
@@ -121,7 +121,7 @@ class Download:
     root: str
     path: str
     destination: Destination
-    most: int
+    max_size: int
     what: str
     check: Callable[[BinaryIO], str]
     endings: tuple[str, ...] = ("",)

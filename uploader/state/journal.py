@@ -39,7 +39,8 @@ class SessionOrigin:
 class SessionRecord:
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
-    `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. A run that was not
+    `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. `last_block_due`
+    is written before the last block leaves: until then not all of the file can have been sent. A run that was not
     killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent, and a run that sends more
     takes it away first. `origin` is None while it is this very process that began the session. `same_file` is false
     when the file is another one today, as after a fresh checkout: then only its bytes can tell; `own_run` when it was
@@ -51,13 +52,14 @@ class SessionRecord:
     sample: str = ""
     length: int = 0
     prefix: str = ""
+    last_block_due: bool = False
     origin: SessionOrigin | None = None
     same_file: bool = True
     own_run: bool = True
 
 
 class Journal:
-    """Where unfinished sessions and a service's own notes are kept, each locked while a run works on it.
+    """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
     `folder` may belong to `owners`, too; without one nothing is kept. `seal_key` is any lasting secret, `account` names
     whose uploads these are, and at which endpoint, `wall_clock` is the time in seconds since the epoch, `run` the run
@@ -97,9 +99,10 @@ class Journal:
             self._reporter.info(f"{name}: the session of an earlier run should have expired by now.")
         run = self._run
         own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
-        del found["file"]
-        found.pop("path", None)  # an earlier version kept none
-        return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
+        # An earlier version did not write down whether the last block was due.
+        found.setdefault("last_block_due", not found["prefix"] or found["length"] >= (job.artifact.size or 0))
+        known = {name: value for name, value in found.items() if name not in ("file", "path")}
+        return SessionRecord(**known, origin=origin, same_file=same_file, own_run=own)
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
@@ -108,10 +111,6 @@ class Journal:
         del kept["same_file"], kept["own_run"]
         place = {"file": _file_key(job), "path": job.endpoint.upload_path}
         return self._store.write(self._store.name(_job_key(job)), {**kept, **place})
-
-    def unlock(self, job: Upload) -> None:
-        """Unlocks a session that this run is done with, and keeps it for a run that has to be repeated."""
-        self._store.unlock(self._store.name(_job_key(job)))
 
     def drop(self, job: Upload) -> None:
         """Forgets a session that is lost, or whose end the run has told."""
@@ -137,7 +136,7 @@ class Journal:
             self._store.write(self._store.name(f"note:{name}"), {"value": value})
 
     def close(self) -> None:
-        """Unlocks everything; what is unfinished stays for the next run."""
+        """Ends the work on the folder; what is unfinished stays for the next run."""
         self._store.close()
 
 

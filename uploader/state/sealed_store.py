@@ -1,9 +1,10 @@
-"""A folder of small sealed values: whoever has the key can read them, whoever holds the lock may change them.
+"""A folder of small sealed values, which one run at a time works on: whoever has the key can read them.
 
 Values are sealed with AES-GCM under file names that are keyed hashes; what can't be opened is ignored with a warning,
-never trusted. A run that works on a value holds the lock beside it, which ends with the process, whatever ends that.
-Trouble with the disk never ends a run: it is reported once. Nor is anything kept in a folder that others can change,
-or removed from one that others may use: only files named as ours, in a folder that was made here or bears our mark.
+never trusted. The run that holds the folder's lock, which ends with the process, may read and change them; for any
+other nothing is kept. Trouble with the disk never ends a run: it is reported once. Nor is anything kept in a folder
+that others can change, or removed from one that others may use: only files named as ours, in a folder that was made
+here or bears our mark.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,8 +34,9 @@ from uploader.text import plural
 _MAX_AGE = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
 _MAX_BYTES = 64 * 1024  # bytes; no value comes near it
 _MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
-_OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-f]{8}\.)?new)")
-_MARK, _MARK_TEXT = ".uploader", b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
+_OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
+_LOCK, _MARK = ".lock", ".uploader"
+_MARK_TEXT = b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
 
 
@@ -55,58 +58,36 @@ class SealedStore:
         owners: Collection[int] = (),
     ) -> None:
         self._folder = folder or Path()
-        self._mark = self._folder / _MARK
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
         self._wall_clock = wall_clock
         self._reporter = reporter
         self._owners = {os.geteuid(), *owners}
-        self._usable = self._ours = False
-        self._warned = False
-        self._locks: dict[str, int | None] = {}  # by name: the lock's descriptor, None where another run has it
+        self._lock: int | None = None  # the descriptor that holds it; without it nothing is read or kept
+        self._ours = self._warned = False
         if folder:
-            self._prepare()
+            with self._tolerant():
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if self._only_ours_to_write():
+                    self._lock = self._locked()
+            self._tidy()
 
     def name(self, text: str) -> str:
         """The file name for a value, which tells nothing to anyone without the key."""
         return hmac.new(self._name_key, text.encode(), hashlib.sha256).hexdigest()[:40]
 
     def close(self) -> None:
-        """Unlocks everything; the values stay for the next run, and a folder without any is left empty."""
-        while self._locks:
-            lock = self._locks.popitem()[1]
-            if lock is not None:
-                os.close(lock)
-        if self._ours:
-            with suppress(OSError):
-                if list(self._folder.iterdir()) == [self._mark]:
-                    self._mark.unlink()
+        """Unlocks the folder; the values stay for the next run, and a folder without any is left empty."""
+        lock, self._lock = self._lock, None
+        if lock is None:
+            return
+        with suppress(OSError):
+            (self._folder / _LOCK).unlink(missing_ok=True)
+            if self._ours and [path.name for path in self._folder.iterdir()] == [_MARK]:
+                (self._folder / _MARK).unlink()
+        os.close(lock)
 
     __del__ = close
-
-    def _prepare(self) -> None:
-        """Makes the folder, removes what no run can still need, and warns of what this one can't open."""
-        unreadable = expired = 0
-        with self._tolerant():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._usable = self._only_ours_to_write()
-            found = list(self._folder.iterdir()) if self._usable else []
-            self._ours = self._usable and (not found or self._mark in found)
-            for path in (path for path in found[:_MAX_FILES] if _OWN_NAMES.fullmatch(path.name)):
-                if self._ours and self._expired(path):
-                    self._clear(path)
-                    expired += path.suffix == ".sealed"
-                elif path.suffix == ".sealed" and self._load(path.stem) is None:
-                    unreadable += _set_aside(path)
-        if expired:
-            self._reporter.info(
-                f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
-            )
-        if unreadable:
-            self._reporter.warning(
-                f"{plural(unreadable, 'file')} in the state folder can't be opened and will be ignored: another "
-                "account, credential or endpoint left them, or they are damaged."
-            )
 
     def _only_ours_to_write(self) -> bool:
         """Whether nobody else can plant or remove anything in the folder; says what is wrong with it otherwise."""
@@ -121,37 +102,69 @@ class SealedStore:
             return False
         return True
 
-    def _expired(self, path: Path) -> bool:
-        try:
-            return self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
-        except OSError:  # another run was quicker
-            return False
+    def _locked(self) -> int | None:
+        """The descriptor that holds the folder's lock, if it was free."""
+        while True:
+            lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | _OWN_FILE, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(lock)
+                if not isinstance(error, BlockingIOError):
+                    raise
+                self._reporter.info(
+                    "Another run is using the state folder: this one neither continues nor keeps unfinished uploads. "
+                    "Set `state-dir` to a folder of its own where runs overlap."
+                )
+                return None
+            if os.fstat(lock).st_nlink:
+                return lock
+            os.close(lock)  # whoever had it has removed it since it was opened here
 
-    def _clear(self, path: Path) -> None:
-        """Removes one old file, unless a run works on it at this moment."""
-        name = path.name.partition(".")[0]
-        if self._lock(name):
-            path.unlink(missing_ok=True)
-            self.unlock(name)
-        self._locks.pop(name, None)
+    def _tidy(self) -> None:
+        """Removes what no run can still need, and warns of what this one can't open."""
+        unreadable = expired = 0
+        with self._tolerant():
+            if self._lock is None:
+                return
+            found = {path.name: path for path in self._folder.iterdir() if path.name != _LOCK}
+            self._ours = not found or _MARK in found
+            for name, path in list(found.items())[:_MAX_FILES]:
+                if not _OWN_NAMES.fullmatch(name):
+                    continue
+                left_behind = path.suffix == ".new" or self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
+                if self._ours and left_behind:
+                    path.unlink(missing_ok=True)
+                    expired += path.suffix == ".sealed"
+                elif path.suffix == ".sealed" and self._load(path.stem) is None:
+                    unreadable += _set_aside(path)
+        if expired:
+            self._reporter.info(
+                f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
+            )
+        if unreadable:
+            self._reporter.warning(
+                f"{plural(unreadable, 'file')} in the state folder can't be opened and will be ignored: another "
+                "account, credential or endpoint left them, or they are damaged."
+            )
 
-    def _path(self, name: str, suffix: str = "sealed") -> Path:
-        return self._folder / f"{name}.{suffix}"
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.sealed"
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every value that this key opens, with its name, not locked."""
+        """Every value that this key opens, with its name."""
         with self._tolerant():
-            for path in list(self._folder.glob("*.sealed"))[:_MAX_FILES] if self._usable else ():
+            for path in list(self._folder.glob("*.sealed"))[:_MAX_FILES] if self._lock is not None else ():
                 value = self._load(path.stem)
                 if value is not None:
                     yield path.stem, value
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """The value, locked before it is read: until then another run might finish it."""
-        if not self._usable or not os.path.lexists(self._path(name)) or not self._lock(name):
+        """The value; None when there is none, or none that can be opened."""
+        if self._lock is None or not os.path.lexists(self._path(name)):
             return None
         found = self._load(name)
-        if found is None and os.path.lexists(self._path(name)):
+        if found is None:
             self._reporter.warning("A file in the state folder can't be opened and is ignored; the upload starts over.")
         return found
 
@@ -170,30 +183,35 @@ class SealedStore:
         return value
 
     def write(self, name: str, value: dict[str, Any]) -> bool:
-        """Keeps a value, whole or not at all; whether it did. The value of a run that holds the lock stays."""
-        if not self._lock(name):
+        """Keeps a value, whole or not at all; whether it did."""
+        if self._lock is None:
             return False
-        kept = False
         nonce = secrets.token_bytes(12)
         sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
-        temporary = self._path(name, "new")
         try:
-            with self._tolerant():
-                if self._ours:
-                    with suppress(FileExistsError):  # of an earlier value, or of a run that made it at this moment
-                        _create(self._mark, _MARK_TEXT)
-                temporary.unlink(missing_ok=True)  # of a run that was killed while it wrote
-                _create(temporary, sealed)
-                temporary.replace(self._path(name))
-                self._sync()
-                kept = True
-        finally:
-            with suppress(OSError):  # on a read-only disk even the removal of what is not there fails
-                temporary.unlink(missing_ok=True)
-        return kept
+            if self._ours and not os.path.lexists(self._folder / _MARK):
+                (self._folder / _MARK).write_bytes(_MARK_TEXT)
+            self._replace(name, sealed)
+        except OSError as error:
+            self._report(error)
+            return False
+        return True
 
-    def _sync(self) -> None:
-        """Makes the disk remember the folder's entries: a rename that is not written is no rename after a power cut."""
+    def _replace(self, name: str, sealed: bytes) -> None:
+        """Makes a file hold this, for its owner alone, and on the disk when this returns."""
+        descriptor, path = tempfile.mkstemp(".new", f"{name}.", self._folder)
+        temporary = Path(path)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(sealed)
+                file.flush()
+                os.fsync(descriptor)
+            temporary.replace(self._path(name))
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        # A rename that is not written is no rename after a power cut.
         descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -201,77 +219,32 @@ class SealedStore:
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        """Removes a value and unlocks it."""
-        with suppress(OSError):
-            if name not in self._locks and not self._path(name).exists():
-                return  # as for most files that are sent in one request
-        if self._lock(name):
+        """Removes a value."""
+        if self._lock is not None:
             with self._tolerant():
                 self._path(name).unlink(missing_ok=True)
-                self._path(name, "new").unlink(missing_ok=True)
-        self.unlock(name)
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Reports an error of the disk once, and goes on without."""
+        """Reports an error of the disk, and goes on without."""
         try:
             yield
         except OSError as error:
-            if not self._warned:
-                self._warned = True
-                self._reporter.warning(
-                    f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
-                    "Set `state-dir` to a writable folder."
-                )
+            self._report(error)
 
-    def _lock(self, name: str) -> bool:
-        """Whether this run holds the lock, taken now if it is free."""
-        if self._usable and name not in self._locks:
-            with self._tolerant():
-                self._locks[name] = self._acquire(name)
-        return self._locks.get(name) is not None
-
-    def _acquire(self, name: str) -> int | None:
-        path = self._path(name, "lock")
-        while True:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | _OWN_FILE, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever had it may have removed the file since it was opened here: then this lock locks nothing.
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(path.stat(), os.fstat(lock)):
-                        return lock
-            except BlockingIOError:
-                os.close(lock)
-                self._reporter.info("Another run is working on the same upload; this one does not share its session.")
-                return None
-            except OSError:
-                os.close(lock)
-                raise
-            os.close(lock)
-
-    def unlock(self, name: str) -> None:
-        """Unlocks a value, which stays."""
-        lock = self._locks.pop(name, None)
-        if lock is not None:
-            with suppress(OSError):
-                self._path(name, "lock").unlink(missing_ok=True)
-            os.close(lock)
+    def _report(self, error: OSError) -> None:
+        if not self._warned:
+            self._warned = True
+            self._reporter.warning(
+                f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
+                "Set `state-dir` to a writable folder."
+            )
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
     """A key for one purpose alone. Whatever was sealed under another version of the scheme is not recognised."""
     derived: bytes = HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key)
     return derived
-
-
-def _create(path: Path, content: bytes) -> None:
-    """A new file for its owner alone, on the disk when this returns."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OWN_FILE, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _set_aside(path: Path) -> bool:

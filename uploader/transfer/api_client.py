@@ -1,23 +1,39 @@
-"""Sends the requests of a run to an API: with its token, its timeouts and, where a repeat does no harm, its retries."""
+"""Sends the requests of a run to an API: with its token, its timeouts and, where a repeat does no harm, its retries.
+
+A JSON call is one of them; the uploads and downloads build on the same client.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
-from urllib.parse import urlsplit
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
 
-from uploader.errors import ApiError, CredentialsError, Interrupted, ServiceError, UntrustedHost, UploaderError
+from uploader.errors import (
+    ApiError,
+    CredentialsError,
+    Interrupted,
+    OutcomeUnknown,
+    ProtocolError,
+    ServiceError,
+    UntrustedHost,
+    UploaderError,
+)
 from uploader.http.client import Timeouts, Transport
 from uploader.http.hosts import on_loopback, trusted
-from uploader.http.messages import Block, Headers, Request, Response, TransportError
+from uploader.http.messages import Block, Body, Headers, Request, Response, TransportError
 from uploader.protocol import google_error
-from uploader.protocol.retry import Verdict, verdict
-from uploader.protocol.single_request import may_repeat
-from uploader.retrier import Retrier, RetryPolicy
-from uploader.transfer.concurrency import asks_for_less
+from uploader.protocol.media import JSON_TYPE
+from uploader.protocol.responses import Verdict, verdict
+from uploader.reporting import Reporter
+from uploader.retry import Retrier, RetryPolicy
+from uploader.services.base import Call
+from uploader.text import capitalised
 
-LONGEST_DOWNLOAD = 6 * 3600.0  # seconds for one answer: 10 GiB at 500 KB a second
+DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds for one response: 10 GiB at 500 KB a second
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
     "content-range",
@@ -44,7 +60,7 @@ class TokenSource(Protocol):
 class TransferSettings:
     """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
 
-    `concurrency` is how many files may be in flight, None for a number that adapts.
+    `concurrency` is how many files may be in flight, None for a number that depends on the files.
     `quota_project` is the project that a person's login names to be charged for the requests.
     """
 
@@ -57,16 +73,13 @@ class TransferSettings:
     quota_project: str = ""
 
     def timeouts(self, *, final: bool) -> Timeouts:
-        """The timeouts of one request; the answer to the last byte may take longer than any other."""
+        """The timeouts of one request; the response to the last byte may take longer than any other."""
         response = self.finalize_timeout if final else self.stall_timeout
         return Timeouts(min(self.stall_timeout, 30.0), self.stall_timeout, response)
 
 
 class ApiClient:
-    """Sends requests for a whole run; may be used from several threads. `debug` logs each of them.
-
-    `on_throttled` is told the status of an answer that asks for fewer requests, and when its request began.
-    """
+    """Sends requests for a whole run; may be used from several threads. `debug` logs each of them."""
 
     def __init__(
         self,
@@ -82,7 +95,6 @@ class ApiClient:
         self._settings = settings
         self._headers = Headers()
         self.policy = policy
-        self.on_throttled: Callable[[int, float], None] | None = None
 
     def public_url(self, root: str, path: str) -> str:
         """The address of a file that everybody may fetch; an endpoint on loopback stands for every host."""
@@ -93,12 +105,10 @@ class ApiClient:
         return (self._settings.root or root).rstrip("/") + path
 
     def service_time(self) -> float:
-        """Seconds since the epoch as the last answer dates itself, else as this machine's clock has it.
+        """Seconds since the epoch as the last response dates itself, else as this machine's clock has it.
 
         How old data of a service are is counted by the service's own clock: a machine's may be wrong.
         """
-        from email.utils import parsedate_to_datetime  # few runs ask what time it is
-
         try:
             return parsedate_to_datetime(self._headers.get("date") or "").timestamp()
         except (ValueError, TypeError, OverflowError):
@@ -116,11 +126,11 @@ class ApiClient:
         return self._send(request, blocks, self._settings.timeouts(final=final), path)
 
     def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | TransportError:
-        """A request whose answer is a file of at most `size` bytes: it may not stall, and not last for ever.
+        """A request whose response is a file of at most `size` bytes: it may not stall, and not last for ever.
 
         `public` is for a host that must not learn who asks: neither token nor project goes there.
         """
-        timeouts = replace(self._settings.timeouts(final=False), response=LONGEST_DOWNLOAD, max_size=size)
+        timeouts = replace(self._settings.timeouts(final=False), response=DOWNLOAD_TIMEOUT, max_size=size)
         return self._send(request, (), timeouts, path, public=public)
 
     def _send(
@@ -141,9 +151,7 @@ class ApiClient:
             self._debug(f"{_describe(request, path, response)}, {self.policy.clock.monotonic() - began:.3f} s")
         if isinstance(response, Response):
             self._headers = response.headers
-            if self.on_throttled and asks_for_less(response):
-                self.on_throttled(response.status, began)
-        if isinstance(response, TransportError):  # an answer that did come is never lost to a signal
+        else:  # a response that did come is never lost to a signal
             try:
                 self._check(request)
             except Interrupted as stopped:
@@ -168,33 +176,73 @@ class ApiClient:
         retrier: Retrier,
         what: str,
         *,
-        idempotent: bool,
-        lost: Callable[[Response | TransportError], UploaderError],
+        in_doubt: Callable[[Response | TransportError], UploaderError | None] = lambda _: None,
         retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
         """The success that one request ends with, attempted again where that does no harm.
 
-        `lost` makes the error for an answer after which a request that is not `idempotent` may have had its effect;
-        `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in the service's own words,
-        `CredentialsError` after a second 401, `TemporaryError` when the retries are spent.
+        `in_doubt` is asked after a response, or the lack of one, that leaves open whether the request had its effect:
+        the error with which that is the end, None where it may be sent again. `retry_on` gives the cause of a refusal
+        that passes by itself. Raises `ApiError` in the service's own words, `CredentialsError` after a second 401,
+        `TemporaryError` when the retries are spent.
         """
         while True:
             response = attempt()
-            decided = verdict(response)
-            if isinstance(response, Response) and decided is Verdict.SUCCESS:
+            judged = verdict(response)
+            if isinstance(response, TransportError) or judged in (Verdict.RETRY, Verdict.IN_DOUBT):
+                if judged is Verdict.IN_DOUBT and (unknown := in_doubt(response)):
+                    raise unknown
+                retrier.wait(failure_of(response), response)
+            elif judged is Verdict.SUCCESS:
                 return response
-            if isinstance(response, Response) and decided in (Verdict.REFUSED, Verdict.GONE):
+            elif judged is Verdict.RENEW:
+                self.renew(retrier, response, what)
+            else:
                 error = refusal(response, what)
                 cause = retry_on(error) if retry_on and isinstance(error, ApiError) else ""
                 if not cause:
                     raise error
                 retrier.wait(as_reason(error), cause=cause)
-            elif not may_repeat(response, idempotent=idempotent):
-                raise lost(response)
-            elif isinstance(response, Response) and decided is Verdict.RENEW:
-                self.renew(retrier, response, what)
-            else:
-                retrier.wait(failure_of(response), response)
+
+
+def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
+    """The decoded JSON response to one call ({} when it is empty), repeated where a second effect does no harm.
+
+    Raises what `request_with_retries` raises, `OutcomeUnknown` when a call that must not be repeated may have been
+    obeyed, `ProtocolError` for a response that is no JSON.
+    """
+    what = step.what or f"{step.method} {step.path}"
+    url = client.url(step.root, step.path) + (f"?{urlencode(step.query)}" if step.query else "")
+    request = Request(step.method, url, closing=step.closing)
+    if step.json is not None:
+        body = Body(json.dumps(step.json).encode())
+        request = replace(request, headers=(("Content-Type", JSON_TYPE),), body=body)
+    response = client.request_with_retries(
+        # The response to a call with an effect is worth waiting for: a commit takes over a minute at times.
+        lambda: client.exchange(request, final=not step.idempotent, path=step.path),
+        client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what),
+        what,
+        in_doubt=lambda response: None if step.idempotent else _lost(response, what),
+        retry_on=step.retry_on,
+    )
+    if not response.body.strip():
+        return {}
+    decoded = response.json()
+    if decoded is None:
+        raise ProtocolError(
+            f"The answer to {what} is not JSON.",
+            cause="A proxy or a login page answered instead of the service.",
+            hint="Check `api-endpoint` and the proxy settings of this machine.",
+        )
+    return decoded
+
+
+def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"It is not known whether {what} took effect: {last_failure(response)}.",
+        cause="The answer was lost on the way, or the service failed after it had started on the request.",
+        hint="It was not retried, because it must not happen twice. Check whether it took effect before you run again.",
+    )
 
 
 def require_trusted(uri: str, endpoint: str) -> None:
@@ -223,7 +271,7 @@ def last_failure(response: Response | TransportError) -> str:
 
 
 def _describe(request: Request, path: str, response: Response | TransportError) -> str:
-    """One request and its answer, for who looks for a fault."""
+    """One request and its response, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
     sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {request.body.size} bytes{sent_headers}"
     if isinstance(response, TransportError):
@@ -234,7 +282,7 @@ def _describe(request: Request, path: str, response: Response | TransportError) 
 
 
 def refusal(response: Response, what: str) -> UploaderError:
-    """The error for an answer that stays a no: a 401 is about credentials, the rest is the service's refusal."""
+    """The error for a response that stays a no: a 401 is about credentials, the rest is the service's refusal."""
     said = google_error.read(response)
     if response.status == 401:
         return CredentialsError(

@@ -1,8 +1,8 @@
 """One file from a service into the workspace, block by block: memory stays the same whatever its size.
 
-What has come is kept when the answer breaks off, and the next request asks for the rest alone (RFC 9110, section 14),
+What has come is kept when the response breaks off, and the next request asks for the rest alone (RFC 9110, section 14),
 under the condition that it is still the same file where the server named a version of it. Whatever does not fit what
-was asked for, or what was said before, begins the file anew. No word of the server about lengths is believed: what
+was asked for, or what was said before, starts the file over. No word of the server about lengths is believed: what
 comes is counted, and no more is taken than the step allows.
 """
 
@@ -11,16 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from uploader.errors import IntegrityError, ProtocolError, TemporaryError, UploaderError
+from uploader.errors import IntegrityError, ProtocolError
 from uploader.files.destination import NewFile
 from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.protocol import digests
-from uploader.protocol.retry import Verdict, verdict
 from uploader.reporting import Reporter
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
-from uploader.transfer.api_client import ApiClient, last_failure
-from uploader.transfer.hashing import new
+from uploader.transfer.api_client import ApiClient
+from uploader.transfer.sources import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
@@ -47,7 +46,7 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
                 retrier.progressed()
             return response
 
-        response = client.request_with_retries(attempt, retrier, step.what, idempotent=True, lost=_lost)
+        response = client.request_with_retries(attempt, retrier, step.what)
         sha256 = reception.checked_sha256(response.headers)
         path = file.keep(step.check(file.reader()))
     return Downloaded(path, sha256, reception.offset)
@@ -65,7 +64,7 @@ class _Reception:
         self.offset = 0
         self._total: int | None = None
         self._etag = ""
-        self._digests = {name: new(name) for name in ("sha256", *stated)}
+        self._digests = {name: new_digest(name) for name in ("sha256", *stated)}
         self._file.clear()
 
     def attempt(self) -> Response | TransportError:
@@ -74,7 +73,7 @@ class _Reception:
         self._accepted = False
         url = (client.public_url if step.public else client.url)(step.root, step.path)
         request = Request("GET", url, self._conditions(), receive=self._receive)
-        response = client.fetch(request, step.most + 1, path=step.path, public=step.public)
+        response = client.fetch(request, step.max_size + 1, path=step.path, public=step.public)
         return response if isinstance(response, TransportError) else self._judged(response)
 
     def _conditions(self) -> tuple[tuple[str, str], ...]:
@@ -94,7 +93,7 @@ class _Reception:
         if response.status in (206, 416):
             self._start_over()
             return TransportError("the server does not have the rest of the file that was asked for", True)
-        if verdict(response) is Verdict.SUCCESS:
+        if 200 <= response.status < 300:
             raise ProtocolError(f"The answer to {self._step.what} is no file ({response.status}).")
         return response
 
@@ -124,9 +123,9 @@ class _Reception:
         self.furthest = max(self.furthest, self.offset)
 
     def _check_size(self, size: int) -> None:
-        if size > self._step.most:
+        if size > self._step.max_size:
             raise ProtocolError(
-                f"{capitalised(self._step.what)} is larger than the limit of {format_size(self._step.most)}.",
+                f"{capitalised(self._step.what)} is larger than the limit of {format_size(self._step.max_size)}.",
                 cause="The service or a proxy answered with something other than the file.",
                 hint="Nothing was written. Run again; report the error if it recurs.",
                 code="download-too-large",
@@ -134,7 +133,7 @@ class _Reception:
 
     def checked_sha256(self, headers: Headers) -> str:
         """The SHA-256 of all that has come. Raises IntegrityError where the server stated other digests."""
-        found = {name: digest.hexdigest() for name, digest in self._digests.items()}
+        found = {name: digest.digest().hex() for name, digest in self._digests.items()}
         stated = {claim.algorithm: claim.value for claim in digests.claims({}, headers)}
         promised = {**stated, **({"sha256": self._step.sha256} if self._step.sha256 else {})}
         for algorithm, value in promised.items():
@@ -146,14 +145,10 @@ class _Reception:
                     hint="Nothing was written. Run again; report the error if it recurs.",
                     code="download-damaged",
                 )
-        return found["sha256"]
+        return str(found["sha256"])
 
 
 def _version(headers: Headers) -> str:
     """What names this version of the file, byte for byte; empty where the server has no such name."""
     etag = headers.get("etag") or ""
     return etag if _ETAG.fullmatch(etag) else ""
-
-
-def _lost(response: Response | TransportError) -> UploaderError:
-    return TemporaryError(f"The download failed: {last_failure(response)}.")  # of a request that may not be repeated

@@ -1,42 +1,60 @@
-"""Drives a service's flow: carries out each step it yields, sends the answer back, and throws in what went wrong."""
+"""Drives a service's flow: carries out each step it yields, sends back what came of it, throws in what went wrong."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from uploader.errors import ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.errors import ApiError, IntegrityError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
+from uploader.http.messages import Response
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retrier import CAUSE, HINT, Retrier, Watch
-from uploader.services.base import Batch, Call, Context, Download, Flow, Outcome, Section, Sleep, Step, Upload
+from uploader.retry import CAUSE, HINT, Retrier
+from uploader.services.base import (
+    Batch,
+    Call,
+    Context,
+    Download,
+    Endpoint,
+    Flow,
+    Outcome,
+    Section,
+    Sleep,
+    Step,
+    Upload,
+)
 from uploader.state.journal import Journal
 from uploader.text import plural
-from uploader.transfer.api_call import call
-from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason
-from uploader.transfer.concurrency import concurrency
-from uploader.transfer.file_source import sha256
-from uploader.transfer.upload import upload
-from uploader.transfer.workers import Workers
+from uploader.transfer import single
+from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason, call
+from uploader.transfer.download import download
+from uploader.transfer.resumable import Resumable
+from uploader.transfer.sources import LARGE, FileSource, Source, StreamSource, sha256, while_sending
+from uploader.transfer.upload import FileUpload
+
+SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
+MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4  # files with `concurrency: auto`; those of more than 8 MiB are large
 
 
 class Engine:
-    """Runs one flow."""
+    """Runs one flow, and is the context that the flow is given."""
 
     def __init__(self, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter) -> None:
         self._client = client
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._workers = Workers(concurrency(settings.concurrency), client.policy.clock.monotonic, reporter)
         self._backoffs: dict[str, Retrier] = {}
+        self._end_of_poll = 0.0
         self._uploaded: list[Upload] = []
-        self._anew: list[Upload] = []  # what the next run is to send again
+        self._to_send_again: list[Upload] = []  # by the next run
         self._forgotten: set[str] = set()
-        self._watch: Watch | None = None
         self.record = RunRecord()
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
 
@@ -64,15 +82,13 @@ class Engine:
             case Upload():
                 return self._upload(step)
             case Batch():
-                return self._batch(step.uploads, step.most)
+                return self._batch(step)
             case Download():
-                from uploader.transfer.download import download  # few runs fetch anything
-
                 return download(step, self._client, self._reporter)
             case Sleep(timeout=None):
                 return self._back_off(step)
             case Sleep():
-                return self._pause(step)
+                return self._poll(step)
 
     # --- the context that the flow is given -----------------------------------------------------------------------
 
@@ -119,7 +135,7 @@ class Engine:
         """Replaces the last upload's result; after an error the next run sends the file again."""
         self.record.results[-1] = result
         if result.error:
-            self._anew.append(self._uploaded[-1])
+            self._to_send_again.append(self._uploaded[-1])
 
     def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
         """What this run uploaded is gone; see `RunRecord.discard`."""
@@ -146,7 +162,7 @@ class Engine:
         """
         for name in tuple(self._forgotten):  # a run that was left behind may still add to it
             self._journal.remember(name, None)
-        for job in (*self._anew, *(self._uploaded if ok else ())):
+        for job in (*self._to_send_again, *(self._uploaded if ok else ())):
             self._journal.drop(job)
         self._journal.close()
 
@@ -156,10 +172,11 @@ class Engine:
             retrier = self._backoffs[step.why] = self._retrier()
         retrier.wait(step.why)
 
-    def _pause(self, step: Sleep) -> bool:
-        if self._watch is None or step.number == 1:
-            self._watch = self._client.policy.watch(self._reporter.info, step.timeout or 0.0)
-        return self._watch.wait(step.why)
+    def _poll(self, step: Sleep) -> bool:
+        policy = self._client.policy
+        if step.number == 1:
+            self._end_of_poll = policy.clock.monotonic() + (step.timeout or 0.0)
+        return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
 
     def _retrier(self, name: str = "") -> Retrier:
         prefix = f"{name}: " if name else ""
@@ -174,27 +191,28 @@ class Engine:
             raise result.failure
         return result
 
-    def _batch(self, jobs: Sequence[Upload], most: int | None) -> tuple[FileResult, ...]:
+    def _batch(self, step: Batch) -> tuple[FileResult, ...]:
         """All of them, several at once, the results in their order.
 
         The cancellation of the run ends all; once the retry deadline has failed one, no other is begun.
         """
-        first = len(self.record.results)
+        jobs, first, chosen = step.uploads, len(self.record.results), self._settings.concurrency
         # Each has its place in the record from the start: what is known is there however the run ends.
         self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
+        few = threading.Semaphore(chosen or MAX_LARGE_IN_FLIGHT)
         late: list[int] = []
 
-        def send(place: int) -> int | None:
-            if self._client.policy.out_of_time:
-                late.append(first + place)
-                return None
-            result = self.record.results[first + place] = self._upload_with_retries(jobs[place])
+        def send(number: int) -> None:
+            size = jobs[number].artifact.size
+            with few if size is None or size > LARGE else nullcontext():
+                if self._client.policy.out_of_time:
+                    late.append(first + number)
+                    return
+                result = self.record.results[first + number] = self._upload_with_retries(jobs[number])
             if isinstance(result.failure, Interrupted):
                 raise result.failure
-            return None if result.error else result.bytes
 
-        self._client.on_throttled = self._workers.throttled if len(jobs) > 1 else None
-        self._workers.run(len(jobs), send, most)
+        _in_parallel(send, len(jobs), chosen or step.max_in_flight or MAX_IN_FLIGHT)
         if late:
             self._leave(late)
         return tuple(self.record.results[first : first + len(jobs)])
@@ -209,17 +227,17 @@ class Engine:
             self.record.results[place] = replace(self.record.results[place], failure=error)
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
-        """Uploads one file, anew after a refusal that passes by itself; whatever goes wrong stands in the result."""
+        """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands in the result."""
         retrier: Retrier | None = None
         while True:
-            result = upload(job, self._client, self._settings, self._journal, self._reporter)
+            result = self._upload_once(job)
             if retrier:
                 result = replace(result, retries=result.retries + retrier.retries)
             refused = result.failure
             if not result.error:
                 self._uploaded.append(job)
             elif isinstance(refused, OutcomeUnknown):
-                self._anew.append(job)
+                self._to_send_again.append(job)
             if job.retry_on is None or not isinstance(refused, ApiError) or not job.retry_on(refused):
                 return result
             retrier = retrier or self._retrier(job.artifact.name)
@@ -227,3 +245,82 @@ class Engine:
                 retrier.wait(as_reason(refused), cause=job.retry_on(refused))
             except UploaderError as error:
                 return replace(result, error=str(error), failure=error)
+
+    def _upload_once(self, job: Upload) -> FileResult:
+        """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
+        name, size = job.artifact.name, job.artifact.size
+        progress = self._reporter.progress(name, size)
+        try:
+            source = self._source(job)
+        except UploaderError as error:
+            progress.done(False)
+            return FileResult(name, size or 0, error=str(error), failure=error)
+        upload = FileUpload(job, self._client, self._reporter, progress, source)
+        failure: UploaderError | None = None
+        with source:
+            try:
+                upload.verify(self._sent(upload))
+                upload.add_event("done", "stored and checked")
+            except UploaderError as error:
+                failure = error
+                failure.__traceback__ = failure.__context__ = None  # whose frames hold all of the upload
+                if isinstance(failure, IntegrityError):
+                    self._journal.drop(job)  # a finished session would only tell the next run of the same damage
+                upload.add_event("failed", failure.what)
+        progress.done(failure is None)
+        return upload.result(failure)
+
+    def _source(self, job: Upload) -> Source:
+        response_digest, timeout = job.endpoint.response_digest, self._settings.stall_timeout
+        if job.artifact.size is not None:
+            return FileSource(job.artifact, while_sending(response_digest, readable_again=True))
+        algorithms = while_sending(response_digest, readable_again=False)
+        return StreamSource(job.artifact, self._client.policy.clock, timeout, algorithms)
+
+    def _sent(self, upload: FileUpload) -> Response:
+        """The resource that the upload ended with."""
+        size, has_metadata = upload.media.size, upload.media.metadata is not None
+        protocol = protocol_for(upload.job.endpoint, size, self._settings.protocol, has_metadata=has_metadata)
+        if size is None or protocol == "resumable":
+            return Resumable(upload, self._journal, self._settings.chunk_size).run()
+        return single.send(upload, size, multipart=protocol == "multipart")
+
+
+def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
+    """`resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
+
+    `auto` is resumable, except where the method has none, or where a small file saves a round trip and sending it twice
+    would replace instead of add. A stream is always resumable: what was sent of it can't be read a second time.
+    """
+    if size is None:
+        return "resumable"
+    if wanted != "auto":
+        return wanted
+    one_request = "multipart" if has_metadata else "simple"
+    offered = endpoint.multipart if has_metadata else endpoint.simple
+    small = size <= SMALL and endpoint.idempotent and offered
+    return one_request if small or not endpoint.resumable else "resumable"
+
+
+def _in_parallel(work: Callable[[int], None], count: int, max_threads: int) -> None:
+    """Does `work` for 0, 1, … below `count`; after one that raises no other is begun, and its error is raised."""
+    numbers = iter(range(count))
+
+    def work_on() -> None:
+        nonlocal numbers
+        try:
+            while (number := next(numbers, None)) is not None:
+                work(number)
+        except BaseException:
+            numbers = iter(())
+            raise
+
+    futures: list[Future[None]] = []
+    with ThreadPoolExecutor(max_threads) as pool:
+        try:
+            futures.extend(pool.submit(work_on) for _ in range(min(max_threads, count)))
+        except RuntimeError:  # the system allows no more threads: those that there are do the work
+            if not futures:
+                raise
+    for future in futures:
+        future.result()

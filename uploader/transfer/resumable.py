@@ -1,23 +1,23 @@
 """Carries out the session machine's moves for one file until it is whole on the server, or can't become so.
 
-`protocol.session` decides what to do next and what an answer means; here the requests are sent, the waits are taken,
-and what must outlive the process goes into the journal.
+`protocol.session` decides what to do next and what a response means; here the requests are sent, the waits are taken,
+and what must outlive the process goes into the journal. A killed run wrote down whether its last block had been due, so
+the next run knows whether all of the file can have been sent.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from types import ModuleType
 
-from uploader.errors import CredentialsError, IntegrityError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
-from uploader.http.hosts import absolute, secrets_of
+from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.http.hosts import absolute, secrets_of, trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
-from uploader.protocol.chunking import Chunking
-from uploader.protocol.retry import Verdict, verdict
 from uploader.protocol.session import (
     Cancel,
+    Chunking,
+    Completed,
     Event,
     Move,
     OffsetUnknown,
@@ -30,260 +30,279 @@ from uploader.protocol.session import (
     Stored,
     TokenRejected,
 )
-from uploader.protocol.single_request import may_repeat
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size, share
-from uploader.transfer import earlier_session
 from uploader.transfer.api_client import refusal, require_trusted
-from uploader.transfer.file_source import FileSource
-from uploader.transfer.file_transfer import FileTransfer
+from uploader.transfer.sources import BLOCK, FileSource
+from uploader.transfer.upload import FileUpload
 
 _RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
-_FORGOTTEN = "The service forgot the upload session before it reported how the upload ended."
 _KEPT = "What the server has stored is kept, and the next run continues from there."
 
 
 class Resumable:
     """One resumable upload; `run` is called once."""
 
-    def __init__(self, transfer: FileTransfer, journal: Journal, chunk_size: int | None) -> None:
-        self._transfer = transfer
+    def __init__(self, upload: FileUpload, journal: Journal, chunk_size: int | None) -> None:
+        self._upload = upload
         self._journal = journal
-        self._job = transfer.job
-        self._chunking = Chunking(chunk_size)
+        self._job = upload.job
         self._inherited: SessionRecord | None = None  # while the session is an earlier run's
-        self._kept = False  # whether the journal holds the session
-        self._unconfirmed: OffsetUnknown | None = None  # what became of the last request, if all may have arrived
+        self._record: SessionRecord | None = None  # what the journal is to hold
+        self._kept = False  # whether it holds it
         # A stream can't be read again, so no other run continues it.
-        self._file = transfer.source if isinstance(transfer.source, FileSource) else None
-        self._dialect: ModuleType = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
+        self._file = upload.source if isinstance(upload.source, FileSource) else None
+        self._dialect = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
+        self._session = Session(self._job.artifact.size, Chunking(chunk_size), self._job.endpoint.at_most_once)
 
     def run(self) -> Response:
-        """The service's answer to the finished upload. Raises the errors of `uploader.errors`."""
-        session = self._first_session()
+        """The service's response to the finished upload. Raises the errors of `uploader.errors`."""
+        if self._file and (record := self._find(self._file)):
+            self._inherited, self._record, self._kept = record, record, True
+            unconfirmed = "an earlier run may have sent all of it" if record.last_block_due else ""
+            self._session = self._session.resumed(record.uri, record.granularity, unconfirmed)
         try:
-            while not session.over:
-                session = self._step(session)
+            while not self._session.over:
+                self._step()
         except _RESUMABLE as error:
-            self._keep(session)
-            if not (self._kept or isinstance(error, Interrupted)) and (doubt := self._doubt(error.what)):
-                raise doubt from None
-            if self._kept and session.uri and _KEPT not in error.hint:  # a failed login is the same error for all
+            self._keep()
+            unconfirmed_for_good = self._session.state is State.UNCONFIRMED and not self._kept
+            if unconfirmed_for_good and self._session.at_most_once and not isinstance(error, Interrupted):
+                raise self._doubt(error.what) from None
+            if self._kept and self._session.uri and _KEPT not in error.hint:  # a failed login is the same error for all
                 error.hint = f"{error.hint} {_KEPT}".strip()
             raise
         except OutcomeUnknown:  # what is kept shows the same to the next run, should this one die before it has told
             raise
         except UploaderError:
-            self._abandon(session)
+            self._abandon()
             raise
-        finally:
-            self._journal.unlock(self._job)
-        return self._outcome(session)
+        return self._outcome()
 
-    def _first_session(self) -> Session:
-        """A new session, or that of an earlier run."""
-        size, source = self._job.artifact.size, self._file
-        record = earlier_session.find(self._transfer, self._journal, source) if source else None
-        if record is None or size is None:
-            return Session(size, self._chunking)
-        self._inherited, self._kept = record, True
-        self._unconfirmed = earlier_session.unconfirmed(record, size)
-        return Session.resumed(size, record.uri, record.granularity, self._chunking)
+    # --- one move and its response ------------------------------------------------------------------------------------
 
-    # --- one move and its answer --------------------------------------------------------------------------------------
-
-    def _step(self, session: Session) -> Session:
-        session, move = self._next_move(session)
-        request = self._dialect.request(move, session, self._transfer.media)
-        sent = 0
+    def _step(self) -> None:
+        move, sent = self._next_move(), 0
+        before, media = self._session, self._upload.media
+        request = self._dialect.request(move, before, media)
         if isinstance(move, Send):
-            response = self._transfer.send(request, move.span, final=move.final)
-            sent = self._transfer.counts.reached
+            response = self._upload.send(request, move.span, final=move.final, before_last=self._last_block_is_due)
+            sent = self._upload.reached
         else:
-            response = self._transfer.client.exchange(request)
-        event = self._dialect.event(move, response, self._transfer.media)
-        if not isinstance(event, OffsetUnknown):  # which says nothing that could be checked
-            event = self._checked(session, event)
-        after = session.after(event, sent)
-        self._follow(session, move, event, after)
-        return after
+            response = self._upload.client.exchange(request)
+        event = self._checked(self._dialect.event(move, response, media))
+        self._session = self._session.after(event, sent)
+        match event:
+            case OffsetUnknown():
+                self._wait(event)
+            case TokenRejected():
+                self._upload.client.renew(self._upload.retrier, self._without_uri(event.response), self._upload.name)
+            case Started():
+                if self._file:
+                    due = self._file.size <= BLOCK
+                    sample = self._file.sample()
+                    self._save(SessionRecord(event.uri, event.granularity, sample, last_block_due=due))
+                self._upload.retrier.progressed()
+            case Stored() if not self._session.over:
+                self._stored(before, move)
+            case SessionLost() if not self._session.over:
+                self._lost(before, event)
 
-    def _next_move(self, session: Session) -> tuple[Session, Move]:
+    def _next_move(self) -> Move:
         """The next move. A stream is read ahead, so that its last request is known to be the last."""
-        move = session.next_move()
-        if not isinstance(move, Send) or session.size is not None:
-            return session, move
-        span, ended = self._transfer.source.available(move.span)
-        if not ended:
-            return session, move
-        self._transfer.counts.size = span.stop
-        session = replace(session, size=span.stop)
-        return session, session.next_move()
+        move = self._session.next_move()
+        if isinstance(move, Send) and self._session.size is None:
+            span, ended = self._upload.source.available(move.span)
+            if ended:
+                self._upload.size = span.stop
+                self._session = replace(self._session, size=span.stop)
+                move = self._session.next_move()
+        return move
 
-    def _checked(self, session: Session, event: Event) -> Event:
-        """The event, held against what the endpoint is: which host may be trusted, what may be started over."""
-        if isinstance(event, Stored):  # so it is not finished
-            self._unconfirmed = None
-        if self._inherited and session.state is State.OFFSET_UNKNOWN and self._transfer.counts.attempts == 0:
-            event = earlier_session.checked(self._transfer, self._inherited, session, event)
-        if isinstance(event, Rejected) and (doubt := self._doubt(self._refusal(event.response, session).what)):
-            raise doubt
-        if isinstance(event, SessionLost) and (doubt := self._doubt(_FORGOTTEN, event.why)):
-            raise doubt
-        if not isinstance(event, Started):
-            return event
-        self._inherited = None
-        uri = absolute(event.uri, self._transfer.media.url)
-        self._transfer.redact(uri)
-        require_trusted(uri, self._transfer.media.url)
-        return replace(event, uri=uri)
+    def _checked(self, event: Event) -> Event:
+        """The event, held against which host may be trusted, and which earlier session may be continued."""
+        if isinstance(event, Started):
+            self._inherited = None
+            uri = absolute(event.uri, self._upload.media.url)
+            self._upload.reporter.redact_session(uri, self._upload.media.url)
+            require_trusted(uri, self._upload.media.url)
+            return replace(event, uri=uri)
+        asked = self._session.state in (State.OFFSET_UNKNOWN, State.UNCONFIRMED)
+        if asked and self._inherited and self._upload.attempts == 0:
+            return self._of_earlier_session(self._inherited, event)
+        return event
 
-    def _may_be_finished(self) -> bool:
-        """Whether the session may be complete though no answer said so: the last one did not turn the request away."""
-        last = self._unconfirmed
-        return last is not None and (last.response is None or not may_repeat(last.response, idempotent=False))
+    def _wait(self, event: OffsetUnknown) -> None:
+        """Waits before the next question. Raises what the service refused where that, and no trouble, was the last."""
+        response = event.response
+        said = self._without_uri(response) if isinstance(response, Response) else response
+        try:
+            self._upload.retrier.wait(event.why, said, at_once=event.server_ok)
+        except TemporaryError:
+            if isinstance(said, Response) and 400 <= said.status < 500 and event.acted:
+                raise refusal(said, self._upload.name) from None
+            raise
 
-    def _doubt(self, cause: str, why: str = "") -> OutcomeUnknown | None:
-        """The error where the session may be complete, nobody can ask it any more, and a repeat would add a second one.
+    def _stored(self, before: Session, move: Move) -> None:
+        """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
+        upload, offset = self._upload, self._session.offset
+        asked = before.state is not State.OFFSET_KNOWN
+        self._holds(offset)
+        if self._session.rewinds > before.rewinds:
+            upload.warning(f"The server went back from byte {before.offset} to byte {offset}.")
+        if asked:
+            if upload.attempts == 0:
+                upload.resumed_from = offset
+                if self._inherited:  # more is sent now: what that run had sent is no longer all of it
+                    self._save(replace(self._inherited, length=0, prefix=""))
+            upload.add_event("resumed", f"at {format_size(offset)}")
+        if asked or offset < upload.reached:
+            upload.info(f"The server holds {share(offset, upload.size)}; continuing from there.")
+        if offset > before.offset:
+            upload.retrier.progressed()
+        elif isinstance(move, Send):
+            upload.retrier.wait("the server stored nothing of what was sent", at_once=True)
 
-        `why` is the last that is known of it, else what became of its last request.
-        """
-        last = self._unconfirmed
-        if last is None or not self._job.endpoint.at_most_once or not self._may_be_finished():
+    def _lost(self, before: Session, event: SessionLost) -> None:
+        """The session is gone, and the next one begins at byte 0."""
+        self._journal.drop(self._job)
+        self._holds(0)
+        self._upload.resumed_from = None  # nothing of the earlier run is left
+        self._upload.add_event("restarted", event.why)
+        # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
+        known = self._upload.attempts and before.state is not State.UNCONFIRMED
+        lost = "nothing is stored, " if known else ""
+        self._upload.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
+
+    def _holds(self, offset: int) -> None:
+        """What the server says that it has: less than before, too."""
+        self._upload.stored = offset
+        self._upload.progress.stored(offset)
+
+    # --- the journal --------------------------------------------------------------------------------------------------
+
+    def _find(self, file: FileSource) -> SessionRecord | None:
+        """The session of an earlier run that may be continued with this file and this server."""
+        upload, record = self._upload, self._journal.find(self._job)
+        if record is None:
             return None
-        if self._inherited and self._transfer.counts.attempts == 0:
-            how = f"{self._inherited.origin} may have sent all of it, and now {why or last.why}"
-            return earlier_session.in_doubt(self._transfer.name, how)
+        if not trusted(record.uri, upload.media.url):
+            upload.info("An earlier run began this upload on another host; starting over.")
+            return None
+        same_bytes = record.same_file or not record.length or file.begins_with(record.length, record.prefix)
+        if record.sample != file.sample() or not same_bytes:
+            upload.info("The file's content is not what an earlier run began to upload; starting over.")
+            return None
+        upload.reporter.redact_session(record.uri, upload.media.url)
+        upload.info("An earlier run began this upload; asking the server how far it came.")
+        return record
+
+    def _of_earlier_session(self, record: SessionRecord, event: Event) -> Event:
+        """The first word about the session, which is lost unless it is there and surely this file's.
+
+        One that is complete is this run's only if this run began it. Raises `OutcomeUnknown` where it can't be told
+        whether the session was this run's, and sending the file again could add it twice.
+        """
+        size = self._session.size or 0
+        stored = event.offset if isinstance(event, Stored) else size if isinstance(event, Completed) else 0
+        if isinstance(event, Rejected):
+            return SessionLost("the session of the earlier run is no longer accepted")
+        if stored and not record.same_file and stored > record.length:
+            why = "the server holds bytes that can't be compared with this file"
+        elif isinstance(event, Completed) and not record.own_run:
+            why = "another run began it"
+        else:
+            return event
+        if isinstance(event, Stored):
+            self._session = replace(self._session, state=State.OFFSET_UNKNOWN)  # it is not finished
+        elif not self._job.endpoint.idempotent:
+            how = f"an upload of it that {record.origin} began is complete, but {why}"
+            raise _in_doubt(self._upload.name, how)
+        return SessionLost(why)
+
+    def _last_block_is_due(self) -> None:
+        """Notes, before it leaves, that all of the file can have been sent."""
+        if self._record and not self._record.last_block_due:
+            self._save(replace(self._record, last_block_due=True))
+
+    def _keep(self) -> None:
+        """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
+        if self._file and self._record and self._session.uri and self._upload.attempts:
+            length, prefix = self._file.prefix()
+            self._save(replace(self._record, length=length, prefix=prefix))
+
+    def _save(self, record: SessionRecord) -> None:
+        self._record = record
+        self._kept = self._journal.save(self._job, record)
+        if not self._kept:  # an older record would say too little
+            self._journal.drop(self._job)
+
+    # --- how it ends --------------------------------------------------------------------------------------------------
+
+    def _outcome(self) -> Response:
+        session, upload = self._session, self._upload
+        if session.state is State.COMPLETE and session.response is not None:
+            if self._inherited and upload.attempts == 0:
+                upload.resumed_from = upload.size
+                upload.info("The server already has the whole file; nothing is sent.")
+            # Where a repeat would add a second one, or fail, the record stays until the run's end.
+            if self._job.endpoint.idempotent and not self._job.endpoint.lookup:
+                self._journal.drop(self._job)
+            return self._without_uri(session.response)
+        refused = refusal(self._without_uri(session.response), upload.name) if session.response is not None else None
+        if session.state is State.IN_DOUBT:
+            forgotten = "The service forgot the upload session before it reported how the upload ended."
+            raise self._doubt(refused.what if refused else forgotten)
+        self._abandon()
+        if session.state is State.REFUSED and refused is not None:
+            if session.doubted and isinstance(refused, ApiError):
+                return upload.stored_before(refused)
+            raise refused
+        if session.state is State.LOST_TOO_OFTEN:
+            raise TemporaryError(
+                f"{upload.name}: the server lost the upload session {session.restarts + 1} times.",
+                cause="The service is having problems.",
+                hint="Run again later; the upload starts over.",
+                code="session-lost",
+            )
+        raise upload.violation(session.why)
+
+    def _doubt(self, cause: str) -> OutcomeUnknown:
+        """The error where the upload may be complete, nobody can ask any more, and a repeat would add a second one."""
+        name, why = self._upload.name, self._session.why
+        if self._inherited and self._upload.attempts == 0:
+            return _in_doubt(name, f"{self._inherited.origin} may have sent all of it, and now {why}")
         return OutcomeUnknown(
-            f"It is not known whether {self._transfer.name} arrived: all of it was sent, and then {why or last.why}.",
+            f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
             cause=cause,
             hint="It was not sent again, because the service could then have it twice. "
             "Check whether the service has it before you run again: the next run sends it.",
         )
 
-    def _follow(self, before: Session, move: Move, event: Event, after: Session) -> None:
-        """Waits, renews the token or continues, as the event asks; raises when nothing is left to try."""
-        match event:
-            case OffsetUnknown():
-                if isinstance(move, Send) and after.sent == after.size:
-                    self._unconfirmed = event
-                self._wait(event, after)
-            case TokenRejected():
-                self._transfer.renew(self._without_uri(event.response, after))
-            case Started():
-                if self._file:
-                    record = SessionRecord(after.uri, after.granularity, self._file.sample())
-                    self._kept = self._journal.save(self._job, record)
-                self._transfer.retrier.progressed()
-            case Stored() if not after.over:
-                self._stored(before, move, after)
-            case SessionLost() if not after.over:
-                in_doubt, self._unconfirmed = self._may_be_finished(), None
-                self._transfer.in_doubt |= in_doubt
-                self._journal.drop(self._job)
-                self._holds(0)
-                self._transfer.counts.resumed_from = None  # nothing of the earlier run is left
-                self._transfer.add_event("restarted", event.why)
-                # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
-                lost = "nothing is stored, " if self._transfer.counts.attempts and not in_doubt else ""
-                self._transfer.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
-
-    def _wait(self, event: OffsetUnknown, session: Session) -> None:
-        """Waits before the next question. Raises what the service refused where that, and no trouble, was the last."""
-        response = event.response
-        said = self._without_uri(response, session) if isinstance(response, Response) else response
-        try:
-            self._transfer.retrier.wait(event.why, said, at_once=event.server_ok)
-        except TemporaryError:
-            if isinstance(said, Response) and 400 <= said.status < 500 and verdict(said) is not Verdict.RETRY:
-                raise refusal(said, self._transfer.name) from None
-            raise
-
-    def _stored(self, before: Session, move: Move, after: Session) -> None:
-        """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
-        counts = self._transfer.counts
-        self._holds(after.offset)
-        if after.rewinds > before.rewinds:
-            self._transfer.warning(f"The server went back from byte {before.offset} to byte {after.offset}.")
-        if before.state is State.OFFSET_UNKNOWN:
-            if counts.attempts == 0:
-                counts.resumed_from = after.offset
-                self._continue_record()
-            self._transfer.add_event("resumed", f"at {format_size(after.offset)}")
-        if before.state is State.OFFSET_UNKNOWN or after.offset < counts.reached:
-            held = share(after.offset, counts.size)
-            self._transfer.info(f"The server holds {held}; continuing from there.")
-        if after.offset > before.offset:
-            self._transfer.retrier.progressed()
-        elif isinstance(move, Send):
-            self._transfer.retrier.wait("the server stored nothing of what was sent", at_once=True)
-
-    def _holds(self, offset: int) -> None:
-        """What the server says that it has: less than before, too."""
-        self._transfer.counts.stored = offset
-        self._transfer.progress.stored(offset)
-
-    # --- how it ends --------------------------------------------------------------------------------------------------
-
-    def _outcome(self, session: Session) -> Response:
-        if session.state is State.COMPLETE and session.response is not None:
-            self._completed()
-            return self._without_uri(session.response, session)
-        self._abandon(session)
-        if session.state is State.REFUSED and session.response is not None:
-            self._transfer.in_doubt |= self._may_be_finished()
-            raise self._refusal(session.response, session)
-        if session.state is State.LOST_TOO_OFTEN:
-            raise TemporaryError(
-                f"{self._transfer.name}: the server lost the upload session {session.restarts + 1} times.",
-                cause="The service is having problems.",
-                hint="Run again later; the upload starts over.",
-                code="session-lost",
-            )
-        raise self._transfer.violation(session.why)
-
-    def _completed(self) -> None:
-        """It is on the server. Where a repeat would add a second one, or fail, the record stays until the run's end."""
-        counts = self._transfer.counts
-        if self._inherited and counts.attempts == 0:
-            counts.resumed_from = counts.size
-            self._transfer.info("The server already has the whole file; nothing is sent.")
-        if self._job.endpoint.idempotent and not self._job.endpoint.lookup:
-            self._journal.drop(self._job)
-
-    def _without_uri(self, response: Response, session: Session) -> Response:
-        """The answer without the session's URI, which some servers repeat in their errors and resources."""
-        if not session.uri or not response.body:
-            return response
-        body = response.body
-        for secret in secrets_of(session.uri, self._transfer.media.with_query()):
-            body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
-        return replace(response, body=body)
-
-    def _refusal(self, response: Response, session: Session) -> UploaderError:
-        return refusal(self._without_uri(response, session), self._transfer.name)
-
-    def _continue_record(self) -> None:
-        """Notes that more is sent in an earlier run's session: how much that run had sent is no longer all of it."""
-        if self._inherited:
-            self._journal.save(self._job, replace(self._inherited, length=0, prefix=""))
-
-    def _keep(self, session: Session) -> None:
-        """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
-        source = self._file
-        if source and session.uri and not session.over and self._transfer.counts.attempts:
-            with suppress(IntegrityError):  # the file changed meanwhile: the record that stands will not fit it
-                origin = self._inherited.origin if self._inherited else None
-                record = SessionRecord(session.uri, session.granularity, source.sample(), *source.prefix(), origin)
-                self._kept = self._journal.save(self._job, record)
-
-    def _abandon(self, session: Session) -> None:
+    def _abandon(self) -> None:
         """Forgets the session, and ends it on the server as far as one try can, so that it is never finished."""
         self._journal.drop(self._job)
         self._holds(0)
-        if not session.uri or session.state in (State.REFUSED, State.LOST_TOO_OFTEN):
-            return
-        request = self._dialect.request(Cancel(), session, self._transfer.media)
-        # What ended the upload is what is reported; a session that can't be ended expires by itself.
-        with suppress(UploaderError):
-            self._transfer.client.exchange(request)
+        if self._session.uri and self._session.state not in (State.REFUSED, State.LOST_TOO_OFTEN):
+            request = self._dialect.request(Cancel(), self._session, self._upload.media)
+            # What ended the upload is what is reported; a session that can't be ended expires by itself.
+            with suppress(UploaderError):
+                self._upload.client.exchange(request)
+
+    def _without_uri(self, response: Response) -> Response:
+        """The response without the session's URI, which some servers repeat in their errors and resources."""
+        if not self._session.uri or not response.body:
+            return response
+        body = response.body
+        for secret in secrets_of(self._session.uri, self._upload.media.with_query()):
+            body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
+        return replace(response, body=body)
+
+
+def _in_doubt(name: str, how: str) -> OutcomeUnknown:
+    """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a sentence."""
+    return OutcomeUnknown(
+        f"It is not known whether {name} still has to be sent: {how}.",
+        cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
+        hint="Check what the service has. If the file is missing there, run again: it will then be sent.",
+    )

@@ -4,51 +4,55 @@ from __future__ import annotations
 
 import secrets
 
-from uploader.errors import Interrupted, OutcomeUnknown
-from uploader.http.messages import Response, Span, TransportError
+from uploader.errors import ApiError, Interrupted, OutcomeUnknown
+from uploader.http.messages import Request, Response, Span, TransportError
 from uploader.protocol import single_request
 from uploader.transfer.api_client import last_failure
-from uploader.transfer.file_transfer import FileTransfer
+from uploader.transfer.upload import FileUpload
 
 
-def upload(transfer: FileTransfer, size: int, *, multipart: bool) -> Response:
-    """The service's answer to the whole file, `size` bytes long.
+def send(upload: FileUpload, size: int, *, multipart: bool) -> Response:
+    """The service's response to the whole file, `size` bytes long.
 
     Raises `OutcomeUnknown` when it may have arrived and may not be sent again, besides what every upload raises.
     """
-    name = transfer.name
-    response = transfer.client.request_with_retries(
-        lambda: _send(transfer, size, multipart=multipart),
-        transfer.retrier,
-        name,
-        idempotent=transfer.job.endpoint.idempotent,
-        lost=lambda response: _lost(name, response),
-    )
-    if not transfer.media.is_resource(response):
-        raise transfer.violation("the answer to the finished upload is not the resource that the method returns")
-    if not response.sent_whole:
-        raise transfer.violation("the server called the upload finished before it was sent")
-    return response
+    idempotent = upload.job.endpoint.idempotent
+    doubted = False
 
+    def attempt() -> Response | TransportError:
+        try:
+            return upload.send(_request(upload, size, multipart=multipart), Span(0, size), final=True)
+        except Interrupted as stopped:
+            if stopped.unanswered and not idempotent:
+                upload.warning(
+                    "The file was sent, but the run ended before the answer came. "
+                    "Check whether the service has it before you run again."
+                )
+            raise
 
-def _send(transfer: FileTransfer, size: int, *, multipart: bool) -> Response | TransportError:
-    if multipart:
-        goog_upload = transfer.job.endpoint.dialect == "goog-upload"
-        boundary = secrets.token_hex(16)
-        request = single_request.multipart(transfer.media, size, boundary, goog_upload=goog_upload)
-    else:
-        request = single_request.simple(transfer.media, size)
+    def in_doubt(response: Response | TransportError) -> OutcomeUnknown | None:
+        nonlocal doubted
+        doubted = True
+        return None if idempotent else _lost(upload.name, response)
+
     try:
-        response = transfer.send(request, Span(0, size), final=True)
-    except Interrupted as stopped:
-        if stopped.unanswered and not transfer.job.endpoint.idempotent:
-            transfer.warning(
-                "The file was sent, but the run ended before the answer came. "
-                "Check whether the service has it before you run again."
-            )
-        raise
-    transfer.in_doubt |= single_request.may_have_acted(response)
+        response = upload.client.request_with_retries(attempt, upload.retrier, upload.name, in_doubt=in_doubt)
+    except ApiError as refused:
+        if not doubted:
+            raise
+        return upload.stored_before(refused)
+    if not upload.media.is_resource(response):
+        raise upload.violation("the answer to the finished upload is not the resource that the method returns")
+    if not response.sent_whole:
+        raise upload.violation("the server called the upload finished before it was sent")
     return response
+
+
+def _request(upload: FileUpload, size: int, *, multipart: bool) -> Request:
+    if not multipart:
+        return single_request.simple(upload.media, size)
+    goog_upload = upload.job.endpoint.dialect == "goog-upload"
+    return single_request.multipart(upload.media, size, secrets.token_hex(16), goog_upload=goog_upload)
 
 
 def _lost(name: str, response: Response | TransportError) -> OutcomeUnknown:

@@ -1,158 +1,217 @@
-"""One file on its way: chooses how it is sent, and checks what the service says it holds against what was sent."""
+"""One file on its way: every request that carries its bytes is counted here, and what arrived is held against it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Literal
 
-from uploader.errors import ApiError, IntegrityError, UploaderError
-from uploader.http.messages import Response
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError, UploaderError
+from uploader.http.messages import Block, Request, Response, Span, TransportError
 from uploader.protocol import digests
-from uploader.reporting import Reporter
-from uploader.results import FileResult
-from uploader.services.base import Endpoint, Upload
-from uploader.state.journal import Journal
-from uploader.transfer import single
-from uploader.transfer.api_client import ApiClient, TransferSettings
-from uploader.transfer.file_source import FileSource
-from uploader.transfer.file_transfer import FileTransfer
-from uploader.transfer.hashing import while_sending
-from uploader.transfer.resumable import Resumable
-from uploader.transfer.stream_source import StreamSource
+from uploader.protocol.media import Media
+from uploader.reporting import Progress, Reporter
+from uploader.results import FileResult, TimelineEvent
+from uploader.retry import Wait
+from uploader.services.base import Upload
+from uploader.transfer.api_client import ApiClient, as_reason
+from uploader.transfer.sources import FileSource, Source
 
-SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
+_PRECONDITION_FAILED = 412
 
 
-def upload(
-    job: Upload, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter
-) -> FileResult:
-    """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
-    progress, response_digest = reporter.progress(job.artifact.name, job.artifact.size), job.endpoint.response_digest
-    try:
-        if job.artifact.size is None:
-            algorithms = while_sending(response_digest, readable_again=False)
-            limit = settings.stall_timeout
-            source: FileSource | StreamSource = StreamSource(job.artifact, client.policy.clock, limit, algorithms)
-        else:
-            source = FileSource(job.artifact, while_sending(response_digest, readable_again=True))
-    except UploaderError as error:
-        progress.done(False)
-        return FileResult(job.artifact.name, job.artifact.size or 0, error=str(error), failure=error)
-    with source:
-        result = _transfer(FileTransfer(job, client, reporter, progress, source), settings, journal)
-    progress.done(not result.error)
-    return result
+class FileUpload:
+    """The requests of one file, with the waits between them and the records of both, kept while it happens.
 
-
-def _transfer(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> FileResult:
-    try:
-        _verify(_sent(transfer, settings, journal), transfer)
-    except UploaderError as error:
-        if isinstance(error, IntegrityError):
-            journal.drop(transfer.job)  # a finished session would only tell the next run of the same damage
-        transfer.add_event("failed", error.what)
-        error.__traceback__ = error.__context__ = None  # whose frames hold all of the transfer, for each failed file
-        return _result(transfer, error)
-    transfer.add_event("done", "stored and checked")
-    return _result(transfer)
-
-
-def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
-    """`resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
-
-    `auto` is resumable, except where the method has none, or where a small file saves a round trip and sending it twice
-    would replace instead of add. A stream is always resumable: what was sent of it can't be read a second time.
+    Bytes: `reached` is the end of what the current request handed on, `furthest` the furthest that any did, `stored`
+    what the server confirmed, `resumed_from` where a session of an earlier run was continued.
     """
-    if size is None:
-        return "resumable"
-    if wanted != "auto":
-        return wanted
-    one_request = "multipart" if has_metadata else "simple"
-    offered = endpoint.multipart if has_metadata else endpoint.simple
-    small = size <= SMALL and endpoint.idempotent and offered
-    return one_request if small or not endpoint.resumable else "resumable"
 
-
-def _sent(transfer: FileTransfer, settings: TransferSettings, journal: Journal) -> Response:
-    """The resource that the upload ended with, or that a try stored whose answer was lost."""
-    endpoint, media = transfer.job.endpoint, transfer.media
-    protocol = protocol_for(endpoint, media.size, settings.protocol, has_metadata=media.metadata is not None)
-    try:
-        if protocol == "resumable" or media.size is None:
-            return Resumable(transfer, journal, settings.chunk_size).run()
-        return single.upload(transfer, media.size, multipart=protocol == "multipart")
-    except ApiError as refused:
-        return _stored_before(transfer, refused)
-
-
-def _stored_before(transfer: FileTransfer, refused: ApiError) -> Response:
-    """What an earlier try stored, where that is why the last one was refused; raises the refusal everywhere else."""
-    from uploader.transfer import precondition  # few uploads have any
-
-    response = precondition.look_up(transfer, refused)
-    resource = response.json() or {}
-    known = _comparable(transfer, digests.claims(resource, response.headers))
-    how = _difference(transfer, resource, known) if known else "the service states no digest of the object's contents"
-    precondition.require_own(transfer, refused, response, how)
-    return response
-
-
-def _verify(response: Response, transfer: FileTransfer) -> None:
-    """Compares what the service states of the bytes with what was sent. Raises `IntegrityError` with both."""
-    counts = transfer.counts
-    counts.stored = counts.size
-    counts.resource = response.json() or {}
-    counts.sha256 = transfer.source.digests()["sha256"]
-    stated = digests.claims(counts.resource, response.headers)
-    comparable = _comparable(transfer, stated)
-    if how := _difference(transfer, counts.resource, comparable):
-        raise IntegrityError(
-            f"{transfer.name} arrived damaged: {how}.",
-            cause="The data was altered in transit, or the service stored something else.",
-            hint="Do not use what was stored. Run again, and report it to Google if it happens again.",
-            code="damaged-in-transit",
+    def __init__(self, job: Upload, client: ApiClient, reporter: Reporter, progress: Progress, source: Source) -> None:
+        endpoint, metadata = job.endpoint, job.metadata
+        self.job = job
+        self.name = job.artifact.name
+        self.client = client
+        self.reporter = reporter
+        self.progress = progress
+        self.source = source
+        self.media = Media(
+            method=endpoint.http_method,
+            url=client.url(endpoint.root, endpoint.upload_path),
+            query=endpoint.query,
+            media_type=job.media_type,
+            size=job.artifact.size,
+            metadata=None if metadata is None else json.dumps(metadata, separators=(",", ":")).encode(),
+            empty_response=endpoint.empty_response,
+            promised_id=endpoint.id_fields if endpoint.id_promised else (),
         )
-    if stated and not comparable:
-        transfer.warning("none of the digests that the service states was computed for the stream.")
+        self.retrier = client.policy.retrier(self._report_wait, self.name)
+        self.size = job.artifact.size or 0
+        self.attempts = 0
+        self.reached = 0
+        self.furthest = 0
+        self.resent = 0
+        self.stored = 0
+        self.resumed_from: int | None = None
+        self._sha256 = ""
+        self._resource: dict[str, Any] = {}
+        self._clock = client.policy.clock
+        self._began = self._clock.monotonic()
+        self._timeline: list[TimelineEvent] = []
 
+    def send(
+        self, request: Request, span: Span, *, final: bool, before_last: Callable[[], object] = lambda: None
+    ) -> Response | TransportError:
+        """A request that carries bytes of the file; `final` when its response ends the upload.
 
-def _difference(transfer: FileTransfer, resource: Mapping[str, Any], comparable: Iterable[digests.Claim]) -> str:
-    """Where what the service says of the bytes that it has is not true of those that were sent; empty if nowhere."""
-    source, size = transfer.source, transfer.counts.size
-    sent = source.digests()
-    stated = digests.stated_size(resource)
-    if stated is not None and stated != size:
-        return f"the service reports {stated} bytes, {size} were sent"
-    for claim in comparable:
-        actual = sent.get(claim.algorithm) or source.digest(claim.algorithm)
-        if actual != claim.value:
-            return f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
-    return ""
+        `before_last` is called when all that is left to send of the file is one block, or nothing.
+        """
+        self.reached = span.start
+        self.progress.sent(span.start)
+        began = self._clock.monotonic()
+        blocks = self._blocks(request, span, before_last if final else lambda: None)
+        try:
+            return self.client.exchange(request, blocks, final=final)
+        finally:
+            seconds = self._clock.monotonic() - began
+            self._timeline.append(TimelineEvent(began, "sent", "", seconds, bytes=self.reached - span.start))
 
+    def _blocks(self, request: Request, span: Span, before_last: Callable[[], object]) -> Iterator[Block]:
+        self.attempts += 1  # not before the connection stands and takes the first byte
+        if not span.size:
+            before_last()
+        if request.body.prefix:
+            yield request.body.prefix
+        for block in self.source.blocks(span):
+            self.client.policy.cancellation.check()
+            if self.reached + len(block) == span.stop:
+                before_last()
+            # Counted as sent before they are: what may have arrived must never be more than what is known here.
+            self.resent += max(min(self.furthest, self.reached + len(block)) - self.reached, 0)
+            self.reached += len(block)
+            self.furthest = max(self.furthest, self.reached)
+            self.progress.sent(self.reached)
+            yield block
+        if request.body.suffix:
+            yield request.body.suffix
 
-def _comparable(transfer: FileTransfer, stated: Collection[digests.Claim]) -> tuple[digests.Claim, ...]:
-    """Which digests in the answer are compared: of a stream, which can't be read again, only what was computed."""
-    sent = transfer.source.digests()
-    found = digests.decisive(stated, sent)
-    return tuple(claim for claim in found if claim.algorithm in sent or isinstance(transfer.source, FileSource))
+    def info(self, text: str) -> None:
+        """Logs a line about this file."""
+        self.reporter.info(f"{self.name}: {text}")
 
+    def warning(self, text: str) -> None:
+        """Logs a line about this file that deserves attention."""
+        self.reporter.warning(f"{self.name}: {text}")
 
-def _result(transfer: FileTransfer, error: UploaderError | None = None) -> FileResult:
-    counts = transfer.counts
-    return FileResult(
-        path=transfer.name,
-        bytes=counts.size,
-        sha256=counts.sha256,
-        id=transfer.job.endpoint.identify(counts.resource),
-        resource=counts.resource,
-        attempts=counts.attempts,
-        bytes_uploaded=max(counts.stored - (counts.resumed_from or 0), 0),
-        bytes_resent=counts.resent,
-        retries=transfer.retrier.retries,
-        seconds=transfer.seconds(),
-        resumed_from=counts.resumed_from,
-        error="" if error is None else str(error),
-        certificate_sha256=transfer.job.artifact.certificate_sha256,
-        timeline=tuple(counts.timeline),
-        failure=error,
-    )
+    def add_event(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
+        """Writes an event into the file's timeline."""
+        self._timeline.append(TimelineEvent(self._clock.monotonic(), kind, text))
+
+    def _report_wait(self, wait: Wait) -> None:
+        self.info(str(wait))
+        if wait.seconds:
+            self._timeline.append(TimelineEvent(self._clock.monotonic(), "wait", wait.why, wait.seconds))
+
+    def violation(self, why: str) -> ProtocolError:
+        """The error for a server that violates the upload protocol."""
+        return ProtocolError(
+            f"The server violated the upload protocol for {self.name}: {why}.",
+            cause="A proxy changed the answer, or the service has a fault.",
+            hint="The upload was abandoned so that it could not be corrupted. Run again; report the error if "
+            "it recurs.",
+        )
+
+    # --- how it ends ----------------------------------------------------------------------------------------------
+
+    def verify(self, response: Response) -> None:
+        """Compares what the service states of the bytes with what was sent. Raises `IntegrityError` with both."""
+        self.stored = self.size
+        self._resource = response.json() or {}
+        self._sha256 = self.source.digests()["sha256"]
+        stated = digests.claims(self._resource, response.headers)
+        comparable = self._comparable(stated)
+        if how := self._difference(self._resource, comparable):
+            raise IntegrityError(
+                f"{self.name} arrived damaged: {how}.",
+                cause="The data was altered in transit, or the service stored something else.",
+                hint="Do not use what was stored. Run again, and report it to Google if it happens again.",
+                code="damaged-in-transit",
+            )
+        if stated and not comparable:
+            self.warning("none of the digests that the service states was computed for the stream.")
+
+    def _comparable(self, stated: Collection[digests.Claim]) -> tuple[digests.Claim, ...]:
+        """Which digests in a response are compared: of a stream, which can't be read again, only what was computed."""
+        sent = self.source.digests()
+        found = digests.decisive(stated, sent)
+        return tuple(claim for claim in found if claim.algorithm in sent or isinstance(self.source, FileSource))
+
+    def _difference(self, resource: Mapping[str, Any], comparable: Iterable[digests.Claim]) -> str:
+        """Where what the service says of the bytes it has is not true of those that were sent; empty if nowhere."""
+        sent, size = self.source.digests(), digests.stated_size(resource)
+        if size is not None and size != self.size:
+            return f"the service reports {size} bytes, {self.size} were sent"
+        for claim in comparable:
+            actual = sent.get(claim.algorithm) or self.source.digest(claim.algorithm)
+            if actual != claim.value:
+                return f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
+        return ""
+
+    def stored_before(self, refused: ApiError) -> Response:
+        """What an attempt whose response was lost has stored, where that is why the repeat was refused.
+
+        A request that is obeyed makes the precondition of its repeat false (412), so that refusal says neither that the
+        file is there nor that it is not: the object shows it. Raises `refused` where it is none of a precondition, and
+        `OutcomeUnknown` unless the object holds the bytes of the file and its `generation` changed.
+        """
+        endpoint = self.job.endpoint
+        if refused.status != _PRECONDITION_FAILED or not endpoint.lookup:
+            raise refused
+        request = Request("GET", self.client.url(endpoint.root, endpoint.lookup))
+        self.info(
+            "The precondition failed (412), perhaps due to an attempt whose answer was lost; checking the object."
+        )
+        try:
+            response = self.client.request_with_retries(
+                lambda: self.client.exchange(request, path=endpoint.lookup), self.retrier, "the lookup of the object"
+            )
+        except (ApiError, TemporaryError) as error:
+            raise self._unknown(refused, as_reason(error)) from None
+        resource = response.json() or {}
+        known = self._comparable(digests.claims(resource, response.headers))
+        how = self._difference(resource, known) if known else "the service states no digest of the object's contents"
+        if not how and str(resource.get("generation")) == dict(endpoint.query).get("ifGenerationMatch"):
+            how = "the object is still the one that was to be replaced"
+        if how:
+            raise self._unknown(refused, how)
+        self.info("The object holds exactly the bytes of this file: nothing is left to send.")
+        return response
+
+    def _unknown(self, refused: ApiError, why: str) -> OutcomeUnknown:
+        """The error that says both: what was refused, and what is not known."""
+        return OutcomeUnknown(
+            f"It is not known whether {self.name} was stored: the answer to one attempt was lost, "
+            f"and the next was refused ({refused.status}: {refused.message.rstrip('.')}); {why}.",
+            cause="Either the attempt whose answer was lost or somebody else wrote the object.",
+            hint="Compare the object with the file before you run again, perhaps with another precondition.",
+        )
+
+    def result(self, error: UploaderError | None = None) -> FileResult:
+        """What came of the file."""
+        return FileResult(
+            path=self.name,
+            bytes=self.size,
+            sha256=self._sha256,
+            id=self.job.endpoint.identify(self._resource),
+            resource=self._resource,
+            attempts=self.attempts,
+            bytes_uploaded=max(self.stored - (self.resumed_from or 0), 0),
+            bytes_resent=self.resent,
+            retries=self.retrier.retries,
+            seconds=self._clock.monotonic() - self._began,
+            resumed_from=self.resumed_from,
+            error="" if error is None else str(error),
+            certificate_sha256=self.job.artifact.certificate_sha256,
+            timeline=tuple(self._timeline),
+            failure=error,
+        )

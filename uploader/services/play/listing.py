@@ -119,7 +119,7 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*(place.missing for place in difference.places)):
         edit.changing("listing")
-        for result in (yield Batch(tuple(upload for upload in wave if upload), most=MAX_IN_FLIGHT)):
+        for result in (yield Batch(tuple(upload for upload in wave if upload), max_in_flight=MAX_IN_FLIGHT)):
             if result.failure is not None:
                 raise result.failure
 

@@ -1,25 +1,121 @@
-"""The waits of one operation: how long, how often, until when; and how short the way is from a 503 to its wait."""
+"""How long, how often and until when: the documented schedule, Retry-After, the budget, the deadline; and polling."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from types import FrameType
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime, formatdate
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-import uploader
-from tests.support.transfer_harness import Bench, FakeTime, in_memory, job
+from tests.support.transfer_harness import Bench, FakeTime
+from tests.support.words import responses
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
-from uploader.http.client import Timeouts
-from uploader.http.messages import Block, Headers, Request, Response, TransportError
-from uploader.retrier import Retrier, RetryPolicy, Wait
-from uploader.services.base import Call, Context, Flow, Outcome, Sleep
+from uploader.http.messages import Headers, Response, TransportError
+from uploader.retry import MAX_RETRY_AFTER, Retrier, RetryPolicy, Wait, backoff, next_wait, retry_after
+from uploader.services.base import Context, Flow, Outcome, Sleep
 
-CLIENT = str(Path(uploader.__file__).parent)
+NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
 BUSY = Response(503)
+
+
+def http_date(seconds: float) -> str:
+    return formatdate(NOW + seconds, usegmt=True)
+
+
+WAITS = [
+    ("0", 0.0),
+    ("7", 7.0),
+    ("007", 7.0),
+    ("300", 300.0),
+    ("301", MAX_RETRY_AFTER),
+    ("9" * 400, MAX_RETRY_AFTER),
+    (http_date(20), 20.0),
+    (http_date(-20), 0.0),
+    (http_date(9000), MAX_RETRY_AFTER),
+    ("Wednesday, 21-Oct-15 07:28:09 GMT", 9.0),
+    ("Wed Oct 21 07:28:09 2015", 9.0),
+    (format_datetime(datetime.fromtimestamp(NOW + 5, timezone(timedelta(hours=2)))), 5.0),
+]
+
+
+@pytest.mark.parametrize(("value", "seconds"), WAITS)
+def test_retry_after_in_seconds_or_as_a_date(value: str, seconds: float) -> None:
+    """RFC 9110, section 10.2.3, with the two older date forms of section 5.6.7; five minutes at most."""
+    for status in (429, 503):
+        assert retry_after(Response(status, Headers({"Retry-After": value})), NOW) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "soon", "-5", "1.5", "1e3", "5 s", "\u0665", "Wed, 99 Oct 2015 07:28:00 GMT", "0x10"]
+)
+def test_retry_after_nonsense_is_ignored(value: str) -> None:
+    """What is neither seconds nor a date leaves the wait to the schedule."""
+    assert retry_after(Response(503, Headers({"Retry-After": value})), NOW) is None
+
+
+def test_retry_after_counts_on_429_and_503_alone() -> None:
+    """On other responses the header means something else, or nothing."""
+    for status in (200, 301, 403, 408, 500, 502, 504):
+        assert retry_after(Response(status, Headers({"Retry-After": "7"})), NOW) is None
+    assert retry_after(Response(503), NOW) is None
+    assert retry_after(TransportError("gone", sent_whole=True), NOW) is None
+
+
+def test_the_schedule_is_two_to_the_n_plus_milliseconds() -> None:
+    """1, 2, 4, 8, 16 seconds, each plus whole milliseconds from 0 to 1000."""
+    assert [backoff(n, 0.0) for n in range(5)] == [1.0, 2.0, 4.0, 8.0, 16.0]
+    assert backoff(0, 0.999999) == 2.0
+    assert backoff(3, 0.5) == pytest.approx(8.5)
+    assert (backoff(0, 0.12345) * 1000) % 1 == pytest.approx(0)
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1, exclude_max=True))
+def test_every_delay_stays_under_a_minute(attempt: int, fraction: float) -> None:
+    """However long the trouble lasts, no wait reaches a minute."""
+    assert 1 <= backoff(attempt, fraction) < 60
+
+
+def test_the_waits_are_spent_one_by_one() -> None:
+    """Five waits by default schedule, then no more."""
+    waits = [next_wait(spent, 5, time_left=1e9, fraction=0.0) for spent in range(6)]
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, None]
+
+
+@pytest.mark.parametrize(
+    ("now", "asked", "seconds"), [(0, None, 1.0), (98.9, None, 1.0), (99, None, None), (95, 5, None), (94, 5, 5)]
+)
+def test_no_wait_passes_the_deadline(now: float, asked: float | None, seconds: float | None) -> None:
+    """A wait that would end at or after the deadline is not begun."""
+    assert next_wait(0, 5, time_left=100.0 - now, fraction=0.0, asked=asked) == seconds
+
+
+def test_the_servers_wish_replaces_the_schedule_and_counts() -> None:
+    """What the server asks for is waited instead of the own delay, and is a wait like any other."""
+    assert next_wait(0, 1, time_left=1000.0, fraction=0.0, asked=120.0) == 120.0
+    assert next_wait(1, 1, time_left=1000.0, fraction=0.0, asked=120.0) is None
+
+
+@given(responses(["Retry-After"]))
+def test_no_response_raises(response: Response) -> None:
+    """Any status, header and body has a wait between 0 and five minutes, or none."""
+    seconds = retry_after(response, NOW)
+    assert seconds is None or 0 <= seconds <= MAX_RETRY_AFTER
+
+
+@given(
+    st.text(max_size=60)
+    | st.builds("{}, {} {} {} {}:{}:{} {}".format, *[st.text(max_size=4) | st.integers(-5, 99999)] * 8)
+)
+def test_no_retry_after_raises(value: str) -> None:
+    """Dates out of every range are nonsense, not exceptions."""
+    seconds = retry_after(Response(503, Headers({"Retry-After": value})), NOW)
+    assert seconds is None or 0 <= seconds <= MAX_RETRY_AFTER
+
+
+# --- the waits of one operation ---------------------------------------------------------------------------------------
 
 
 class Operation:
@@ -44,7 +140,7 @@ def test_the_waits_follow_the_schedule_and_are_counted(operation: Operation) -> 
     for _ in range(5):
         operation.retrier.wait("the server answered 503", BUSY)
     assert operation.time.naps == [1.0, 2.0, 4.0, 8.0, 16.0]
-    assert (operation.retrier.retries, operation.retrier.waited) == (5, 31.0)
+    assert operation.retrier.retries == 5
     with pytest.raises(TemporaryError) as caught:
         operation.retrier.wait("the server answered 503", BUSY)
     assert caught.value.what == "Gave up after 5 retries without progress; last error: the server answered 503."
@@ -124,86 +220,16 @@ def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:
     assert operation.retrier.retries == 0
 
 
-# --- from the answer to the wait --------------------------------------------------------------------------------------
-
-
-class Answers:
-    """A transport with prepared answers; what is called after a 503 until the sleep is written down."""
-
-    def __init__(self, *responses: Response) -> None:
-        self._answers = list(responses)
-        self.calls: list[str] = []
-
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
-        del request, token, timeouts
-        for _ in blocks:
-            pass
-        response = self._answers.pop(0)
-        if response.status == 503:
-            sys.setprofile(self._note)
-        return response
-
-    def abort(self) -> None:
-        """Has no connection to break."""
-
-    def _note(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(CLIENT):
-            self.calls.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}")
-
-
-def a_call(_: Context) -> Flow:
-    yield Call("GET", "https://things.googleapis.com", "/things/v1/items")
-    return Outcome("done")
-
-
-def an_upload(_: Context) -> Flow:
-    yield job(in_memory(b"content"))
-    return Outcome("done")
-
-
-STARTED = Response(200, Headers({"Location": "http://127.0.0.1:9/session?upload_id=1"}))
-STORED = Response(200, body=b'{"id": "1"}')
-
-
-@pytest.mark.parametrize(
-    ("flow", "responses"),
-    [(a_call, (BUSY, STORED)), (an_upload, (STARTED, BUSY, Response(308), STORED))],
-    ids=["call", "resumable upload"],
-)
-def test_a_503_is_not_far_from_its_wait(flow: Callable[[Context], Flow], responses: tuple[Response, ...]) -> None:
-    """Whoever asks why a run waits has few functions to read: those that ran in between, and those on the stack."""
-    transport = Answers(*responses)
-    bench = Bench("http://127.0.0.1:9", transport=transport)
-    clock = bench.client.policy.clock
-    sleep, stack = clock.sleep, list[str]()
-
-    def measuring(seconds: float) -> None:
-        sys.setprofile(None)
-        frame: FrameType | None = sys._getframe(1)  # the stack itself is what is measured
-        while frame is not None:
-            if frame.f_code.co_filename.startswith(CLIENT):
-                stack.append(frame.f_code.co_name)
-            frame = frame.f_back
-        sleep(seconds)
-
-    clock.sleep = measuring
-    bench.engine.run(flow)
-    assert bench.naps == [1.0]
-    assert (stack[0], stack[-1]) == ("wait", "run")
-    assert len(stack) <= 12, stack
-    assert len(transport.calls) <= 16, transport.calls
-
-
 # --- looks at something that takes hours ------------------------------------------------------------------------------
 
 
-def looks(most: float) -> tuple[list[bool], Bench]:
+def looks(timeout: float) -> tuple[list[bool], Bench]:
     """A flow that pauses until there is no time left: the answers, and the bench that it ran on."""
     bench, responses = Bench("http://127.0.0.1:1"), list[bool]()
 
     def flow(_: Context) -> Flow:
         for number in range(1, 20):
-            responses.append((yield Sleep(number, "the review is not through", most)))
+            responses.append((yield Sleep(number, "the review is not through", timeout)))
             if not responses[-1]:
                 break
         return Outcome("done")
@@ -230,4 +256,4 @@ def test_a_pause_ends_with_the_run(operation: Operation) -> None:
     """A cancelled run looks no further."""
     operation.cancellation.cancel(15)
     with pytest.raises(Interrupted):
-        operation.policy.watch(lambda _: None, 60).wait("it takes its time")
+        operation.policy.poll("it takes its time", 1, operation.time.now + 60, lambda _: None)

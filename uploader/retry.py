@@ -1,4 +1,9 @@
-"""The one place where a run waits before it tries again; whether and how long, `protocol.retry` says.
+"""Tries again: how long to wait and when to stop, as pure functions; and the one place where a run waits.
+
+The documented schedule: wait 2^n seconds plus a random number of milliseconds up to 1000, drawn anew each time, for
+n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; each delay stays under a minute
+(developers.google.com/android-publisher/upload, "Best practices"). Whether a response is worth another attempt,
+`protocol.responses.verdict` says.
 
 A run has one `RetryPolicy`; each operation (an upload, a call, the fetching of a token) takes a `Retrier` from it, asks
 it to wait before another attempt, and tells it when the server made progress. Who logs a wait is passed in.
@@ -6,8 +11,10 @@ it to wait before another attempt, and tells it when the server made progress. W
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 from uploader.cancellation import Cancellation
@@ -15,12 +22,14 @@ from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Response, TransportError
 from uploader.protocol.google_error import last_words
-from uploader.protocol.retry import next_look, next_wait, retry_after
 from uploader.text import capitalised
 
+MAX_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
+MAX_RETRY_AFTER = 300.0  # seconds
+FIRST_POLL, MAX_POLL = 15.0, 600.0  # seconds
 CAUSE = "The service or the network is having problems."
 HINT = "Run again later."
-# Cause and cure where it is known why there is no way to the service, by the code of a broken connection.
+# Cause and hint where it is known why there is no way to the service, by the code of a broken connection.
 ADVICE: Final[Mapping[str, tuple[str, str]]] = {
     "host-not-found": (
         "The host name is wrong, or this machine's DNS does not know it.",
@@ -37,19 +46,62 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+def retry_after(response: Response | TransportError, wall_clock: float) -> float | None:
+    """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes; None for nonsense.
+
+    `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and 503 alone.
+    """
+    if isinstance(response, TransportError) or response.status not in (429, 503):
+        return None
+    value = response.headers.get("retry-after") or ""
+    if value.isascii() and value.isdigit():
+        # More digits than any sane wait has: do not build a huge number only to cut it down.
+        return min(float(value), MAX_RETRY_AFTER) if len(value) < 20 else MAX_RETRY_AFTER
+    try:
+        seconds = parsedate_to_datetime(value).timestamp() - wall_clock
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER)
+
+
+def backoff(attempt: int, fraction: float) -> float:
+    """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0, 1)."""
+    return min(math.ldexp(1.0, min(attempt, 16)), MAX_BACKOFF) + math.floor(fraction * 1001) / 1000
+
+
+def next_poll(polls: int) -> float:
+    """Seconds before the next look at something that takes hours, after so many pauses: each is twice the last."""
+    return min(math.ldexp(FIRST_POLL, min(polls, 16)), MAX_POLL)
+
+
+def next_wait(
+    spent: int, max_retries: int, *, time_left: float, fraction: float, asked: float | None = None
+) -> float | None:
+    """Seconds to wait before the next attempt: what the server `asked` for, or else our own schedule; None: stop.
+
+    `spent` is how many waits were taken since the last progress, `max_retries` how many may be, `time_left` the seconds
+    until the run's deadline, which no wait may reach.
+    """
+    if spent >= max_retries:
+        return None
+    seconds = backoff(spent, fraction) if asked is None else asked
+    return seconds if seconds < time_left else None
+
+
 @dataclass(frozen=True)
 class Wait:
-    """One wait before another attempt, reported before it begins: `why`, `seconds`, its `number` out of `most`."""
+    """One wait before another attempt, reported before it begins: `why`, `seconds`, and its `number`."""
 
     why: str
     seconds: float
     number: int
-    most: int
+    max_retries: int
 
     def __str__(self) -> str:
         if not self.seconds:
             return f"{capitalised(self.why)}; trying again at once."
-        return f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s (retry {self.number} of {self.most})."
+        number = f"retry {self.number} of {self.max_retries}"
+        return f"{capitalised(self.why)}; trying again in {self.seconds:.1f} s ({number})."
 
 
 Report = Callable[[Wait], None]
@@ -76,38 +128,27 @@ class RetryPolicy:
             self._deadline = self.clock.monotonic() + self.retry_deadline
         return Retrier(self, report, self._deadline, what)
 
-    def watch(self, report: Callable[[str], None], seconds: float) -> Watch:
-        """The pauses between looks that begin now, each told to `report`; `max_retries` has nothing to do with them."""
-        return Watch(self, report, seconds)
+    def poll(self, why: str, number: int, end: float, report: Callable[[str], None]) -> bool:
+        """Sleeps until the next look at something that takes its time; False where none is left until `end`.
 
-
-class Watch:
-    """The pauses between looks at something that takes its time, for at most `seconds` from the first look."""
-
-    def __init__(self, policy: RetryPolicy, report: Callable[[str], None], seconds: float) -> None:
-        self._policy = policy
-        self._report = report
-        self._end = policy.clock.monotonic() + seconds
-        self._pauses = 0
-
-    def wait(self, why: str) -> bool:
-        """Sleeps until the next look, or answers False where no time is left. Raises `Interrupted` when cancelled."""
-        left = self._end - self._policy.clock.monotonic()
+        `number` counts from 1; `end` is on the monotonic clock. Raises `Interrupted` when cancelled.
+        """
+        left = end - self.clock.monotonic()
         if left <= 0:
             return False
-        seconds = min(next_look(self._pauses), left)
-        self._report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
-        self._policy.clock.sleep(seconds)
-        self._policy.cancellation.check()
-        self._pauses += 1
+        seconds = min(next_poll(number - 1), left)
+        report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
+        self.sleep(seconds)
         return True
+
+    def sleep(self, seconds: float) -> None:
+        """The one place where a run waits. Raises `Interrupted` when it is cancelled."""
+        self.clock.sleep(seconds)
+        self.cancellation.check()
 
 
 class Retrier:
-    """The waits of one operation, until `deadline` on the monotonic clock.
-
-    `retries` counts them, `waited` adds up their seconds.
-    """
+    """The waits of one operation, until `deadline` on the monotonic clock; `retries` counts them."""
 
     def __init__(self, policy: RetryPolicy, report: Report, deadline: float, what: str = "") -> None:
         self._policy = policy
@@ -117,7 +158,6 @@ class Retrier:
         self._spent = 0
         self._renewed = False
         self.retries = 0
-        self.waited = 0.0
 
     def progressed(self) -> None:
         """The server advanced: everything may be tried as often as at the start."""
@@ -143,39 +183,37 @@ class Retrier:
         """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though it counts as a wait.
 
         `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause
-        and `hint` what to do, told with the last words of the `answer` when no wait is left. Raises `TemporaryError`
+        and `hint` what to do, told with the last words of the `response` when no wait is left. Raises `TemporaryError`
         when no further wait is allowed, and `Interrupted` when the run is cancelled.
         """
-        policy, clock = self._policy, self._policy.clock
-        began = clock.monotonic()
-        skipped = at_once and not self._spent
+        policy, now = self._policy, self._policy.clock.monotonic()
         seconds: float | None = 0.0
-        if not skipped:
-            asked = None if response is None else retry_after(response, clock.wall())
-            left, fraction = self._deadline - began, clock.fraction()
+        if not at_once or self._spent:
+            asked = None if response is None else retry_after(response, policy.clock.wall())
+            left, fraction = self._deadline - now, policy.clock.fraction()
             seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
         if seconds is None:
-            policy.out_of_time |= self._spent < policy.max_retries or began >= self._deadline
+            policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
             code = response.code if isinstance(response, TransportError) else ""
             cause, hint = ADVICE.get(code, (cause, hint))
             raise TemporaryError(self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
-        if not skipped:
-            clock.sleep(seconds)
-        policy.cancellation.check()
+        if at_once and not self._spent:
+            policy.cancellation.check()
+        else:
+            policy.sleep(seconds)
         self._spent += 1
         self.retries += 1
-        self.waited += clock.monotonic() - began
 
     def _exhausted(self, why: str) -> str:
         """What happened: which operation was given up, for which limit, and the last thing that went wrong with it."""
-        what, spent = self._what, f"{self._spent} {'retry' if self._spent == 1 else 'retries'}"
-        on = f" on {what}" if what else ""
+        what = self._what
         if self._spent < self._policy.max_retries:
             seconds = f"{self._policy.retry_deadline:g} s"
             reason = f"The next retry{f' of {what}' if what else ''} would be past the retry deadline ({seconds})"
         elif self._spent:
-            reason = f"Gave up{on} after {spent} without progress"
+            retries = "1 retry" if self._spent == 1 else f"{self._spent} retries"
+            reason = f"Gave up{f' on {what}' if what else ''} after {retries} without progress"
         else:
-            reason = f"Gave up{on} without a retry (`max-retries` is 0)"
+            reason = f"Gave up{f' on {what}' if what else ''} without a retry (`max-retries` is 0)"
         return f"{reason}; last error: {why}."

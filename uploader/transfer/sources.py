@@ -1,0 +1,319 @@
+"""Where the bytes of an upload come from, a file or a stream: read block by block, digested once while they are sent.
+
+Digests follow what is really sent: sha256 always, and what the service will state of it. A large file is digested on a
+second thread, since hashlib releases the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import select
+import sys
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import google_crc32c
+
+from uploader.clock import Clock
+from uploader.errors import IntegrityError, TemporaryError
+from uploader.files.artifacts import STREAM, Artifact, changed, difference
+from uploader.http.messages import Block, Span
+
+BLOCK = 1024 * 1024  # bytes read and handed on at once
+LARGE = 8 * 1024 * 1024  # bytes; above this a second thread for the digest pays
+_SAMPLE = 512 * 1024  # bytes
+_MAX_PENDING = 3  # blocks that may wait for their digest
+_PROBE_INTERVAL = 0.05  # seconds between two looks whether a pipe has a writer
+
+
+def new_digest(algorithm: str) -> Any:
+    """A digest of no bytes yet, as of hashlib; CRC32C is that of RFC 3720, appendix B.4."""
+    if algorithm == "crc32c":
+        return google_crc32c.Checksum()  # type: ignore[no-untyped-call]  # it has no types
+    return hashlib.new(algorithm, usedforsecurity=False)
+
+
+def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, ...]:
+    """The digests to compute of bytes on their way to a service that is known to state `response_digest`, if any.
+
+    Whatever else is stated is computed afterwards, unless the bytes can't be read again.
+    """
+    if response_digest == "crc32c" and google_crc32c.implementation != "c":  # in Python it takes minutes for a gigabyte
+        response_digest = "md5"  # which Cloud Storage states as well
+    unknown = () if readable_again else ("sha1", "md5")
+    return tuple(dict.fromkeys(("sha256", response_digest) if response_digest else ("sha256", *unknown)))
+
+
+class Hasher:
+    """Several digests of the same bytes, with `threaded` on a thread of its own; no more than a few blocks wait."""
+
+    def __init__(self, algorithms: tuple[str, ...], *, threaded: bool) -> None:
+        self._digests = {name: new_digest(name) for name in algorithms}
+        self._worker = ThreadPoolExecutor(1) if threaded else None
+        self._pending: deque[Future[None]] = deque()
+
+    def update(self, block: bytes) -> None:
+        """Takes the next bytes."""
+        if self._worker is None:
+            self._update(block)
+            return
+        self._pending.append(self._worker.submit(self._update, block))
+        if len(self._pending) > _MAX_PENDING:
+            self._pending.popleft().result()
+
+    def hexdigests(self) -> dict[str, str]:
+        """The digests of everything that was taken until now, in hex, by algorithm."""
+        while self._pending:
+            self._pending.popleft().result()
+        return {name: digest.digest().hex() for name, digest in self._digests.items()}
+
+    def close(self) -> None:
+        """Ends the thread, if there is one."""
+        if self._worker:
+            self._worker.shutdown()
+
+    def _update(self, block: bytes) -> None:
+        for digest in self._digests.values():
+            digest.update(block)
+
+
+class FileSource:
+    """A file, or content held in memory, from which any span can be read again. Use as a context manager."""
+
+    def __init__(self, artifact: Artifact, algorithms: tuple[str, ...] = ("sha256",)) -> None:
+        assert artifact.size is not None
+        self.size = artifact.size
+        self._artifact = artifact
+        self._hashed = 0
+        self._hasher = Hasher(algorithms, threaded=artifact.size > LARGE)
+        self._file = artifact.open()
+        self._opened = self._touched = 0 if artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
+
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hasher.close()
+        self._file.close()
+
+    def sample(self) -> str:
+        """The sha256 of the first and the last 512 KiB, to tell another build of the same size from this one.
+
+        An archive keeps the checksum of every member at its end.
+        """
+        digest = hashlib.sha256()
+        for span in (Span(0, min(_SAMPLE, self.size)), Span(max(self.size - _SAMPLE, 0), self.size)):
+            for block in self._read(span):
+                digest.update(block)
+        return digest.hexdigest()
+
+    def prefix(self) -> tuple[int, str]:
+        """How many bytes were read for sending so far, and their sha256."""
+        return self._hashed, self._hasher.hexdigests()["sha256"]
+
+    def begins_with(self, length: int, sha256: str) -> bool:
+        """Whether the first `length` bytes are those that an earlier run sent."""
+        self._hash_up_to(length)
+        return self.prefix() == (length, sha256)
+
+    def available(self, span: Span) -> tuple[Span, bool]:
+        """The part of `span` that exists, and whether the content ends with it."""
+        return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
+
+    def blocks(self, span: Span) -> Iterator[Block]:
+        """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one that was found."""
+        self._hash_up_to(span.start)
+        position = span.start
+        for block in self._read(span):
+            position += len(block)
+            if position > self._hashed:
+                fresh = position - self._hashed
+                self._hasher.update(block if fresh == len(block) else block[-fresh:])
+                self._hashed = position
+            if position == self.size:
+                self._confirm_unchanged()
+            yield block
+
+    def digests(self) -> dict[str, str]:
+        """The digests of the whole content, of which the last bytes have just been sent."""
+        self._hash_up_to(self.size)
+        return self._hasher.hexdigests()
+
+    def digest(self, algorithm: str) -> str:
+        """Another digest of the whole content, for a service that was not known to state it; reads it once more."""
+        extra = new_digest(algorithm)
+        for block in self._read(Span(0, self.size)):
+            extra.update(block)
+        return str(extra.digest().hex())
+
+    def _hash_up_to(self, offset: int) -> None:
+        """Digests what an earlier run sent, so that the digest is that of the whole content."""
+        if self._hashed < offset:
+            for block in self._read(Span(self._hashed, offset)):
+                self._hasher.update(block)
+            self._hashed = offset
+
+    def _confirm_unchanged(self) -> None:
+        """Before the last block leaves: a file that was touched without a trace in its mtime is read once more.
+
+        Rewriting in place and setting mtime back still moves ctime, which nobody can set; so do harmless things (chmod,
+        a new link), and only the content tells them apart.
+        """
+        if self._touched == self._opened:
+            return
+        if self.digest("sha256") != self._hasher.hexdigests()["sha256"]:
+            raise changed(self._artifact, "it was rewritten in place")
+        self._opened = self._touched
+
+    def _read(self, span: Span) -> Iterator[bytes]:
+        self._file.seek(span.start)
+        left = span.size
+        if not left:
+            self._check(complete=True)
+        while left:
+            try:
+                block = self._file.read(min(BLOCK, left)) or b""
+            except OSError as error:
+                raise changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
+            left -= len(block)
+            self._check(complete=bool(block))
+            yield block
+
+    def _check(self, *, complete: bool) -> None:
+        if not complete:
+            raise changed(self._artifact, "it is shorter than it was")
+        if self._artifact.data is not None:
+            return
+        # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
+        try:
+            found = self._artifact.path.stat()
+        except OSError:
+            raise changed(self._artifact, "it is gone") from None
+        opened = os.fstat(self._file.fileno())
+        self._touched = opened.st_ctime_ns
+        for status in (found, opened):
+            if how := difference(self._artifact, status):
+                raise changed(self._artifact, how)
+
+
+def sha256(artifact: Artifact) -> str:
+    """The sha256 of a file, read once. Raises `IntegrityError` when it changes meanwhile."""
+    with FileSource(artifact) as source:
+        return source.digests()["sha256"]
+
+
+class StreamSource:
+    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory.
+
+    For the writer of a named pipe it waits `timeout` seconds at most. `algorithms` are the digests that are computed.
+    Use as a context manager.
+    """
+
+    def __init__(
+        self, artifact: Artifact, clock: Clock, timeout: float, algorithms: tuple[str, ...] = ("sha256",)
+    ) -> None:
+        self.size: int | None = None
+        self._hasher = Hasher(algorithms, threaded=False)
+        self._base = 0
+        self._window = bytearray()
+        self._name = artifact.name
+        self._file = self._open(artifact)
+        if artifact.location != STREAM:
+            self._await_writer(clock, timeout)
+
+    def __enter__(self) -> StreamSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def available(self, span: Span) -> tuple[Span, bool]:
+        """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
+
+        Raises `TemporaryError` when the server went back behind what is still held.
+        """
+        if span.start < self._base:
+            raise TemporaryError(
+                "The server lost bytes of a stream, which can't be read a second time.",
+                hint="Run the job again, or give a file instead of a stream: a file can be resumed.",
+                code="stream-bytes-lost",
+            )
+        # A new buffer each time: views of the old one may still be on their way to the socket.
+        window = self._window[span.start - self._base :]
+        while len(window) <= span.size and (block := self._next(span.size + 1 - len(window))):
+            window += block
+        self._window, self._base = window, span.start
+        ended = len(self._window) <= span.size
+        if ended:
+            self.size = self._base + len(self._window)
+        return Span(span.start, min(span.stop, self._base + len(self._window))), ended
+
+    def blocks(self, span: Span) -> Iterator[Block]:
+        """The bytes of `span`, which `available` has read."""
+        held = memoryview(self._window)[span.start - self._base : span.stop - self._base]
+        for start in range(0, len(held), BLOCK):
+            yield held[start : start + BLOCK]
+
+    def digests(self) -> dict[str, str]:
+        """The digests of everything that came out of the pipe."""
+        return self._hasher.hexdigests()
+
+    def digest(self, algorithm: str) -> str:
+        """Empty: a stream can't be read again for a digest that was not computed on the way."""
+        del algorithm
+        return ""
+
+    def _next(self, max_size: int) -> bytes:
+        try:
+            block = self._file.read(min(BLOCK, max_size))
+        except OSError as error:
+            raise self._unreadable(error.strerror) from None
+        self._hasher.update(block)
+        return block
+
+    def _open(self, artifact: Artifact) -> io.BufferedReader:
+        if artifact.location != STREAM:
+            return io.BufferedReader(artifact.open())
+        try:
+            return open(os.dup(0), "rb")  # the process's own standard input stays open for whoever else wants it
+        except OSError as error:
+            raise self._unreadable(error.strerror) from None
+
+    def _await_writer(self, clock: Clock, timeout: float) -> None:
+        """Until a process has opened the pipe: before that, a read finds its end; after it, bytes, or none as yet.
+
+        A pipe is at its end before its first writer as well as after its last. Linux alone tells the two apart: only a
+        writer that is gone hangs up.
+        """
+        descriptor, until = self._file.fileno(), clock.monotonic() + timeout
+        pipe = select.poll()
+        pipe.register(descriptor, select.POLLIN)
+        while True:
+            try:
+                first = os.read(descriptor, BLOCK)
+            except BlockingIOError:
+                break  # a writer that says nothing yet
+            if first or (sys.platform == "linux" and pipe.poll(0)):
+                self._hasher.update(first)
+                self._window += first
+                break
+            if clock.monotonic() >= until:
+                self._file.close()
+                raise self._unreadable(f"no process opened it for writing within {timeout:g} s")
+            clock.sleep(_PROBE_INTERVAL if pipe.poll(_PROBE_INTERVAL * 1000) else 0)  # which ends when the run does
+        os.set_blocking(descriptor, True)
+
+    def _unreadable(self, reason: str | None) -> IntegrityError:
+        return IntegrityError(
+            f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
+            cause="The command that writes to it is missing or has failed.",
+            hint="Check the command that produces the stream. The incomplete upload was not finished.",
+            code="stream-unreadable",
+        )
+
+
+Source = FileSource | StreamSource
