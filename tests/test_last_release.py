@@ -191,3 +191,42 @@ def test_the_last_release_is_retained_beside_a_new_one_only(job: Job) -> None:
     ended = job.run({**PLAY, "tracks": "beta", "version-codes-to-retain": "last-release"})
     assert ended.code == 2, ended.log
     assert "no other input says what should change on the track" in ended.log
+
+
+# --- what users have ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_but_a_halt_takes_a_release_from_users(job: Job) -> None:
+    """A smaller share is refused, and a halted release goes on only where the step writes a status."""
+
+    def refused(failure: str, **given: str) -> None:
+        before = live(job, "beta")
+        ended = job.run({**PLAY, "tracks": "beta", **{name.replace("_", "-"): value for name, value in given.items()}})
+        assert (ended.code, ended.outputs["failure"]) == (4, failure), ended.log
+        assert live(job, "beta") == before
+
+    refused("user-fraction-lower", user_fraction="5%")
+    done(job, {**PLAY, "tracks": "beta", "status": "halted"})
+    refused("release-halted", user_fraction="0.5")
+    refused("release-halted", whats_new="Neu.")
+    refused("user-fraction-lower", status="inProgress", user_fraction="0.05")
+    done(job, {**PLAY, "tracks": "beta", "status": "inProgress", "user-fraction": "0.5"})
+    assert (live(job, "beta")[0]["status"], live(job, "beta")[0]["userFraction"]) == ("inProgress", 0.5)
+
+
+def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> None:
+    """What is given replaces the text of its language, and the plan shows it."""
+    done(job, {**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."})
+    ended = done(job, {**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."})
+    assert notes(job, "beta") == {"en-US": "Faster.", "de-DE": "Viel schneller."}
+    assert 'notes de-DE: "Schneller." (10 characters) -> "Viel schneller." (15 characters)' in ended.log
+
+
+def test_a_403_that_speaks_of_no_permission_is_a_refusal(job: Job) -> None:
+    """Google's reason `forbidden` covers much that no right of the account changes."""
+    words = "This release is not compliant with the Google Play 64-bit requirement."
+    fault = {"on": "play.tracks.update", "do": "status", "status": 403, "reason": "forbidden", "message": words}
+    job.emulator.faults.add([fault])
+    ended = job.run(NEW)
+    assert (ended.code, ended.outputs["failure"]) == (4, "not-64-bit"), ended.log
+    assert words in ended.log

@@ -236,7 +236,8 @@ def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str, ag
     files, lower = [artifact(5)] if again else [], ReleaseOptions("inProgress", 0.1)
     with pytest.raises(ServiceError, match=reached) as caught:
         Engine(play).run(release_job(*files, tracks=("production",), options=lower))
-    assert (caught.value.code, "`status: halted`" in caught.value.hint) == ("user-fraction-lower", True)
+    assert caught.value.code == "user-fraction-lower"
+    assert "Give 0.2 or more" in caught.value.hint if live[0] == HALTED else "`status: halted`" in caught.value.hint
     assert play.commits == []
     if "userFraction" in live[0]:
         for fraction in (0.2, 0.3):

@@ -145,15 +145,7 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     """
     served = [release for release in live if release.get("status") in ("completed", "inProgress")]
     drafts = [release for release in live if release.get("status") == "draft"]
-    found = served or (drafts if len(drafts) == len(live) else [])
-    if live and not found:
-        raise ReleaseRefused(
-            f"Track {track} has no release to promote.",
-            cause=f"It holds {describe_all(live)}, and a halted release was stopped for a reason.",
-            hint="Resume the release on its own track first, or promote a corrected version.",
-            code="no-release-on-track",
-        )
-    return _newest_if_any(track, found, "promote")
+    return _newest_of(track, served or (drafts if len(drafts) == len(live) else []), live, "promote")
 
 
 def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
@@ -172,15 +164,16 @@ def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) 
 def to_change(track: str, live: Sequence[Release]) -> Release:
     """The release that a change without new files means: the one in progress, else the newest on the track."""
     rollouts = [release for release in live if release.get("status") == "inProgress"]
-    return _newest_if_any(track, rollouts or live, "change")
+    return _newest_of(track, rollouts or live, live, "change")
 
 
-def _newest_if_any(track: str, found: Sequence[Release], purpose: str) -> Release:
+def _newest_of(track: str, found: Sequence[Release], live: Sequence[Release], purpose: str) -> Release:
     if not found:
+        halted = f"It holds {describe_all(live)}, and a halted release was stopped for a reason."
         raise ReleaseRefused(
             f"Track {track} has no release to {purpose}.",
-            cause="Nothing has been released on it, or the app has no such track.",
-            hint="Check the name of the track in the Play Console.",
+            cause=halted if live else "Nothing has been released on it, or the app has no such track.",
+            hint="Promote another release." if live else "Check the name of the track in the Play Console.",
             code="no-release-on-track",
         )
     return newest(found)
@@ -354,12 +347,16 @@ def _check_users(options: ReleaseOptions, track: str, live: Releases, release: R
         reached = 1.0 if other.get("status") == "completed" else other.get("userFraction")
         fraction = release.get("userFraction") if release.get("status") == "inProgress" else None
         if reached is not None and fraction is not None and fraction < reached:
-            more = f", or give more than {reached:g}" if reached < 1 else ""
+            hints = {
+                "completed": "Halt it with `status: halted`.",
+                "inProgress": f"Halt it with `status: halted`, or give more than {reached:g}.",
+                "halted": f"Give {reached:g} or more.",
+            }
             raise ReleaseRefused(
                 f"`user-fraction`: the release {describe(other)} on track {track} has reached more users than "
                 f"{share(release)}.",
                 cause="Only a halt takes a release from users.",
-                hint=f"Halt it with `status: halted`{more}.",
+                hint=hints.get(str(other.get("status")), ""),
                 code="user-fraction-lower",
             )
 
