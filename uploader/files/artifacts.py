@@ -221,15 +221,15 @@ def _everything_below(folders: Sequence[str], root: Path, *, files: bool) -> lis
 
 def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifact] | str | None:
     """The file with its real path; what is wrong with it; or None for a folder, and credentials that a glob matched."""
-    path = os.path.join(workspace.root, name)  # noqa: PTH118  # text: a path object keeps its names in the interpreter
+    path = workspace.root / name
     try:
-        status = os.stat(path)  # noqa: PTH116  # text
+        status = path.stat()
     except OSError as error:
-        return "is a broken symbolic link" if Path(path).is_symlink() else f"can't be read: {reason(error)}"
+        return "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
     if stat.S_ISDIR(status.st_mode):
         return None
     real, regular = os.path.realpath(path), stat.S_ISREG(status.st_mode)
-    objection = LOGIN_FILE if is_login_file(path.rpartition("/")[2]) else workspace.objection(real, status)
+    objection = LOGIN_FILE if is_login_file(path.name) else workspace.objection(real, status)
     if objection == LOGIN_FILE and not exact:
         return None
     if objection != LOGIN_FILE and not (regular or stat.S_ISFIFO(status.st_mode)):
@@ -238,7 +238,7 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
     if wrong := objection or readable:
         return wrong
     size = status.st_size if regular else None
-    return real, Artifact(printable(name), path, size, identity(status), access=workspace.access())
+    return real, Artifact(printable(name), str(path), size, identity(status), access=workspace.access())
 
 
 def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:

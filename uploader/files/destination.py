@@ -52,7 +52,7 @@ class Destination:
                 while stat.S_ISREG(os.fstat(file.fileno()).st_mode) and (block := file.read(_BLOCK)):
                     found.update(block)
                 return found.hexdigest() == sha256
-        except OSError:  # what can't be read is written anew, which says what is wrong
+        except OSError:  # what can't be read is written again, which says what is wrong
             return False
 
     @contextmanager

@@ -15,7 +15,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
@@ -43,24 +43,17 @@ class NotOpened(Exception):
     """Why a file is not opened; the text continues a sentence that begins with its name, without a full stop."""
 
 
+@dataclass(frozen=True, eq=False)
 class Workspace:
     """The folder of the run, what may be opened in it and outside it, and the credentials that are never opened.
 
     `credentials` are paths that may exist; both what is there now and the places themselves are protected.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        allow_outside: bool = False,
-        allow_symlinks: bool = False,
-        credentials: Iterable[Path] = (),
-    ) -> None:
-        self.root = root
-        self._allow_outside = allow_outside
-        self._allow_symlinks = allow_symlinks
-        self._credentials = tuple(credentials)
+    root: Path
+    allow_outside: bool = False
+    allow_symlinks: bool = False
+    credentials: Sequence[Path] = ()
 
     @classmethod
     def of(cls, inputs: Inputs) -> Workspace:
@@ -88,9 +81,9 @@ class Workspace:
             return _CREDENTIALS
         if any(name in {".git", ".ssh"} or name.startswith(".env") for name in names) or real.startswith("/proc/"):
             return _NEVER
-        if not (inside or self._allow_outside):
+        if not (inside or self.allow_outside):
             return _OUTSIDE
-        if folder and not (self._allow_symlinks or real == folder or real.startswith(below(folder))):
+        if folder and not (self.allow_symlinks or real == folder or real.startswith(below(folder))):
             return f"leads out of {os.path.relpath(folder, self.real)}, which only `allow-symlinks: true` permits"
         return ""
 
@@ -112,7 +105,7 @@ class Workspace:
     def _secrets(self) -> frozenset[object]:
         """Real paths and inodes; the inode is found wherever a hard link stands."""
         found: set[object] = set()
-        for path in self._credentials:
+        for path in self.credentials:
             with suppress(OSError, ValueError):  # what is no path, or is not there, needs no protection
                 found |= {os.path.realpath(path, strict=True), _inode(path.stat())}
         return frozenset(found)
@@ -136,8 +129,7 @@ class Access:
     def open(self, path: Path | str, *, pipe: bool = False) -> io.FileIO:
         """A regular file (or a named pipe), after every check. Raises NotOpened. The descriptor does not block."""
         try:
-            # A device may not even be opened.
-            _check_kind(os.stat(path), pipe=pipe)  # noqa: PTH116  # a path object costs more than the call
+            _check_kind(Path(path).stat(), pipe=pipe)  # a device may not even be opened
             file = io.FileIO(os.open(path, _FLAGS))
         except (OSError, ValueError) as error:
             raise NotOpened(f"can't be read: {reason(error)}") from None
@@ -195,9 +187,9 @@ def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
 
 
 def _real_path(descriptor: int, path: Path | str, status: os.stat_result) -> str:
-    """Where the open file is: the kernel's own answer; where it gives none, a real path that leads to this inode."""
+    """Where the open file is: as the kernel says; where it does not, a real path that leads to this inode."""
     try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115  # a path object costs more than the call
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
     except OSError:
         real = os.path.realpath(path)
         if _inode(Path(real).stat()) != _inode(status):

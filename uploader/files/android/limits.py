@@ -76,7 +76,7 @@ _TARGET_SDK = "https://support.google.com/googleplay/android-developer/answer/11
 
 @dataclass(frozen=True)
 class PolicyRule:
-    """The least that new apps and updates need from a day on (ISO 8601), and Google's page about it."""
+    """The minimum that new apps and updates need from a day on (ISO 8601), and Google's page about it."""
 
     limit: int
     since: str

@@ -267,7 +267,7 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
 
 
 def segment_alignment(head: bytes) -> int | None:
-    """The least alignment of the LOAD segments of a 64-bit library, in bytes; None when its beginning does not tell."""
+    """The smallest alignment of the LOAD segments of a 64-bit library, in bytes; None when the head does not tell."""
     if len(head) < 64 or not head.startswith(_ELF64):
         return None
     (table,) = struct.unpack_from("<Q", head, 32)
