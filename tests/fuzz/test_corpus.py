@@ -26,7 +26,7 @@ TOOLS = re.compile(
 )
 NOT_FOREIGN = {
     "files/workspace.py": "makes a file's name printable",
-    "outputs/log_reporter.py": "writes our own text in the stream's encoding",
+    "outputs/reporter.py": "writes our own text in the stream's encoding",
 }
 
 

@@ -17,21 +17,16 @@ MAX_BLANKS = 256  # in a row; python-dotenv needs the square of their number to 
 ACCEPTED = "UTF-8 text of NAME=value lines, at most 1 MiB."
 
 
-class _Faults(logging.Handler):
-    """Gathers the numbers of the lines that python-dotenv can't read, which it tells its logger alone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[int] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines += (number for number in record.args or () if isinstance(number, int))
-
-
 def read(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
     """The variables in the file: each with the number of its line, and its value."""
-    faults, logger = _Faults(), logging.getLogger("dotenv.main")
-    logger.addHandler(faults)
+    faults: list[int] = []  # lines that python-dotenv can't read, which it tells its logger alone
+
+    def note(record: logging.LogRecord) -> bool:
+        faults.extend(number for number in record.args or () if isinstance(number, int))
+        return False
+
+    logger = logging.getLogger("dotenv.main")
+    logger.addFilter(note)
     try:
         from dotenv import dotenv_values  # python-dotenv: only a run with an env file needs it
 
@@ -46,14 +41,14 @@ def read(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
         reason = f"{quoted(path)} can't be read: {more}."
     else:
         lines = ["", *text.splitlines()]
-        if faults.lines:
-            wrong = ", ".join(f"line {_behind_blanks(lines, number)}" for number in faults.lines[:10])
+        if faults:
+            wrong = ", ".join(f"line {_behind_blanks(lines, number)}" for number in faults[:10])
             problems.add("--env-file", f"{quoted(path)} has lines that are not NAME=value: {wrong}.", ACCEPTED)
         names = [line.strip().removeprefix("export ").partition("=")[0].strip(" \t'\"") for line in lines]
         numbers = {name: number for number, name in enumerate(names)}
         return {name: (numbers.get(name, 1), value or "") for name, value in values.items()}
     finally:
-        logger.removeHandler(faults)
+        logger.removeFilter(note)
     # Any input may be in the file, so that none is missing as well.
     problems.add("--env-file", reason, ACCEPTED, covers=tuple(field.name for field in fields()))
     return {}

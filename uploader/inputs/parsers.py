@@ -42,14 +42,13 @@ RENAMED_TRACKS = {
 # What people write for a word that is spelt in another way, in lower case.
 MEANT = {
     **dict.fromkeys(("published", "release", "released", "complete", "done"), "completed"),
-    **dict.fromkeys(("rollout", "staged", "rolling-out", "in-progress"), "inProgress"),
+    **dict.fromkeys(("rollout", "staged", "in-progress"), "inProgress"),
     **dict.fromkeys(("paused", "stopped"), "halted"),
     **dict.fromkeys(("google-play", "googleplay", "play-store", "playstore", "android"), "play"),
     **dict.fromkeys(("internal-sharing", "internal-app-sharing", "internalsharing"), "play-internal-sharing"),
     **dict.fromkeys(("mail", "email", "google-mail"), "gmail"),
     **dict.fromkeys(("drive", "google-drive"), "drive.files.create"),
-    **dict.fromkeys(("gcs", "storage", "cloud-storage", "google-cloud-storage"), "storage.objects.insert"),
-    **dict.fromkeys(("youtube",), "youtube.videos.insert"),
+    **dict.fromkeys(("gcs", "storage", "cloud-storage"), "storage.objects.insert"),
 }
 
 # `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or behind it.
@@ -276,9 +275,9 @@ def shard(value: str) -> tuple[int, int] | None:
 # Names that have a grammar
 
 
-def _fits(pattern: str, value: str, max_length: int = MAX_LINE) -> bool:
+def _fits(pattern: str, value: str) -> bool:
     """Whether the whole text has this form, in ASCII."""
-    return len(value) <= max_length and re.fullmatch(pattern, value, re.ASCII) is not None
+    return len(value) <= MAX_LINE and re.fullmatch(pattern, value, re.ASCII) is not None
 
 
 def media_type(value: str) -> str:
@@ -291,7 +290,7 @@ def media_type(value: str) -> str:
 
 def package_name(value: str) -> str:
     """An Android application id, developer.android.com/build/configure-app-module."""
-    if not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value, 255):
+    if len(value) > 255 or not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value):
         raise InvalidValue("is not a package name.", "two or more words joined by dots, such as `com.example.app`")
     return value
 
@@ -348,33 +347,27 @@ def track(value: str) -> str:
     return path_part(value)
 
 
-def tracks(value: str) -> tuple[str, ...]:
-    """Several tracks."""
-    return tuple(track(item) for item in items(value))
-
-
 def version_code(value: str) -> str:
     """A version code as Play keeps it: digits, without leading zeros."""
     return str(integer(1, MAX_VERSION_CODE)(value))
 
 
-def version_codes(value: str) -> tuple[str, ...]:
-    """Several version codes."""
-    return tuple(dict.fromkeys(version_code(item) for item in items(value)))
+def country(value: str) -> str:
+    """A two-letter country code in upper case, or `rest-of-world`."""
+    if value == "rest-of-world" or _fits("[A-Za-z]{2}", value):
+        return value if len(value) > 2 else value.upper()
+    accepted = "two-letter codes such as `DE`, and `rest-of-world`"
+    raise InvalidValue("contains something that is not a country code.", accepted)
+
+
+def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str, ...]]:
+    """Several values, each once; one of the words among them stays as it is."""
+    return lambda value: tuple(dict.fromkeys(item if item in words else parse(item) for item in items(value)))
 
 
 def retained_versions(value: str) -> tuple[str, ...]:
     """Several version codes; `last-release` among them stays as it is."""
-    return tuple(dict.fromkeys(item if item == LAST_RELEASE else version_code(item) for item in items(value)))
-
-
-def countries(value: str) -> tuple[str, ...]:
-    """Two-letter country codes in upper case, and `rest-of-world`."""
-    found = [item if item == "rest-of-world" else item.upper() for item in items(value)]
-    if not all(item == "rest-of-world" or _fits("[A-Z]{2}", item, 2) for item in found):
-        accepted = "two-letter codes such as `DE`, and `rest-of-world`"
-        raise InvalidValue("contains something that is not a country code.", accepted)
-    return tuple(dict.fromkeys(found))
+    return each(version_code, LAST_RELEASE)(value)
 
 
 def version_files(value: str) -> FilesByVersion:
@@ -445,22 +438,18 @@ def rollout_steps(value: str) -> tuple[float, ...]:
 
 def limits(value: str) -> tuple[Limit, ...]:
     """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed release's rate."""
-    pattern = re.compile(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)")
-    found = [pattern.fullmatch(item) for item in items(value)]
-    made = tuple(_limit(match) for match in found if match)
-    if not made or len(made) < len(found) or not all(_is_limit(limit) for limit in made):
+    found = [re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item) for item in items(value)]
+    made = [_limit(match) for match in found if match]
+    # A rate of 100 % can't be passed, and what is the same passes less than once itself.
+    possible = [limit.value >= 1 if limit.relative else 0 < limit.value < 1 for limit in made]
+    if not made or len(made) < len(found) or not all(possible):
         raise InvalidValue("is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`")
-    return made
+    return tuple(made)
 
 
 def _limit(match: re.Match[str]) -> Limit:
     metric: Metric = "anr-rate" if match[1] == "anr-rate" else "crash-rate"
     return Limit(metric, float(match[2]), relative=True) if match[3] == "x" else Limit(metric, _hundredth(match[2]))
-
-
-def _is_limit(limit: Limit) -> bool:
-    """Whether it can be passed at all: a rate of 100 % can't, and whatever is the same passes less than once itself."""
-    return limit.value >= 1 if limit.relative else 0 < limit.value < 1
 
 
 def _share(value: str) -> float | None:

@@ -27,9 +27,6 @@ class JobRun:
     rerun_within: float = math.inf
 
 
-UNKNOWN_RUN = JobRun("")
-
-
 @dataclass(frozen=True)
 class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
@@ -39,7 +36,7 @@ class Platform:
     """
 
     kind: Kind = "console"
-    run: JobRun = UNKNOWN_RUN
+    run: JobRun = JobRun("")
     workspace: Path = Path()
     temp: Path | None = None
     state_home: Path | None = None
@@ -65,17 +62,26 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     def get(name: str) -> str:
         return environ.get(name, "").strip()
 
-    kind = _kind(get)
+    kind: Kind = "console"
+    if get("GITHUB_ACTIONS") == "true":
+        kind = "github"
+    elif get("GITLAB_CI") == "true":
+        kind = "gitlab"
+    elif get("GITHUB_OUTPUT"):  # a runner that follows GitHub's, such as Forgejo's
+        kind = "github"
     workspace = _workspace({"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, ""))
+    report = variables.get(DOTENV, "") or ("uploader.env" if kind == "gitlab" else "")  # elsewhere on demand
+    # The XDG base directory specification: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
+    states = (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state"))
     return Platform(
         kind=kind,
         run=_run(kind, get),
         workspace=workspace,
         temp=_path(get("RUNNER_TEMP")),
-        state_home=_state_home(get("XDG_STATE_HOME"), get("HOME")),
+        state_home=next((state for state in states if state.is_absolute()), None),
         output_file=_path(get("GITHUB_OUTPUT")),
         summary_file=_path(get("GITHUB_STEP_SUMMARY")),
-        dotenv_file=_dotenv_file(kind, workspace, variables.get(DOTENV, "")),
+        dotenv_file=workspace / report if report else None,
         debug=get("RUNNER_DEBUG") == "1" or get("CI_DEBUG_TRACE") == "true",
         color=not get("NO_COLOR") and get("TERM") != "dumb",  # no-color.org; terminfo(5) names the other
         tag=get("GITHUB_REF_NAME") if get("GITHUB_REF_TYPE") == "tag" else get("CI_COMMIT_TAG"),
@@ -87,15 +93,6 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     )
 
 
-def _kind(get: Callable[[str], str]) -> Kind:
-    """Whose job this is. Runners that follow GitHub's, such as Forgejo's, are known by the file for the outputs."""
-    if get("GITHUB_ACTIONS") == "true":
-        return "github"
-    if get("GITLAB_CI") == "true":
-        return "gitlab"
-    return "github" if get("GITHUB_OUTPUT") else "console"
-
-
 def _run(kind: Kind, get: Callable[[str], str]) -> JobRun:
     """The run as the CI system names it; in a shell whatever runs on this machine until it is booted again."""
     if kind == "github" and get("GITHUB_RUN_ID"):
@@ -103,7 +100,7 @@ def _run(kind: Kind, get: Callable[[str], str]) -> JobRun:
     if kind == "gitlab" and get("CI_PIPELINE_ID"):
         return JobRun(f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}", _number(get("CI_JOB_ID")))
     if kind == "console" and get("CI") not in ("", "false"):  # a CI system whose names for its runs are not known here
-        return UNKNOWN_RUN
+        return JobRun("")
     try:
         boot = _BOOT_ID.read_text().strip()
     except OSError:  # not Linux
@@ -125,17 +122,3 @@ def _workspace(given: str) -> Path:
         return Path(given) if given and Path(given).is_dir() else Path.cwd()
     except OSError:  # a path that can't even be asked for
         return Path()
-
-
-def _state_home(xdg: str, home: str) -> Path | None:
-    """The XDG base directory specification: `$XDG_STATE_HOME` if absolute, else `~/.local/state`."""
-    if Path(xdg).is_absolute():
-        return Path(xdg)
-    return Path(home, ".local", "state") if Path(home).is_absolute() else None
-
-
-def _dotenv_file(kind: Kind, workspace: Path, given: str) -> Path | None:
-    """GitLab's report is always written; anywhere else only where it was asked for."""
-    if given or kind == "gitlab":
-        return workspace / (given or "uploader.env")
-    return None

@@ -210,7 +210,7 @@ class Inputs:
 
     package_name: str = _optional(PLAY_APP, parsers.package_name, "",
         "The app's package name; required where no artifact is sent.", otherwise="read from the artifact")
-    tracks: tuple[str, ...] = _optional(PLAY_TRACKS, parsers.tracks, (),
+    tracks: tuple[str, ...] = _optional(PLAY_TRACKS, parsers.each(parsers.track), (),
         "One or more tracks: `internal`, `alpha`, `beta`, `production`, `wear:production` and the like, or custom "
         "ones. Required to commit a release, so that nothing goes to production by accident; `play-rollout` takes "
         "exactly one.")
@@ -248,12 +248,12 @@ class Inputs:
     version_codes_to_retain: tuple[str, ...] = _optional(PLAY, parsers.retained_versions, (),
         "Version codes to keep on the track beside the new ones; `last-release` means those of its last completed "
         "release.")
-    countries: tuple[str, ...] = _optional(PLAY, parsers.countries, (),
+    countries: tuple[str, ...] = _optional(PLAY, parsers.each(parsers.country), (),
         "The countries of the release: two-letter codes, and `rest-of-world`.")
     promote_from: str = _optional(PLAY, parsers.track, "",
         "Promote the release on this track instead of uploading files. Its version codes, name, notes and priority are "
         "taken over unless you set them.")
-    promote_version_codes: tuple[str, ...] = _optional(PLAY, parsers.version_codes, (),
+    promote_version_codes: tuple[str, ...] = _optional(PLAY, parsers.each(parsers.version_code), (),
         "Promote these versions of the track named by `promote-from`, instead of its newest release.")
     replace_rollout: bool = _given(PLAY, parsers.boolean, "false",
         "Allow the release to replace one whose rollout is in progress.")
