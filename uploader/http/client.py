@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
 import socket
 import ssl
 import time
@@ -27,7 +28,7 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_p
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, LocationParseError, ProxyError
-from urllib3.util.wait import wait_for_read, wait_for_socket, wait_for_write
+from urllib3.util.wait import wait_for_read
 
 from uploader import __version__
 from uploader.errors import InputError, Problem, UntrustedHost
@@ -155,6 +156,7 @@ class _Exchange:
         self.connection: _Connection | None = None
         self.sent_whole = self.aborted = False
         self.early = b""
+        self._poll: select.poll | None = None
 
     def prepared(self, token: str) -> PreparedRequest:
         """The request as it is given: a session URI is not quoted anew, and a body of no bytes has a length, too."""
@@ -172,28 +174,33 @@ class _Exchange:
         self.sent_whole = True
 
     def _await_room(self, sock: Any) -> None:
-        deadline = time.monotonic() + self.timeouts.stall
-        has_room = False
-        while not has_room:
-            if not wait_for_socket(sock, read=True, write=True, timeout=max(deadline - time.monotonic(), 0)):
+        if not self._poll:
+            self._poll = select.poll()  # `select.select` refuses descriptors from 1024 on
+            self._poll.register(sock, select.POLLIN | select.POLLOUT)
+            sock.settimeout(self.timeouts.stall)
+        deadline, happened = time.monotonic() + self.timeouts.stall, 0
+        while not happened & select.POLLOUT:
+            found = self._poll.poll(max(deadline - time.monotonic(), 0) * 1000)
+            if not found:
                 raise TimeoutError("no byte moved")
-            if self._has_response(sock):
+            happened = found[0][1]
+            if happened & ~select.POLLOUT and self._has_response(sock):
                 raise BrokenPipeError("answered before the body was sent")
-            has_room = wait_for_write(sock, 0)
-        sock.settimeout(self.timeouts.stall)
 
     def _has_response(self, sock: Any) -> bool:
         """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a ticket only."""
         sock.settimeout(0)
-        with suppress(*_NO_BYTES_NOW):
+        try:
             while received := sock.recv(_PIECE):
                 self.early += received
                 rest = _INTERIM.sub(b"", self.early)
                 known = len(rest) >= len(b"HTTP/1.1 1") and not re.match(rb"HTTP/1\.[01] 1", rest)
                 if known or len(self.early) > _PIECE:
-                    return True
-            return True
-        return False
+                    break
+        except _NO_BYTES_NOW:
+            sock.settimeout(self.timeouts.stall)
+            return False
+        return True
 
     def received(self, raw: Any) -> Response:
         """The response with its body, unless there is a receiver for it. A longer one is cut, and fails as JSON."""
@@ -278,10 +285,9 @@ class _Response(HTTPResponse):
                 break
             self.headers = cast(Any, None)  # so it begins again
             super().begin()
-        lengths = {length.strip() for length in ",".join(self.headers.get_all("Content-Length", ())).split(",")}
         codings = [coding.strip().lower() for coding in self.headers.get_all("Transfer-Encoding", ())]
-        if self.status < 200 or len(lengths) > 1 or (codings and (codings != ["chunked"] or lengths != {""})):
-            raise HTTPException("endless interim responses, or contradicting lengths (RFC 9112, section 6.3)")
+        if self.status < 200 or (codings and (codings != ["chunked"] or "Content-Length" in self.headers)):
+            raise HTTPException("endless interim responses, or an end that is open (RFC 9112, section 6.3)")
         if self.exchange and not self.exchange.sent_whole:
             self.will_close = True  # what is left of the body would be read as the next request
 

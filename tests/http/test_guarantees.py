@@ -1,0 +1,292 @@
+"""What the transport guarantees on top of requests, on every way: in clear, over TLS, directly and through proxies."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.http.conftest import WAYS, Way
+from tests.support.raw_server import read_head, read_request, reset, response
+from uploader.http.client import MAX_BODY, HttpClient, Timeouts
+from uploader.http.messages import Body, Request, Response, Span, TransportError
+
+MIB = 1 << 20
+QUICK = Timeouts(connect=5, stall=0.6, response=0.6)
+PATIENT = Timeouts(connect=5, stall=10, response=10)
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+INTERIM = CONTINUE + b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+
+
+class Blocks:
+    """So many blocks of a MiB; `taken` is how many were asked for, `last` when."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.taken, self.last = size, 0, 0.0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(self.size // MIB):
+            self.taken += 1
+            self.last = time.monotonic()
+            yield bytes(MIB)
+
+
+def put(url: str, size: int = 0) -> Request:
+    """A PUT of so many bytes."""
+    return Request("PUT", url + "/session", body=Body(span=Span(0, size)))
+
+
+def send(url: str, size: int = 0, timeouts: Timeouts = PATIENT, client: HttpClient | None = None) -> Response:
+    """What comes of such a PUT."""
+    return (client or HttpClient()).send(put(url, size), Blocks(size), "the-token", timeouts)
+
+
+def take(connection: socket.socket, size: int) -> None:
+    """Reads the head of a request and so many bytes of its body."""
+    taken = len(read_head(connection)[1])
+    while taken < size:
+        taken += len(connection.recv(min(MIB, size - taken)))
+
+
+def test_an_early_response_stops_the_body(way: Way) -> None:
+    """A 403 after the first MiB of 64 is read although the server takes nothing more; the rest is never sent."""
+    over = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        take(connection, MIB)
+        connection.sendall(response(403, b'{"error": {}}', "X-Why: no"))
+        over.wait(5)
+
+    blocks = Blocks(64 * MIB)
+    with way.serving(serve) as url:
+        got = HttpClient().send(put(url, blocks.size), blocks, "", PATIENT)
+        over.set()
+    assert (got.status, got.body, got.headers.get("x-why"), got.sent_whole) == (403, b'{"error": {}}', "no", False)
+    assert blocks.taken < 32
+
+
+def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> None:
+    """What is left of the body could be read as the next request; that has a connection of its own."""
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_head(connection)[0])
+        connection.sendall(response(403) if len(heads) == 1 else response(200, b"{}"))
+        time.sleep(0.1)
+
+    client = HttpClient()
+    with way.serving(serve) as url:
+        statuses = [send(url, size, PATIENT, client).status for size in (32 * MIB, 0)]
+    assert statuses == [403, 200]
+
+
+def test_interim_responses_and_tickets_stop_nothing(way: Way) -> None:
+    """100, 102 and 103 during the body and behind it are read over, and so is every session ticket of TLS 1.3."""
+
+    def serve(connection: socket.socket) -> None:
+        for number in range(2):
+            take(connection, 2 * MIB)
+            connection.sendall(INTERIM[: number * 40])
+            time.sleep(0.05)
+            connection.sendall(INTERIM[number * 40 :])
+            left = 6 * MIB
+            while left:
+                left -= len(connection.recv(min(MIB, left)))
+            connection.sendall(INTERIM + response(200, b'{"id": "%d"}' % number))
+
+    client = HttpClient()
+    with way.serving(serve) as url:
+        for number in range(2):
+            got = send(url, 8 * MIB, PATIENT, client)
+            assert (got.status, got.json(), got.sent_whole) == (200, {"id": str(number)}, True)
+
+
+@pytest.mark.parametrize("interim", [b"102 Processing", b"103 Early Hints"])
+def test_an_interim_response_is_no_result_and_shifts_none(way: Way, interim: bytes) -> None:
+    """What comes unasked behind a response is not taken for the next one, nor anything after it."""
+
+    def serve(connection: socket.socket) -> None:
+        for number in range(3):
+            read_request(connection)
+            late = b"HTTP/1.1 " + interim + b"\r\n\r\n"
+            connection.sendall(response(200, b'{"id": "%d"}' % number) + late)
+
+    numbers = []
+    client = HttpClient()
+    with way.serving(serve) as url:
+        for _ in range(3):
+            with suppress(TransportError):
+                got = send(url, 0, QUICK, client)
+                assert got.status == 200
+                numbers.append((got.json() or {})["id"])
+    assert numbers in (["0", "1", "2"], ["0", "0", "0"])  # of the same connection, or each of one of its own
+
+
+def test_a_stalled_write_ends_in_time(way: Way) -> None:
+    """A server that takes nothing more is given up after the stall timeout, and never later than 1.5 times that."""
+    over, blocks = threading.Event(), Blocks(512 * MIB)
+
+    def serve(connection: socket.socket) -> None:
+        take(connection, MIB)
+        over.wait(8)
+
+    with way.serving(serve) as url, pytest.raises(TransportError, match="no data was transferred") as broke:
+        HttpClient().send(put(url, blocks.size), blocks, "", QUICK)
+    took = time.monotonic() - blocks.last
+    over.set()
+    assert broke.value.sent_whole is False
+    assert took < 1.5 * QUICK.stall + 0.3
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"]
+)
+def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes) -> None:
+    """A byte now and then, in the head or in the body, does not hold the run beyond the timeout of the response."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(begun)
+        for _ in range(40):
+            time.sleep(0.05)
+            connection.sendall(b"H" if not begun else b"x")
+
+    began = time.monotonic()
+    with way.serving(serve) as url, pytest.raises(TransportError, match="the answer did not arrive in time") as broke:
+        send(url, 0, QUICK)
+    assert broke.value.sent_whole is True
+    assert time.monotonic() - began < 1.5 * QUICK.response + 0.4
+
+
+def test_a_lost_response_was_sent_whole(way: Way) -> None:
+    """When the connection ends after the last byte, the server may have everything, and the failure says so."""
+    with way.serving(read_request) as url, pytest.raises(TransportError) as broke:  # type: ignore[arg-type]
+        send(url, 2 * MIB)
+    assert broke.value.sent_whole is True
+
+
+def test_a_reset_in_the_middle_was_not_sent_whole(way: Way) -> None:
+    """A reset while sending says so, and that the server can't have the whole request."""
+
+    def serve(connection: socket.socket) -> None:
+        take(connection, MIB)
+        reset(connection)
+
+    with way.serving(serve) as url, pytest.raises(TransportError) as broke:
+        send(url, 64 * MIB)
+    assert broke.value.sent_whole is False
+
+
+@pytest.mark.parametrize("status", [302, 308, 429, 503])
+def test_nothing_is_followed_or_sent_again(way: Way, status: int) -> None:
+    """A redirect is handed back, and so is what asks for another try: each request is sent once."""
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_request(connection)[0])
+        connection.sendall(response(status, b"", "Location: https://www.googleapis.com/", "Retry-After: 0"))
+
+    with way.serving(serve) as url:
+        assert send(url, 0, QUICK).status == status
+    assert len(heads) == 1
+
+
+def test_neither_a_cookie_nor_a_netrc_is_sent(way: Way, tmp_path: Path) -> None:
+    """A cookie is not kept, and a .netrc for the host, which requests would prefer, changes nothing."""
+    (tmp_path / "netrc").write_text("default login mallory password secret\n")
+    way.monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        for _ in range(2):
+            heads.append(read_request(connection)[0])
+            connection.sendall(response(200, b"{}", "Set-Cookie: a=b; Path=/"))
+
+    client = HttpClient()
+    with way.serving(serve) as url:
+        for _ in range(2):
+            send(url, 0, QUICK, client)
+    assert all(b"Authorization: Bearer the-token" in head for head in heads)
+    assert len(heads) == 2
+    assert b"ookie" not in heads[1]
+
+
+@pytest.mark.parametrize("size", [0, 256 * MIB], ids=["waiting", "sending"])
+def test_abort_ends_a_request_that_stalls(way: Way, size: int) -> None:
+    """From another thread, within a second, whether it waits for its response or for room."""
+    over, client = threading.Event(), HttpClient()
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        over.wait(8)
+
+    with way.serving(serve) as url:
+        aborting = threading.Timer(0.8, client.abort)
+        aborting.start()
+        began = time.monotonic()
+        with pytest.raises(TransportError):
+            send(url, size, PATIENT, client)
+    over.set()
+    assert 0.7 < time.monotonic() - began < 1.8
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 100000000000", "Transfer-Encoding: chunked", "X-Length: unknown"])
+def test_an_endless_response_is_cut(way: Way, framing: str) -> None:
+    """No more than the cap is kept, and little more is ever read."""
+    sent = 0
+
+    def serve(connection: socket.socket) -> None:
+        nonlocal sent
+        read_request(connection)
+        connection.sendall(f"HTTP/1.1 200 OK\r\n{framing}\r\n\r\n".encode())
+        part = b"100000\r\n" + bytes(MIB) + b"\r\n" if "chunked" in framing else bytes(MIB)
+        while sent < 128:
+            connection.sendall(part)
+            sent += 1
+
+    with way.serving(serve) as url:
+        got = send(url)
+    assert len(got.body) == MAX_BODY
+    assert got.json() is None
+    assert sent < 64
+
+
+FORGED = b'{"access_token": "forged"}'
+
+
+@pytest.mark.threat("server", "reads or changes data in transit")
+@pytest.mark.parametrize("name", [name for name in WAYS if "proxy" in name])
+@pytest.mark.parametrize("where", ["before it is asked", "with its answer", "as its answer"])
+def test_a_proxy_forges_no_response(name: str, where: str, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a proxy says beside the tunnel: of 50 exchanges none has a response that was not inside TLS."""
+    forged = response(200, FORGED)
+    way = Way(certificate, monkeypatch, *WAYS[name])
+    connected = way.answer
+    if where == "before it is asked":
+        way = replace(way, early=connected + forged, answer=b"")
+    elif where == "with its answer":
+        way = replace(way, answer=connected + forged)
+    else:
+        way = replace(way, early=forged)
+
+    def serve(connection: socket.socket) -> None:
+        with suppress(ConnectionError):
+            read_request(connection)
+            connection.sendall(response(200, b'{"access_token": "true"}'))
+
+    bodies: list[bytes] = []
+    with way.serving(serve) as url:
+        for number in range(50):
+            body = [bytes(1000)] * (number % 2)
+            try:
+                bodies.append(HttpClient().send(put(url, 1000 * (number % 2)), body, "", QUICK).body)
+            except TransportError:
+                bodies.append(b"")
+    assert len(bodies) == len(way.asked) == 50
+    assert set(bodies) <= {b"", b'{"access_token": "true"}'}
