@@ -83,8 +83,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodRequest:
     params = problems.collect(lambda: read_params(inputs.params))
     metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
-    if metadata and not method.takes_metadata:
-        problems.add("metadata", f"{method.target} takes none.")
     values = {} if params is None else catalogue.check_params(method, params, problems)
     # Drive does without a name; whatever else takes one requires it.
     nameless = inputs.upload_protocol == "simple" and method.id.startswith("drive.")
