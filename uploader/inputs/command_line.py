@@ -114,7 +114,7 @@ def options(argv: Sequence[str], problems: Problems) -> Options:
     if len(found.env_file) > 1 or "" in found.env_file:
         what = "was given twice." if len(found.env_file) > 1 else "needs the path of a file."
         problems.add("--env-file", what, OPTIONS)
-    _tell_strays(strays, files, problems)
+    _tell_strays((word for word in strays if word != "--"), files, problems)
     return Options("", "".join(found.env_file[-1:]), given)
 
 
@@ -147,7 +147,7 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
     behind_unknown = False  # what follows an option that nobody knows is taken for its values
     for word in words:
         name = word.partition("=")[0]
-        if word.startswith("-") and word not in ("-", "--"):
+        if word.startswith("-") and word != "-":
             behind_unknown = True
             shown = repr(name) if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name) else "what begins with a dash"
             problem = mistake(name, name.lstrip("-"), "option")

@@ -86,10 +86,8 @@ def squashed(name: str) -> str:
 def nearly(plain: str) -> Field | None:
     """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
     known = {field.name: field for field in fields()}
-    for field in fields():
-        if squashed(field.name) == squashed(plain):
-            return field
-    found = get_close_matches(plain[:80].lower().replace("_", "-"), known, n=1, cutoff=SIMILARITY)
+    same = [name for name in known if squashed(name) == squashed(plain)]
+    found = same or get_close_matches(plain[:80].lower().replace("_", "-"), known, n=1, cutoff=SIMILARITY)
     return known[found[0]] if found else None
 
 
@@ -105,9 +103,8 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     same = field is not None and squashed(field.name) == squashed(plain)
     if answer and not (same and way != "with"):
         covers = tuple(field.name for field in fields() if re.search(rf"`{field.name}[`:]", answer))
-        return Problem(
-            written if way == "with" else printable(given), f"is another tool's {noun}. {answer}", "", covers
-        )
+        name = written if way == "with" else printable(given)
+        return Problem(name, f"is another tool's {noun}. {answer}", covers=covers)
     if field is None:
         return None
     how = ": variables are written in capitals, with underscores" if same and way == "variable" else ""

@@ -93,8 +93,9 @@ def _names(sources: Sources, platform: Platform, argv: Sequence[str]) -> Mapping
     """How each input is called where this run was started: as it was given, or would be; GitHub has our names."""
     if platform.kind == "github":
         return {}
-    by_option = any(word.startswith("--") and not word.startswith("--env-file") for word in argv)
-    names = {field.name: field.option if by_option and field.is_option else field.variables[-1] for field in fields()}
+    words = [word for before, word in zip(("", *argv), argv, strict=False) if before != "--env-file"]
+    typed = any(not word.startswith("--env-file") for word in words)
+    names = {field.name: field.option if typed and field.is_option else field.variables[-1] for field in fields()}
     return names | {field.name: place.split()[0] for field in fields() for place, _ in [*sources.of(field)][:1]}
 
 
