@@ -15,10 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # A room of `uploader` may import itself and what stands below it here.
 LAYERS = (
     "__main__",
-    "main",
+    "cli",
     "run",
-    "engine_setup",
-    "authentication",
     "outputs",
     "transfer",
     "state",
@@ -33,7 +31,6 @@ LAYERS = (
     "reporting",
     "results",
     "redaction",
-    "signals",
     "clock",
     "cancellation",
     "input_problems",

@@ -15,15 +15,16 @@ from google_emulator import specimens
 from google_emulator.__main__ import main as emulator
 from tests.support.job import ENTRYPOINT
 from tests.support.token_server import service_account
-from uploader import inputs, plan
+from uploader import inputs
 from uploader.errors import InputError
+from uploader.plan import make_plan
 
 
 def mistakes(workspace: Path, *argv: str, **variables: str) -> list[str]:
     """The names of all mistakes of a run under GitHub."""
     environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace), "UPLOADER_API_ENDPOINT": "emulator"}
     with pytest.raises(InputError) as caught:
-        plan.make(*inputs.read({**environ, **variables}, argv))
+        make_plan(*inputs.read({**environ, **variables}, argv))
     return [problem.name for problem in caught.value.problems]
 
 

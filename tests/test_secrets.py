@@ -26,7 +26,7 @@ from tests.support.scripted_transport import says, scripted
 from tests.support.tcp_proxy import Middle, Place
 from tests.support.transfer_harness import KIB, Bench, RecordingReporter, data_of, on_disk
 from tests.support.transfer_harness import job as upload_of
-from uploader import main
+from uploader import cli
 from uploader.inputs.platform import JobRun
 from uploader.redaction import Redactor
 from uploader.state.journal import Journal
@@ -156,7 +156,7 @@ def test_a_fault_of_our_own_shows_no_secret(
     monkeypatch.setattr(Engine, "run", broken)
     environ = Job(place.folder / "workspace", place.middle.emulator).environment(DRIVE)
     for more in ({}, DEBUG):
-        assert main.run({**environ, **more}, []) == 1
+        assert cli.run({**environ, **more}, []) == 1
         said = capsys.readouterr()
         assert ("Traceback" in said.out) == bool(more)
         assert "The program itself failed (RuntimeError)" in said.out

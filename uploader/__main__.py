@@ -1,10 +1,8 @@
-"""Starts the program: a signal is heard before anything else is loaded, and ends the run that begins then."""
+"""Starts the program for `python -m uploader`, the console script and entrypoint.py."""
 
-# Not signal itself, whose enumerations take 3 ms in which Ctrl-C would show a traceback.
-import _signal as signals  # type: ignore[import-not-found]  # typeshed knows the public name only
-import gc
+import signal
 
-GC_THRESHOLD = 50_000  # allocations before the first collection: modules stay anyway, and a look at them costs 12 ms
+from uploader.cancellation import Cancellation
 
 
 def main() -> None:
@@ -13,16 +11,15 @@ def main() -> None:
     As process 1 of a container a program without handlers would not receive these signals at all. A hang-up that is
     ignored stays so: the program was started by nohup.
     """
-    numbers = [signals.SIGINT, signals.SIGTERM]
-    if signals.getsignal(signals.SIGHUP) != signals.SIG_IGN:
-        numbers.append(signals.SIGHUP)
-    received: list[int] = []
+    cancellation = Cancellation()
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     for number in numbers:
-        signals.signal(number, lambda number, _: received.append(number))
-    gc.set_threshold(GC_THRESHOLD)
-    from uploader import main as process  # what takes the time in which a signal must be heard
+        signal.signal(number, lambda number, _: cancellation.cancel(number))
+    from uploader import cli  # a signal that comes while the program is loaded ends the run that begins then
 
-    process.main(numbers, received)
+    cli.main(cancellation, numbers)
 
 
 if __name__ == "__main__":

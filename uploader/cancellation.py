@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from uploader.errors import Interrupted
+
+T = TypeVar("T")
+
+GRACE_PERIOD = 1.0  # seconds after a signal in which a run may end by itself
+RUN_THREAD = "run"
 
 
 class Cancellation:
@@ -53,3 +60,35 @@ class Cancellation:
         if self._gate.acquire(timeout=max(seconds, 0.0)):
             self._gate.release()
         self.check()
+
+
+def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD) -> T:
+    """What `work` returns or raises, done in a thread, so that the main thread can handle signals.
+
+    A system call such as resolving a name can't be interrupted, and only the main thread receives signals. Raises
+    `Interrupted` when the work goes on for `grace_period` seconds after one; the thread, named `RUN_THREAD`, then
+    stays behind.
+    """
+    woken: queue.SimpleQueue[None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def carry_out() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
+            errors.append(error)
+        woken.put(None)
+
+    cancellation.on_cancel(lambda: woken.put(None))
+    thread = threading.Thread(target=carry_out, name=RUN_THREAD, daemon=True)
+    thread.start()
+    woken.get()
+    if not (results or errors):
+        with suppress(queue.Empty):
+            woken.get(timeout=grace_period)
+    if errors:
+        raise errors[0]
+    if not results:
+        cancellation.check()
+    return results[0]

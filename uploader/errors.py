@@ -20,6 +20,7 @@ do as three separate sentences, so that each reporter can lay them out in its ow
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -207,3 +208,21 @@ class Interrupted(UploaderError):
         self.signal_number = signal_number
         self.unanswered = False
         self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")
+
+
+def missing_module(error: ImportError) -> UploaderError:
+    """A module of Python's own that this system does not have, or a checkout that is run without its dependencies."""
+    if str(error.name).partition(".")[0] in sys.stdlib_module_names:
+        return UploaderError(
+            f"This Python has no module {error.name}.",
+            cause=f"The program runs on Linux and macOS; this is {sys.platform}.",
+            hint="Run the upload in a Linux job, or on Windows in WSL.",
+            code="missing-dependency",
+        )
+    named = isinstance(error, ModuleNotFoundError)
+    return UploaderError(
+        f"The Python module {error.name} is missing." if named else f"A Python module can't be loaded: {error}.",
+        cause="The program was started with a Python that does not have its dependencies.",
+        hint="Install them with `pip install .` in the checkout, ideally in a virtual environment, or use the image.",
+        code="missing-dependency",
+    )

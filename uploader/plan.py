@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 from uploader.auth import source as credential_source
 from uploader.auth.source import CredentialSource
@@ -17,24 +16,29 @@ from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
+from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section
 from uploader.services.batch import explain_refusals
+from uploader.services.play import listing, rollout, status
 from uploader.text import capitalised
 
-MOST_STEPS, MOST_CHARACTERS = 200, 300  # of the output `plan`
+MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
 
 # In the place of files that were not found: a service that is given none would miss more than the files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
 
-_SERVICES = {
-    "play": "play",
-    "play-status": "play.status",
-    "play-rollout": "play.rollout",
-    "play-listing-pull": "play.listing",
-    "play-internal-sharing": "internal_sharing",
-    "gmail": "gmail",
-    "play-games": "play_games",
-    "ota": "ota",
+# Play knows its own refusals, and which of them are about permissions.
+_ON_PLAY = {
+    "play": play.prepare,
+    "play-status": status.prepare,
+    "play-rollout": rollout.prepare,
+    "play-listing-pull": listing.prepare,
+}
+_ELSEWHERE = {
+    "play-internal-sharing": internal_sharing.prepare,
+    "gmail": gmail.prepare,
+    "play-games": play_games.prepare,
+    "ota": ota.prepare,
 }
 
 
@@ -58,16 +62,19 @@ class Plan:
     def as_json(self) -> str:
         """The output `plan` where the service has no better one: the steps in words, bounded, on one line."""
         steps = self.lines()
-        few = [step[:MOST_CHARACTERS] for step in steps[:MOST_STEPS]]
+        few = [step[:MAX_CHARACTERS] for step in steps[:MAX_STEPS]]
         plan = {"version": 1, "target": self.inputs.target, "steps": few, "left_out": len(steps) - len(few)}
         return json.dumps(plan, separators=(",", ":"))
 
 
-def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
+def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
     source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
-    inputs = _guarded(inputs, source)
+    origin = source.info.get("credential_source") if source else None
+    token = origin.get("file") if isinstance(origin, Mapping) else None
+    if isinstance(token, str):  # a secret as well as the credentials that name it, and never to be opened
+        inputs = replace(inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
     workspace = Workspace.of(inputs)
     everything = found.collect(lambda: find(inputs.files, workspace), skip_known=True) or ()
     files = part(everything, *inputs.shard) if inputs.shard else everything
@@ -80,29 +87,17 @@ def make(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     return Plan(inputs, files, prepared, source)
 
 
-def _guarded(inputs: Inputs, source: CredentialSource | None) -> Inputs:
-    """The inputs with the file of the token that the credentials name: a secret as well, and never to be opened."""
-    origin = source.info.get("credential_source") if source else None
-    token = origin.get("file") if isinstance(origin, Mapping) else None
-    if not isinstance(token, str):
-        return inputs
-    return replace(inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
-
-
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
-    if inputs.shard and inputs.files and not files:
-        return _nothing(inputs.shard)
-    # Only the service that is needed is loaded: the catalogue of all methods costs a Play release nothing.
-    service = import_module(f"uploader.services.{_SERVICES.get(inputs.target, 'any_method')}")
-    prepared: Prepared = service.prepare(inputs, files)
-    # Play knows its own refusals, and which of them are about permissions.
-    on_play = service.__name__.startswith("uploader.services.play.") or inputs.target == "play"
-    return prepared if on_play else replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))
+    if inputs.shard and inputs.files and not files:  # a matrix may have more jobs than there are files
+        return _nothing(f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job.")
+    if on_play := _ON_PLAY.get(inputs.target):
+        return on_play(inputs, files)
+    prepared = _ELSEWHERE.get(inputs.target, any_method.prepare)(inputs, files)
+    return replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))
 
 
-def _nothing(shard: tuple[int, int]) -> Prepared:
-    """The plan of a job without files: a matrix may have more jobs than there are files."""
-    text = f"Shard {shard[0]}/{shard[1]}: no file is assigned to this job."
+def _nothing(text: str) -> Prepared:
+    """A plan that only says why there is nothing to do."""
 
     def flow(context: Context) -> Flow:
         context.info(text)

@@ -1,134 +1,215 @@
-"""The story of one run: plan, log in, carry it out, and report in one place how it ended."""
+"""One run as a story: plan, log in, carry it out, and report in one place how it ended."""
 
 from __future__ import annotations
 
+import json
+import os
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from uploader.outputs import LogReporter
+from uploader.auth import source as credential_source
+from uploader.auth.google import Login
+from uploader.cancellation import Cancellation, run_in_thread
+from uploader.clock import Clock
+from uploader.errors import Problem, UploaderError, missing_module
+from uploader.http.client import HttpClient, Transport
+from uploader.http.hosts import is_google
+from uploader.inputs import Inputs
+from uploader.outputs import LogReporter, summary
+from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
-from uploader.signals import run_in_thread
-
-if TYPE_CHECKING:
-    from uploader.cancellation import Cancellation
-    from uploader.errors import Problem, UploaderError
-    from uploader.inputs import Inputs
-    from uploader.plan import Plan
-    from uploader.services.base import Outcome, Section
-    from uploader.transfer.engine import Engine
+from uploader.retry import RetryPolicy
+from uploader.services.base import Outcome, Section
+from uploader.state.journal import Journal
+from uploader.transfer.api_client import ApiClient, TransferSettings
+from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
 
 RESULTS = "uploader-results.json"
+CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
 # Of the last line of a run that had no lasting effect.
 _BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dry run. "}
-CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
 
 
 class Run:
-    """One run as it goes, so that its end can be reported whatever happens."""
+    """One run as it goes, so that its end can be reported whatever happens.
 
-    def __init__(self, inputs: Inputs, reporter: LogReporter, cancellation: Cancellation) -> None:
+    The clock and the client are the system's own unless given. `engine` is None until the login is made.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        reporter: LogReporter,
+        cancellation: Cancellation,
+        clock: Clock | None = None,
+        client: Transport | None = None,
+    ) -> None:
         self._inputs = inputs
         self._reporter = reporter
         self._cancellation = cancellation
+        self._clock = clock or Clock(cancellation.sleep)
+        self._client = client
+        self.engine: Engine | None = None
         self._plan: Plan | None = None
-        self._engine: Engine | None = None
         self._outcome: Outcome | None = None
         self._error: UploaderError | None = None
 
+    def to_its_end(self, problems: Sequence[Problem]) -> int:
+        """Carries the run out in a thread of its own and reports its end, whatever it is: the exit code."""
+        try:
+            run_in_thread(lambda: self.carry_out(problems), self._cancellation)
+        except UploaderError as error:
+            self._error = error
+        except ImportError as error:
+            self._error = missing_module(error)
+        except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
+            # The message is left out: it may hold anything.
+            self._error = UploaderError(
+                f"The program itself failed ({type(error).__name__}).",
+                cause="This is a bug in the uploader, not in your inputs.",
+                hint="Run again with RUNNER_DEBUG=1 for the details, and report them.",
+            )
+            if self._inputs.platform.debug:  # where it is asked for, redacted
+                self._reporter.info("".join(traceback.format_exception(error)))
+        return self._report()
+
     def carry_out(self, problems: Sequence[Problem]) -> None:
-        """Plans the run and carries it out, in a thread of its own. Raises the errors of `uploader.errors`."""
-        run_in_thread(lambda: self._plan_and_carry_out(problems), self._cancellation)
-
-    def _plan_and_carry_out(self, problems: Sequence[Problem]) -> None:
+        """Plans the run, with the `problems` that are known of its inputs, logs in and does what was planned."""
         self._cancellation.check()
-        from uploader import plan as planning  # YAML, zip files and XML, which `--help` does not wait for
-
-        plan = self._plan = planning.make(self._inputs, problems)
+        plan = self._plan = make_plan(self._inputs, problems)
         with self._reporter.group(f"Plan: {self._inputs.target}"):
             for line in plan.lines():
                 self._reporter.info(line)
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
             self._reporter.warning(warning)
-        from uploader import authentication  # requests and google-auth, which a refusal does not wait for
-
         with ExitStack() as stack:
-            parts = authentication.authenticate(plan, self._reporter, self._cancellation, stack)
-            from uploader import engine_setup  # the engine, loaded while the token is on its way
-
-            self._engine = engine_setup.engine(plan, parts, self._reporter)
-            sends = plan.files or not self._inputs.target.startswith("play")
+            inputs = self._rehearsed(plan.inputs, stack) if plan.inputs.rehearsal else plan.inputs
+            self.engine = self._log_in(plan, inputs)
+            sends = plan.files or not inputs.target.startswith("play")
             with self._reporter.group("Upload" if sends else "Run"):
-                self._outcome = self._engine.run(plan.prepared.flow)
+                self._outcome = self.engine.run(plan.prepared.flow)
         if self._outcome.trouble:
             raise self._outcome.trouble
 
-    def failed(self, error: UploaderError) -> None:
-        """The run ends with this error."""
-        self._error = error
+    def _rehearsed(self, inputs: Inputs, stack: ExitStack) -> Inputs:
+        """The inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
+        from google_emulator import Emulator  # a package of its own, which nothing else of the program needs
 
-    def finish(self) -> int:
-        """Writes results, outputs and summary, reports how the run ended, and returns the exit code.
+        emulator = stack.enter_context(Emulator())
+        self._reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
+        return replace(
+            inputs,
+            api_endpoint=emulator.url,
+            credentials=json.dumps(emulator.key),
+            workload_identity_provider="",
+            service_account="",
+        )
+
+    def _log_in(self, plan: Plan, inputs: Inputs) -> Engine:
+        """An engine that is ready for the plan's flow. The first token is fetched where one is needed first."""
+        reporter, scopes = self._reporter, plan.prepared.scopes
+        if inputs.api_endpoint and not is_google(inputs.api_endpoint):
+            reporter.info(f"API requests go to {inputs.api_endpoint} instead of Google's own servers.")
+        client = self._client or HttpClient(
+            connections=inputs.concurrency or MAX_IN_FLIGHT, direct=self._inputs.rehearsal
+        )
+        self._cancellation.on_cancel(client.abort)
+        policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
+        source = plan.source or credential_source.parse(inputs)
+        login = Login(inputs, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
+        reporter.info(f"Acting as {login.account}.")
+        # A dry run may have nothing else to ask; without scopes a job has nothing to do.
+        if inputs.dry_run and scopes:
+            login.token()
+        settings = TransferSettings(
+            root=inputs.api_endpoint,
+            protocol=inputs.upload_protocol,
+            chunk_size=inputs.chunk_size,
+            concurrency=inputs.concurrency,
+            stall_timeout=inputs.stall_timeout,
+            finalize_timeout=inputs.finalize_timeout,
+            quota_project=login.quota_project,
+        )
+        debug = reporter.debug if inputs.platform.debug else None
+        api = ApiClient(client, login, policy, settings, debug)
+        return Engine(api, settings, self._journal(inputs, login), reporter)
+
+    def _journal(self, inputs: Inputs, login: Login) -> Journal:
+        """Where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it."""
+        rehearsal = self._inputs.rehearsal  # the emulator ends with this run, and all that it holds
+        folder = None if rehearsal or login.seal_key is None else inputs.state_dir
+        if folder is None and not rehearsal:
+            why = "there is no folder to keep them in; set `state-dir`"
+            if login.seal_key is None:
+                why = "there is no lasting secret to encrypt them with; set `state-key`"
+            self._reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
+        # What was begun at one endpoint (an emulator) is nothing to go on with at another.
+        whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
+        platform = inputs.platform
+        owners = workspace_owners(platform.workspace)
+        return Journal(folder, login.seal_key or b"", whose, self._clock.wall, self._reporter, platform.run, owners)
+
+    def _report(self) -> int:
+        """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
 
         A run in a shell that never began leaves nothing behind; the next step of a CI job may count on the files.
         """
-        results = self._results()
+        inputs, reporter, error = self._inputs, self._reporter, self._error
+        results, headline = self._results(), self._outcome.headline if self._outcome else "Nothing was done."
         outputs = self._outputs(results)
-        if self._engine or self._inputs.platform.kind != "console":
-            self._reporter.write_results(self._inputs.platform.workspace / RESULTS, results)
-            self._reporter.write_outputs(outputs)
-        if self._inputs.job_summary:
-            self._reporter.write_summary(lambda: self._page(results, outputs))
-        if self._error is None:
-            self._reporter.info(f"{_BEGINNINGS.get(self._ending(), '')}{self._headline()}")
+        if inputs.rehearsal:
+            headline = f"In the emulator: {headline}"
+        if self.engine or inputs.platform.kind != "console":
+            reporter.write_results(inputs.platform.workspace / RESULTS, results)
+            reporter.write_outputs(outputs)
+        if inputs.job_summary:
+            reporter.write_summary(lambda: self._page(headline, results, outputs))
+        if error:
+            reporter.error(error)
         else:
-            self._reporter.error(self._error)
-        if self._engine:
-            self._engine.clear_journal(ok=self._error is None)
-        return self._error.exit_code if self._error else 0
+            reporter.info(f"{_BEGINNINGS.get(self._ending(), '')}{headline}")
+        if self.engine:
+            self.engine.clear_journal(ok=error is None)
+        return error.exit_code if error else 0
 
     def _results(self) -> list[FileResult]:
         """One record for each upload, and one for each file that the run did not come to."""
-        known = list(self._engine.record.results) if self._engine else []
+        known = list(self.engine.record.results) if self.engine else []
         if self._error is None or self._plan is None:
             return known
         reached = {result.path for result in known}
-        missed = [file for file in self._plan.files if file.name not in reached]
-        return known + [not_reached(file.name, file.size) for file in missed]
+        return known + [not_reached(file.name, file.size) for file in self._plan.files if file.name not in reached]
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
-        record = self._engine.record if self._engine else RunRecord()
         steps = self._planned_steps()
+        record = self.engine.record if self.engine else RunRecord()
         outputs = {**({"plan": steps.as_json()} if steps else {}), **outputs_of(results, record)}
         if self._inputs.rehearsal and "committed" in outputs:
             outputs["committed"] = "false"  # whatever the emulator says
-        ending = {
-            "rehearsal": "true" if self._inputs.rehearsal else "false",
-            "failure": self._error.code if self._error else "",
-        }
-        return {**outputs, **ending, "results-file": self._path_for_later_steps(RESULTS)}
+        outputs["rehearsal"] = "true" if self._inputs.rehearsal else "false"
+        outputs["failure"] = self._error.code if self._error else ""
+        # Inside GitHub's container only the relative path is true for later steps, too.
+        workspace = self._inputs.platform.workspace
+        outputs["results-file"] = RESULTS if workspace == CONTAINER_WORKSPACE else str(workspace / RESULTS)
+        return outputs
 
     def _planned_steps(self) -> Plan | None:
         """The plan where its steps are a result: a release compares it with what is there, and says more."""
         releasing = self._inputs.target in ("play", "play-rollout")
         return self._plan if self._inputs.dry_run and not releasing else None
 
-    def _path_for_later_steps(self, name: str) -> str:
-        """Where they find a file: inside GitHub's container only the relative path is true for them too."""
-        workspace = self._inputs.platform.workspace
-        return name if workspace == CONTAINER_WORKSPACE else str(workspace / name)
-
-    def _headline(self) -> str:
-        headline = self._outcome.headline if self._outcome else "Nothing was done."
-        return f"In the emulator: {headline}" if self._inputs.rehearsal else headline
-
-    def _page(self, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
-        from uploader.outputs import summary  # only GitHub shows one
-
+    def _page(self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
+        """The summary. The service's tables in that of a rehearsal say that they are about the emulator."""
+        sections = self._outcome.sections if self._outcome else self.engine.planned if self.engine else ()
+        steps = self._planned_steps()
+        where = ", in the emulator" if self._inputs.rehearsal else ""
+        shown: tuple[Section, ...] = (steps.section(), *sections) if steps else sections
         report = summary.Report(
-            headline=self._error.what if self._error else self._headline(),
+            headline=self._error.what if self._error else headline,
             target=self._inputs.target,
             endpoint=self._inputs.api_endpoint,
             outcome=self._ending(),
@@ -138,17 +219,9 @@ class Run:
             error=self._error,
             tracks=() if self._error else self._inputs.tracks,
             links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
-            sections=self._sections(),
+            sections=tuple(replace(section, title=f"{section.title}{where}") for section in shown),
         )
         return summary.render(report, self._reporter.redactor)
-
-    def _sections(self) -> tuple[Section, ...]:
-        """The service's tables; those of a rehearsal say that they are about the emulator."""
-        where = ", in the emulator" if self._inputs.rehearsal else ""
-        found = self._outcome.sections if self._outcome else self._engine.planned if self._engine else ()
-        steps = self._planned_steps()
-        found = (steps.section(), *found) if steps else found
-        return tuple(replace(section, title=f"{section.title}{where}") for section in found)
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._inputs.rehearsal:
@@ -156,3 +229,14 @@ class Run:
         if self._inputs.dry_run:
             return "dry-run"
         return "failed" if self._error else "ok"
+
+
+def workspace_owners(workspace: Path) -> tuple[int, ...]:
+    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no owner.
+
+    The container's root works for the user whose workspace it is, to whom a restored cache belongs.
+    """
+    try:
+        return () if os.geteuid() else (workspace.stat().st_uid,)
+    except OSError:
+        return ()

@@ -27,7 +27,7 @@ runpy.run_path(program, run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("module", ["google.oauth2.service_account", "google.auth"])
+@pytest.mark.parametrize("module", ["google.oauth2.service_account", "google.auth", "requests"])
 def test_no_login_goes_past_its_library(job: Job, module: str) -> None:
     """A run with a key signs by google-auth alone: where that can't be loaded nothing is sent, and the log says why."""
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")

@@ -81,7 +81,7 @@ def test_the_image_holds_the_locked_dependencies_and_nothing_else(image: Image) 
 def test_every_module_comes_with_its_bytecode(image: Image) -> None:
     """Nothing is compiled when a container starts, neither of the program's nor of the standard library's."""
     code = (
-        "import sys, os, uploader.main, uploader.http.client, google.oauth2.service_account, tqdm, yaml\n"
+        "import sys, os, uploader.cli, uploader.http.client, google.oauth2.service_account, tqdm, yaml\n"
         "files = [getattr(m, '__cached__', None) for n, m in sys.modules.items() if n != '__main__']\n"
         "print(len(files), *[f for f in files if f and not os.path.exists(f)])"
     )

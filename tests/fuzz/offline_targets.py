@@ -1,6 +1,6 @@
 """The targets for what lies beside the wire: files in the workspace, credentials, kept state, answers about tracks.
 
-Whole files go through the offline checks of a run (`plan.make`), each in a workspace of its own, in memory.
+Whole files go through the offline checks of a run (`make_plan`), each in a workspace of its own, in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat
 from google_emulator import specimens
 from google_emulator.auth.authority import process_key
 from tests.support.recording_context import RecordingContext
-from uploader import plan
 from uploader.auth import google as google_auth
 from uploader.auth import source as credential_source
 from uploader.auth.google import TokenRequest, Unavailable
@@ -41,6 +40,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
 from uploader.inputs.parsers import Limit
 from uploader.inputs.platform import JobRun
+from uploader.plan import make_plan
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
 from uploader.services.play import edit_api, tracks
@@ -100,7 +100,7 @@ def workspace_files(data: bytes) -> None:
     temp.mkdir(exist_ok=True)
     path.write_bytes(data[1:])
     with suppress(InputError):
-        planned = plan.make(replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ())
+        planned = make_plan(replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ())
         assert all(line.isprintable() for line in planned.lines())
     path.unlink()
     shutil.rmtree(temp)

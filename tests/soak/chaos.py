@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from tests.soak import releases, troubles
 from tests.soak.releases import Release
 from tests.support import secret_watch
 from tests.support.job import Job
-from uploader import authentication, engine_setup, inputs, plan
+from uploader import inputs
 from uploader.cancellation import Cancellation
 from uploader.errors import IntegrityError, Interrupted, OutcomeUnknown, UploaderError
 from uploader.outputs import make_reporter
+from uploader.run import Run
 from uploader.transfer.engine import Engine
 
 MOST_RUNS = 40  # of one release; more would mean that it never ends
@@ -155,24 +156,18 @@ class Chaos:
         asked, problems = inputs.read(environ, [])
         reporter = make_reporter(asked.platform, stdout=out)
         code = "killed"
-        engine: Engine | None = None
+        this_run = Run(asked, reporter, cancellation, clock.clock(), transport)
         try:
-            with ExitStack() as stack, suppress(troubles.Killed):
-                planned = plan.make(asked, problems)
-                made = authentication.authenticate(
-                    planned, reporter, cancellation, stack, clock=clock.clock(), client=transport
-                )
-                engine = engine_setup.engine(planned, made, reporter)
-                engine.run(planned.prepared.flow)
-                engine.clear_journal(ok=True)
+            with suppress(troubles.Killed):
+                this_run.carry_out(problems)
                 code = "0"
         except Interrupted:
             code = "130"
         except UploaderError as error:
             code = str(error.exit_code)
-        if engine is not None and code not in ("0", "killed"):
-            engine.clear_journal(ok=False)
-        self._count(code, engine, job, out.getvalue())
+        if this_run.engine is not None and code != "killed":
+            this_run.engine.clear_journal(ok=code == "0")
+        self._count(code, this_run.engine, job, out.getvalue())
         return code
 
     def _count(self, code: str, engine: Engine | None, job: Job, log: str) -> None:

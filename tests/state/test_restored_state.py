@@ -17,12 +17,13 @@ from google_emulator import Emulator, specimens
 from tests.soak.troubles import Killed
 from tests.support.job import Job
 from tests.support.transfer_harness import FakeTime, RecordingReporter
-from uploader import inputs, plan
+from uploader import inputs
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
+from uploader.plan import make_plan
 from uploader.redaction import Redactor
 from uploader.retry import RetryPolicy
 from uploader.state.journal import Journal
@@ -173,7 +174,7 @@ class World:
         code: int | None = None
         error = ""
         try:
-            engine.run(plan.make(read, problems).prepared.flow)
+            engine.run(make_plan(read, problems).prepared.flow)
             code = 0
             engine.clear_journal(ok=True)
         except Killed:

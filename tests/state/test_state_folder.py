@@ -13,10 +13,10 @@ from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
-from uploader.engine_setup import workspace_owners
 from uploader.http.client import Timeouts
 from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.inputs import JobRun
+from uploader.run import workspace_owners
 from uploader.state.journal import Journal
 from uploader.state.sealed_store import SealedStore
 

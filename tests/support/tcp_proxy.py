@@ -14,7 +14,7 @@ from google_emulator import Emulator
 from tests.support import secret_watch
 from tests.support.job import Job
 from tests.support.raw_server import read_request
-from uploader import main
+from uploader import cli
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Place:
         environ = Job(self.folder / "workspace", emulator).environment({**inputs, "api-endpoint": self.middle.url})
         log = io.StringIO()
         with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
-            code = main.run(environ, [])
+            code = cli.run(environ, [])
         written = secret_watch.files(self.folder / "workspace.private", self.folder / "workspace/uploader-results.json")
         channels = {"the log": log.getvalue().encode(), **dict(written)}
         assert not secret_watch.leaks(emulator, channels)

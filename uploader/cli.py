@@ -1,0 +1,95 @@
+"""The process around one run: its streams, its signals, its memory, and the exit code that the end of a run becomes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import NoReturn, TextIO
+
+from uploader import inputs
+from uploader.cancellation import RUN_THREAD, Cancellation
+from uploader.errors import InputError, missing_module
+from uploader.inputs import command_line
+from uploader.outputs import make_reporter
+from uploader.redaction import credentials_in
+
+try:
+    import ctypes
+except ImportError:  # a Python that was built without it
+    ctypes = None  # type: ignore[assignment]  # asked for below
+
+PR_SET_DUMPABLE = 4  # prctl(2)
+
+
+def main(cancellation: Cancellation, signals: Sequence[signal.Signals]) -> NoReturn:
+    """Runs the program until its end or its cancellation, and ends the process with the exit code.
+
+    From the end of the run none of the `signals` changes anything any more.
+    """
+    _open_streams()
+    _close_memory()
+    code = run(os.environ, sys.argv[1:], cancellation)
+    for number in signals:
+        signal.signal(number, signal.SIG_IGN)
+    _flush(sys.stdout)
+    _flush(sys.stderr)
+    if any(thread.name == RUN_THREAD for thread in threading.enumerate()):
+        # A system call (a name that is resolved, a pipe that nobody opens) holds the run, or a worker that it waits
+        # for; at its end the interpreter would wait for workers, too.
+        os._exit(code)
+    sys.exit(code)
+
+
+def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellation | None = None) -> int:
+    """One whole run, until its end or its cancellation: the exit code. No exception leaves it."""
+    given, problems = inputs.read(environ, argv)
+    if given.show:
+        usage = given.show == "usage"  # nothing was asked for
+        with suppress(OSError):
+            (sys.stderr if usage else sys.stdout).write(command_line.text(given.show))
+        return InputError.exit_code if usage else 0
+    reporter = make_reporter(given.platform, names=given.names)
+    for secret in chain(given.secrets, *map(credentials_in, given.texts)):
+        reporter.mask(secret)
+    try:
+        from uploader.run import Run  # all that stands on installed packages: one may be missing
+    except ImportError as error:
+        ended = InputError(*problems) if problems else missing_module(error)
+        if given.platform.kind != "console":
+            reporter.write_outputs({"failure": ended.code})
+        reporter.error(ended)
+        return ended.exit_code
+    return Run(given, reporter, cancellation or Cancellation()).to_its_end(problems)
+
+
+def _open_streams() -> None:
+    """Whoever closed a standard stream gets a run like any other; else a socket would take the stream's number.
+
+    A closed input is no empty one: it can't be read. An output that a slow reader shares with us waits for the reader.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, os.fdopen(number, "w") if number else None)
+        elif number:
+            with suppress(OSError):
+                os.set_blocking(number, True)
+
+
+def _close_memory() -> None:
+    """Lets no other process of the same user read the memory and the environment of this one, where Linux can."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _flush(stream: TextIO) -> None:
+    """Flushes an output, whose reader may have gone away: that is no reason for another exit code."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
