@@ -1,7 +1,7 @@
-"""What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the answers.
+"""What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the responses.
 
 A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or another
-step, receives the answer, and returns when done. The engine in `transfer` carries the steps out and throws what went
+step, receives the response, and returns when done. The engine in `transfer` carries the steps out and throws what went
 wrong into the generator, which may clean up (yield more steps) and raises again.
 """
 
@@ -61,16 +61,16 @@ class Endpoint:
     response_digest: str = ""
 
     def identify(self, resource: Mapping[str, Json]) -> str:
-        """The identifier that an answer holds, as text; empty when it has none of `id_fields`."""
+        """The identifier that a response holds, as text; empty when it has none of `id_fields`."""
         return identifier(resource, self.id_fields)
 
 
 @dataclass(frozen=True)
 class Call:
-    """One JSON request to an API. The answer sent back into the flow is the decoded JSON body ({} when empty).
+    """One JSON request to an API. The response sent back into the flow is the decoded JSON body ({} when empty).
 
     `idempotent` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
-    idempotent and whose answer is lost (or is a 5xx) ends as `OutcomeUnknown`, thrown into the flow. `retry_on` says
+    idempotent and whose response is lost (or is a 5xx) ends as `OutcomeUnknown`, thrown into the flow. `retry_on` says
     why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
     `closing` is for a call without a body that is to be sent, once, even after a signal: it cleans up.
     """
@@ -88,7 +88,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Upload:
-    """One file for one endpoint. The answer is its `FileResult`; a failure is thrown into the flow.
+    """One file for one endpoint. The response is its `FileResult`; a failure is thrown into the flow.
 
     `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts over.
     """
@@ -102,7 +102,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Batch:
-    """Independent uploads, all tried; the answer is a tuple of `FileResult` in their order, failures in the `error`."""
+    """Independent uploads, all tried; the response is a tuple of `FileResult` in their order, failures in `error`."""
 
     uploads: tuple[Upload, ...]
     max_in_flight: int | None = None  # with `concurrency: auto`, where the service has a limit
@@ -110,7 +110,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Download:
-    """One file from a service into the workspace; the answer is what came of it, as `Downloaded`.
+    """One file from a service into the workspace; the response is what came of it, as `Downloaded`.
 
     `path` is with its query. `max_size` is in bytes. `check` reads the whole file before it gets
     its name, raises what keeps it from getting one, and returns what of `endings` comes behind it. `public` is for a

@@ -1,7 +1,7 @@
 """The target `play-rollout`: takes the release in progress one step further, holds it, or halts it; made for schedules.
 
 A run looks once and makes one step at most, and nothing outlives it but what is on Google Play. What the step is, is
-decided (`decide`) inside the edit, from what the track holds there, and anew in every edit that replaces one. A share
+decided (`decide`) inside the edit, from what the track holds there, and again in every edit that replaces one. A share
 never falls, and what was halted, by whomever, is never resumed. That a step was made since the first look, by this job
 or by another, shows in the release itself: then this run makes none. The journal has the first look of a run that was
 killed, so the run after it knows as well.
