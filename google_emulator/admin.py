@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from google_emulator.backend import Backend
@@ -10,10 +11,11 @@ from google_emulator.faults import FaultInjector
 from google_emulator.http.request import Request, not_found
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.protocol.uploads import CompletedUpload, Session
-from google_emulator.services.play.store import AppContent, Edit, PlayStore
+from google_emulator.services.play.store import AppContent, PlayStore
 from google_emulator.traffic import Traffic
 
 ADMIN_PATH = "/__emulator/"
+_LOOPBACK = re.compile(r"(?:(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?)?", re.IGNORECASE)
 
 
 class Admin:
@@ -32,7 +34,9 @@ class Admin:
         }
 
     def respond(self, request: Request) -> Response:
-        """The response to a request for one of these paths. Raises `ApiError`."""
+        """The response to a request for one of these paths. Raises `ApiError`, 403 for what a web page can send."""
+        if request.header("Origin") or not _LOOPBACK.fullmatch(request.header("Host")):
+            raise ApiError(403, "The emulator's own addresses are for programs on this machine.")
         request.read_payload()
         name = request.path.removeprefix(ADMIN_PATH)
         if (request.method, name) == ("GET", "state"):
@@ -85,21 +89,17 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
 
 
 def _play(store: PlayStore) -> dict[str, Json]:
-    edits = list(store.edits.values())
+    edits: dict[str, list[Json]] = {"open": [], "committed": [], "deleted": []}
+    for edit in list(store.edits.values()):
+        parameters = {"commitParameters": edit.commit_query} if edit.state == "committed" else {}
+        shown = {"id": edit.id, "packageName": edit.package, **_content(edit.content), **parameters}
+        edits[edit.state].append(shown)
+    apps = store.apps.items()
     return {
-        "edits": {
-            state: [_edit(edit) for edit in edits if edit.state == state] for state in ("open", "committed", "deleted")
-        },
-        "tracks": {package: app.live.tracks for package, app in store.apps.items()},
-        "apps": {
-            package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in store.apps.items()
-        },
+        "edits": edits,
+        "tracks": {package: app.live.tracks for package, app in apps},
+        "apps": {package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in apps},
     }
-
-
-def _edit(edit: Edit) -> dict[str, Json]:
-    parameters = {"commitParameters": edit.commit_query} if edit.state == "committed" else {}
-    return {"id": edit.id, "packageName": edit.package, **_content(edit.content), **parameters}
 
 
 def _content(content: AppContent) -> dict[str, Json]:

@@ -27,6 +27,7 @@ RECEIVED = "X-Goog-Upload-Size-Received"
 DIGESTS = frozenset({"md5Hash", "sha1", "sha256", "sha1Checksum", "sha256Checksum", "md5Checksum", "crc32c"})
 SIZES = frozenset({"size", "fileSize", "sizeEstimate", "sizeBytes"})
 PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>A word from the proxy</h1></body></html>"
+_COMMON = {"on", "do", "nth", "times"}
 ERROR_OPTIONS: dict[str, Json] = {
     "status": 503,
     "message": "The service is currently unavailable.",
@@ -38,46 +39,7 @@ ERROR_OPTIONS: dict[str, Json] = {
 }
 
 
-@dataclass
-class FaultContext:
-    """A fault that is due for a request; it counts as fired once `fire` was called.
-
-    `fire` writes the receipt, with what is to be known besides; `sleep` waits so many seconds, at most until the
-    emulator stops. `response` is the true response, for faults that act on it; they change it, or put another in its
-    place.
-    """
-
-    request: Request
-    options: Mapping[str, Json]
-    backend: Backend
-    sleep: Callable[[float], None]
-    fire: Callable[..., None]
-    response: Response
-
-    @property
-    def session(self) -> Session | None:
-        """The upload session that the request names, if there is one."""
-        return self.backend.uploads.sessions.get(self.request.upload_id)
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the response is a success that has a body."""
-        return self.response.status in (200, 201) and bool(self.response.body)
-
-    def error(self) -> Response:
-        """Google's error body, or the text that was asked for; the fault has `ERROR_OPTIONS`."""
-        options = self.options
-        response = ApiError(options["status"], options["message"], options["reason"]).response()
-        if options["body"] is not None:
-            headers = [("Content-Type", options["content_type"])]
-            response = Response(options["status"], str(options["body"]).encode(), headers)
-        response.headers += [(name, str(value)) for name, value in options["headers"].items()]
-        if options["retry_after"] is not None:
-            response.headers.append(("Retry-After", str(options["retry_after"])))
-        return response
-
-
-Act: TypeAlias = Callable[[FaultContext], None]
+Act: TypeAlias = Callable[["FaultContext"], None]
 
 
 @dataclass(frozen=True)
@@ -128,221 +90,6 @@ def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
     return lambda act: KINDS.setdefault(name, FaultKind(name, meaning, options, "after", act)).act
 
 
-@_at(
-    "status",
-    "answers with an error without carrying the request out, once `after` bytes of the body have come (0: at once; "
-    '`"end"`: all of them), while the rest is perhaps still being sent; `stored`: bytes of this body that are kept '
-    "(whole granules of what came, unless given); `body`: another body than Google's error JSON",
-    **{"after": 0, "stored": None, **ERROR_OPTIONS},
-)
-def _status(context: FaultContext) -> None:
-    context.fire()
-    raise Interrupted(context.error())
-
-
-@_after("status-after-effect", "carries the request out, then answers with an error as if it had not", **ERROR_OPTIONS)
-def _status_after_effect(context: FaultContext) -> None:
-    context.fire()
-    context.response = context.error()
-
-
-@_at(
-    "reset",
-    "resets the connection (RST) once `after` bytes of the body have come; `stored` as above",
-    after=0,
-    stored=None,
-)
-def _reset(context: FaultContext) -> None:
-    context.fire()
-    raise Interrupted(reset=True)
-
-
-@_after(
-    "answer-lost",
-    "carries the request out, then closes the connection (`reset`: resets it) instead of answering",
-    reset=False,
-)
-def _answer_lost(context: FaultContext) -> None:
-    context.fire(status_lost=context.response.status)
-    raise Interrupted(reset=context.options["reset"])
-
-
-@_before("short-store", "takes the whole body but stores only its first `stored` bytes, and says so", stored=262_144)
-def _short_store(context: FaultContext) -> None:
-    body = context.request.body
-    body.keep = int(context.options["stored"])
-
-    def act() -> None:
-        if body.dropped:
-            context.fire(dropped_bytes=body.dropped)
-
-    body.call_after(None, act)
-
-
-@_at("stall", "stops reading for `seconds` once `after` bytes have come", after=0, seconds=1.0)
-def _stall(context: FaultContext) -> None:
-    context.fire()
-    context.sleep(context.options["seconds"])
-
-
-@_at("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
-def _session_lost(context: FaultContext) -> None:
-    if context.backend.uploads.sessions.pop(context.request.upload_id, None) is not None:
-        context.fire()
-        raise Interrupted(ApiError(context.options["status"], "Requested entity was not found.").response())
-
-
-@_at("token-expired", "expires the access token and answers 401", after=0)
-def _token_expired(context: FaultContext) -> None:
-    if context.backend.authority.expire(context.request.header("Authorization")):
-        context.fire()
-        raise Interrupted(unauthenticated().response())
-
-
-@_before(
-    "lose-edit",
-    "someone else invalidates the edit named in the path: `how` is deleted, expired or changed (another commit)",
-    how="deleted",
-)
-def _lose_edit(context: FaultContext) -> None:
-    if context.backend.play.invalidate_edit(context.request.path, context.options["how"]):
-        context.fire()
-
-
-@_after("slow-answer", "carries the request out, waits `seconds`, answers", seconds=1.0)
-def _slow_answer(context: FaultContext) -> None:
-    context.fire()
-    context.sleep(context.options["seconds"])
-
-
-@_after("slow-drip", "sends the answer byte by byte, `seconds` after each", seconds=0.01)
-def _slow_drip(context: FaultContext) -> None:
-    context.fire()
-    context.response.drip = context.options["seconds"]
-
-
-@_after(
-    "cut-answer",
-    "sends the first `after` bytes of an answer's body, waits `pause` seconds and closes the connection",
-    after=0,
-    pause=0.0,
-)
-def _cut_answer(context: FaultContext) -> None:
-    if len(context.response.body) > context.options["after"]:
-        context.fire()
-        context.response.cut, context.response.pause = int(context.options["after"]), float(context.options["pause"])
-
-
-@_after("damage-body", "changes the byte at offset `at` of an answer's body", at=0)
-def _damage_body(context: FaultContext) -> None:
-    at, body = int(context.options["at"]), context.response.body
-    if len(body) > at:
-        context.fire()
-        context.response.body = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
-
-
-def _tell_range(context: FaultContext, value: str) -> None:
-    """Sets (or, empty, drops) the Range of a 308; any other response stays as it is."""
-    if context.response.status != 308:
-        return
-    context.fire(range_told=value, range_true=context.response.header("Range"))
-    context.response.remove_header("Range")
-    if value:
-        context.response.set_header("Range", value)
-
-
-@_after("no-range", "leaves the Range header out of a 308")
-def _no_range(context: FaultContext) -> None:
-    if context.response.header("Range"):
-        _tell_range(context, "")
-
-
-@_after("range-plain", "writes the Range header of a 308 as `0-42`, without `bytes=`")
-def _range_plain(context: FaultContext) -> None:
-    if plain := context.response.header("Range").removeprefix("bytes="):
-        _tell_range(context, plain)
-
-
-@_after(
-    "range-backward",
-    "really loses what was stored from offset `to` on, and says so in a 308 (dialect B: in the size received)",
-    to=0,
-)
-def _range_backward(context: FaultContext) -> None:
-    session, to, received = context.session, int(context.options["to"]), context.response.header(RECEIVED)
-    if session is None or session.finished or to >= session.blob.size:
-        return
-    if context.response.status != 308 and not received:
-        return
-    session.lose(to)
-    if received:
-        context.fire(size_told=to)
-        context.response.set_header(RECEIVED, str(to))
-    else:
-        _tell_range(context, f"bytes=0-{to - 1}" if to else "")
-
-
-@_after(
-    "range-beyond",
-    "claims in a 308 (dialect B: in the size received) `by` bytes more than were ever sent",
-    by=262_144,
-)
-def _range_beyond(context: FaultContext) -> None:
-    session = context.session
-    if session is None:
-        return
-    claimed = session.blob.size + int(context.options["by"])
-    if context.response.header(RECEIVED):
-        context.fire(size_told=claimed, size_true=session.blob.size)
-        context.response.set_header(RECEIVED, str(claimed))
-    else:
-        _tell_range(context, f"bytes=0-{claimed - 1}")
-
-
-@_after("range-from", "lets the Range of a 308 begin at `start` instead of 0", start=1)
-def _range_from(context: FaultContext) -> None:
-    if end := context.response.header("Range").rpartition("-")[2]:
-        _tell_range(context, f"bytes={context.options['start']}-{end}")
-
-
-@_after("redirect-308", "adds a `location` (empty: the same session on another path) to a 308", location="")
-def _redirect_308(context: FaultContext) -> None:
-    if context.response.status == 308:
-        request = context.request
-        same_session = f"{request.server_url}/elsewhere{request.path}?upload_id={request.upload_id}"
-        location = context.options["location"] or same_session
-        context.fire(location_told=location)
-        context.response.set_header("Location", location)
-
-
-@_before(
-    "redirect",
-    "answers with a redirect to `location` (its path is kept when it has none) without carrying the request out",
-    status=307,
-    location="https://upload.example.net",
-)
-def _redirect(context: FaultContext) -> None:
-    location = urlsplit(context.options["location"])
-    if not location.path:
-        location = location._replace(path=context.request.path)
-    context.fire()
-    raise Interrupted(Response(context.options["status"], b"", [("Location", urlunsplit(location))]))
-
-
-@_after(
-    "foreign-session",
-    "puts the session URI of a start on another scheme, host and port",
-    origin="https://upload.example.net",
-)
-def _foreign_session(context: FaultContext) -> None:
-    response = context.response
-    name = "Location" if response.header("Location") else "X-Goog-Upload-URL"
-    if response.header(name):
-        context.fire()
-        path = response.header(name).removeprefix(context.request.server_url)
-        response.set_header(name, context.options["origin"] + path)
-
-
 def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Json:
     """The same value with another in place of each that has one of these keys (`named`: that it has itself)."""
     if isinstance(value, dict):
@@ -358,94 +105,315 @@ def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Jso
     return ("b" if value[:1] == "a" else "a") + value[1:]
 
 
-def _falsify(context: FaultContext, keys: frozenset[str]) -> None:
-    if not context.succeeded:
-        return
-    true = json.loads(context.response.body)
-    false = _falsified(true, keys)
-    if false != true:
-        context.fire()
-        context.response.body = json.dumps(false).encode()
+@dataclass
+class FaultContext:
+    """A fault that is due for a request, and what each kind of fault does; it has fired once `fire` was called.
 
+    `fire` writes the receipt, with what is to be known besides; `sleep` waits so many seconds, at most until the
+    emulator stops. `response` is the true response, for faults that act on it; they change it, or put another in its
+    place.
+    """
 
-@_after(
-    "wrong-digest",
-    "changes every digest in a successful answer (md5Hash, crc32c, sha1, sha256, Drive's checksums)",
-)
-def _wrong_digest(context: FaultContext) -> None:
-    _falsify(context, DIGESTS)
+    request: Request
+    options: Mapping[str, Json]
+    backend: Backend
+    sleep: Callable[[float], None]
+    fire: Callable[..., None]
+    response: Response
 
+    @property
+    def session(self) -> Session | None:
+        """The upload session that the request names, if there is one."""
+        return self.backend.uploads.sessions.get(self.request.upload_id)
 
-@_after("wrong-size", "changes the size in a successful answer (size, fileSize)")
-def _wrong_size(context: FaultContext) -> None:
-    _falsify(context, SIZES)
+    @property
+    def succeeded(self) -> bool:
+        """Whether the response is a success that has a body."""
+        return self.response.status in (200, 201) and bool(self.response.body)
 
+    def error(self) -> Response:
+        """Google's error body, or the text that was asked for; the fault has `ERROR_OPTIONS`."""
+        options = self.options
+        response = ApiError(options["status"], options["message"], options["reason"]).response()
+        if options["body"] is not None:
+            headers = [("Content-Type", options["content_type"])]
+            response = Response(options["status"], str(options["body"]).encode(), headers)
+        response.headers += [(name, str(value)) for name, value in options["headers"].items()]
+        if options["retry_after"] is not None:
+            response.headers.append(("Retry-After", str(options["retry_after"])))
+        return response
 
-@_after("empty-body", "leaves the body of a successful answer empty")
-def _empty_body(context: FaultContext) -> None:
-    if context.succeeded:
-        context.fire()
-        context.response.body = b""
+    @_at(
+        "status",
+        "answers with an error without carrying the request out, once `after` bytes of the body have come (0: at once; "
+        '`"end"`: all of them), while the rest is perhaps still being sent; `stored`: bytes of this body that are kept '
+        "(whole granules of what came, unless given); `body`: another body than Google's error JSON",
+        **{"after": 0, "stored": None, **ERROR_OPTIONS},
+    )
+    def _status(self) -> None:
+        self.fire()
+        raise Interrupted(self.error())
 
+    @_after(
+        "status-after-effect", "carries the request out, then answers with an error as if it had not", **ERROR_OPTIONS
+    )
+    def _status_after_effect(self) -> None:
+        self.fire()
+        self.response = self.error()
 
-@_after("html", "replaces the body of an answer by a proxy's page, with `status`", status=200)
-def _html(context: FaultContext) -> None:
-    context.fire()
-    context.response = Response(context.options["status"], PAGE, [("Content-Type", "text/html; charset=UTF-8")])
+    @_at(
+        "reset",
+        "resets the connection (RST) once `after` bytes of the body have come; `stored` as above",
+        after=0,
+        stored=None,
+    )
+    def _reset(self) -> None:
+        self.fire()
+        raise Interrupted(reset=True)
 
+    @_after(
+        "answer-lost",
+        "carries the request out, then closes the connection (`reset`: resets it) instead of answering",
+        reset=False,
+    )
+    def _answer_lost(self) -> None:
+        self.fire(status_lost=self.response.status)
+        raise Interrupted(reset=self.options["reset"])
 
-@_after("invalid-json", "breaks a JSON answer off in the middle")
-def _invalid_json(context: FaultContext) -> None:
-    if len(context.response.body) >= 2:
-        context.fire()
-        context.response.body = context.response.body[: len(context.response.body) // 2]
+    @_before(
+        "short-store", "takes the whole body but stores only its first `stored` bytes, and says so", stored=262_144
+    )
+    def _short_store(self) -> None:
+        body = self.request.body
+        body.keep = int(self.options["stored"])
 
+        def act() -> None:
+            if body.dropped:
+                self.fire(dropped_bytes=body.dropped)
 
-@_after("replace-body", "replaces the body of an answer by this text", body="[]")
-def _replace_body(context: FaultContext) -> None:
-    context.fire()
-    context.response.body = str(context.options["body"]).encode()
+        body.call_after(None, act)
 
+    @_at("stall", "stops reading for `seconds` once `after` bytes have come", after=0, seconds=1.0)
+    def _stall(self) -> None:
+        self.fire()
+        self.sleep(self.options["seconds"])
 
-@_after("huge-answer", "appends `bytes` of filler to an answer", bytes=1 << 30)
-def _huge_answer(context: FaultContext) -> None:
-    context.fire()
-    context.response.filler = int(context.options["bytes"])
+    @_at("session-lost", "forgets the upload session and answers 404 (or 410)", after=0, status=404)
+    def _session_lost(self) -> None:
+        if self.backend.uploads.sessions.pop(self.request.upload_id, None) is not None:
+            self.fire()
+            raise Interrupted(ApiError(self.options["status"], "Requested entity was not found.").response())
 
+    @_at("token-expired", "expires the access token and answers 401", after=0)
+    def _token_expired(self) -> None:
+        if self.backend.authority.expire(self.request.header("Authorization")):
+            self.fire()
+            raise Interrupted(unauthenticated().response())
 
-@_after("huge-header", "adds a header of `bytes` to an answer", bytes=1 << 20)
-def _huge_header(context: FaultContext) -> None:
-    context.fire()
-    context.response.set_header("X-Filler", "x" * int(context.options["bytes"]))
+    @_before(
+        "lose-edit",
+        "someone else invalidates the edit named in the path: `how` is deleted, expired or changed (another commit)",
+        how="deleted",
+    )
+    def _lose_edit(self) -> None:
+        if self.backend.play.invalidate_edit(self.request.path, self.options["how"]):
+            self.fire()
 
+    @_after("slow-answer", "carries the request out, waits `seconds`, answers", seconds=1.0)
+    def _slow_answer(self) -> None:
+        self.fire()
+        self.sleep(self.options["seconds"])
 
-@_after("drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status")
-def _drop_header(context: FaultContext) -> None:
-    if context.response.header(context.options["name"]):
-        context.fire()
-        context.response.remove_header(context.options["name"])
+    @_after("slow-drip", "sends the answer byte by byte, `seconds` after each", seconds=0.01)
+    def _slow_drip(self) -> None:
+        self.fire()
+        self.response.drip = self.options["seconds"]
 
+    @_after(
+        "cut-answer",
+        "sends the first `after` bytes of an answer's body, waits `pause` seconds and closes the connection",
+        after=0,
+        pause=0.0,
+    )
+    def _cut_answer(self) -> None:
+        if len(self.response.body) > self.options["after"]:
+            self.fire()
+            self.response.cut, self.response.pause = int(self.options["after"]), float(self.options["pause"])
 
-@_after("set-header", "sets a header of the answer", name="X-Goog-Upload-Status", value="final")
-def _set_header(context: FaultContext) -> None:
-    context.fire()
-    context.response.set_header(context.options["name"], str(context.options["value"]))
+    @_after("damage-body", "changes the byte at offset `at` of an answer's body", at=0)
+    def _damage_body(self) -> None:
+        at, body = int(self.options["at"]), self.response.body
+        if len(body) > at:
+            self.fire()
+            self.response.body = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
+    def _tell_range(self, value: str) -> None:
+        """Sets (or, empty, drops) the Range of a 308; any other response stays as it is."""
+        if self.response.status != 308:
+            return
+        self.fire(range_told=value, range_true=self.response.header("Range"))
+        self.response.remove_header("Range")
+        if value:
+            self.response.set_header("Range", value)
 
-@_before(
-    "final-error",
-    "dialect B: answers `status` with X-Goog-Upload-Status: final, though the session goes on and the next request "
-    "is answered 200",
-    status=400,
-)
-def _final_error(context: FaultContext) -> None:
-    context.fire()
-    response = ApiError(context.options["status"], "The upload has been rejected.").response()
-    response.set_header("X-Goog-Upload-Status", "final")
-    raise Interrupted(response)
+    @_after("no-range", "leaves the Range header out of a 308")
+    def _no_range(self) -> None:
+        if self.response.header("Range"):
+            self._tell_range("")
 
+    @_after("range-plain", "writes the Range header of a 308 as `0-42`, without `bytes=`")
+    def _range_plain(self) -> None:
+        if plain := self.response.header("Range").removeprefix("bytes="):
+            self._tell_range(plain)
 
-_COMMON = {"on", "do", "nth", "times"}
+    @_after(
+        "range-backward",
+        "really loses what was stored from offset `to` on, and says so in a 308 (dialect B: in the size received)",
+        to=0,
+    )
+    def _range_backward(self) -> None:
+        session, to, received = self.session, int(self.options["to"]), self.response.header(RECEIVED)
+        if session is None or session.finished or to >= session.blob.size:
+            return
+        if self.response.status != 308 and not received:
+            return
+        session.lose(to)
+        if received:
+            self.fire(size_told=to)
+            self.response.set_header(RECEIVED, str(to))
+        else:
+            self._tell_range(f"bytes=0-{to - 1}" if to else "")
+
+    @_after(
+        "range-beyond",
+        "claims in a 308 (dialect B: in the size received) `by` bytes more than were ever sent",
+        by=262_144,
+    )
+    def _range_beyond(self) -> None:
+        session = self.session
+        if session is None:
+            return
+        claimed = session.blob.size + int(self.options["by"])
+        if self.response.header(RECEIVED):
+            self.fire(size_told=claimed, size_true=session.blob.size)
+            self.response.set_header(RECEIVED, str(claimed))
+        else:
+            self._tell_range(f"bytes=0-{claimed - 1}")
+
+    @_after("range-from", "lets the Range of a 308 begin at `start` instead of 0", start=1)
+    def _range_from(self) -> None:
+        if end := self.response.header("Range").rpartition("-")[2]:
+            self._tell_range(f"bytes={self.options['start']}-{end}")
+
+    @_after("redirect-308", "adds a `location` (empty: the same session on another path) to a 308", location="")
+    def _redirect_308(self) -> None:
+        if self.response.status == 308:
+            request = self.request
+            same_session = f"{request.server_url}/elsewhere{request.path}?upload_id={request.upload_id}"
+            location = self.options["location"] or same_session
+            self.fire(location_told=location)
+            self.response.set_header("Location", location)
+
+    @_before(
+        "redirect",
+        "answers with a redirect to `location` (its path is kept when it has none) without carrying the request out",
+        status=307,
+        location="https://upload.example.net",
+    )
+    def _redirect(self) -> None:
+        location = urlsplit(self.options["location"])
+        if not location.path:
+            location = location._replace(path=self.request.path)
+        self.fire()
+        raise Interrupted(Response(self.options["status"], b"", [("Location", urlunsplit(location))]))
+
+    @_after(
+        "foreign-session",
+        "puts the session URI of a start on another scheme, host and port",
+        origin="https://upload.example.net",
+    )
+    def _foreign_session(self) -> None:
+        response = self.response
+        name = "Location" if response.header("Location") else "X-Goog-Upload-URL"
+        if response.header(name):
+            self.fire()
+            path = response.header(name).removeprefix(self.request.server_url)
+            response.set_header(name, self.options["origin"] + path)
+
+    def _falsify(self, keys: frozenset[str]) -> None:
+        if not self.succeeded:
+            return
+        true = json.loads(self.response.body)
+        false = _falsified(true, keys)
+        if false != true:
+            self.fire()
+            self.response.body = json.dumps(false).encode()
+
+    @_after(
+        "wrong-digest",
+        "changes every digest in a successful answer (md5Hash, crc32c, sha1, sha256, Drive's checksums)",
+    )
+    def _wrong_digest(self) -> None:
+        self._falsify(DIGESTS)
+
+    @_after("wrong-size", "changes the size in a successful answer (size, fileSize)")
+    def _wrong_size(self) -> None:
+        self._falsify(SIZES)
+
+    @_after("empty-body", "leaves the body of a successful answer empty")
+    def _empty_body(self) -> None:
+        if self.succeeded:
+            self.fire()
+            self.response.body = b""
+
+    @_after("html", "replaces the body of an answer by a proxy's page, with `status`", status=200)
+    def _html(self) -> None:
+        self.fire()
+        self.response = Response(self.options["status"], PAGE, [("Content-Type", "text/html; charset=UTF-8")])
+
+    @_after("invalid-json", "breaks a JSON answer off in the middle")
+    def _invalid_json(self) -> None:
+        if len(self.response.body) >= 2:
+            self.fire()
+            self.response.body = self.response.body[: len(self.response.body) // 2]
+
+    @_after("replace-body", "replaces the body of an answer by this text", body="[]")
+    def _replace_body(self) -> None:
+        self.fire()
+        self.response.body = str(self.options["body"]).encode()
+
+    @_after("huge-answer", "appends `bytes` of filler to an answer", bytes=1 << 30)
+    def _huge_answer(self) -> None:
+        self.fire()
+        self.response.filler = int(self.options["bytes"])
+
+    @_after("huge-header", "adds a header of `bytes` to an answer", bytes=1 << 20)
+    def _huge_header(self) -> None:
+        self.fire()
+        self.response.set_header("X-Filler", "x" * int(self.options["bytes"]))
+
+    @_after("drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status")
+    def _drop_header(self) -> None:
+        if self.response.header(self.options["name"]):
+            self.fire()
+            self.response.remove_header(self.options["name"])
+
+    @_after("set-header", "sets a header of the answer", name="X-Goog-Upload-Status", value="final")
+    def _set_header(self) -> None:
+        self.fire()
+        self.response.set_header(self.options["name"], str(self.options["value"]))
+
+    @_before(
+        "final-error",
+        "dialect B: answers `status` with X-Goog-Upload-Status: final, though the session goes on and the next request "
+        "is answered 200",
+        status=400,
+    )
+    def _final_error(self) -> None:
+        self.fire()
+        response = ApiError(self.options["status"], "The upload has been rejected.").response()
+        response.set_header("X-Goog-Upload-Status", "final")
+        raise Interrupted(response)
 
 
 @dataclass

@@ -8,7 +8,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -120,7 +120,7 @@ class Authority:
         self.now = clock
         self._config = config
 
-    @property
+    @cached_property
     def key(self) -> SigningKey:
         """The service account's key pair."""
         return process_key()

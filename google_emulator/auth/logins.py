@@ -180,7 +180,7 @@ class Logins(Service):
         expires = datetime.fromtimestamp(self._authority.tokens[token].expires, timezone.utc)
         return json_response({"accessToken": token, "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ")})
 
-    def _sign(self, request: Request) -> Response:
+    def _sign(self, request: Request) -> Json:
         """Claims signed as the service account would, which the token endpoint then judges."""
         self._check_caller(request)
         try:
@@ -190,7 +190,7 @@ class Logins(Service):
         if not isinstance(claims, dict):
             raise ApiError(400, "The payload must be the JSON of a claim set.")
         key = self._authority.key
-        return json_response({"keyId": key.id, "signedJwt": key.sign_jwt(claims)})
+        return {"keyId": key.id, "signedJwt": key.sign_jwt(claims)}
 
     def _check_caller(self, request: Request) -> None:
         """Only a federated login or a token for IAM may act as the account. Raises `ApiError`."""

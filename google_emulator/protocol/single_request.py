@@ -148,7 +148,7 @@ def _upload(
     except BaseException:
         media.blob.remove()
         raise
-    return method.response(request, resource)
+    return method.response(resource)
 
 
 def read_metadata(request: Request) -> None:

@@ -74,14 +74,15 @@ class UploadMethod:
     def check_start(self, request: Request, metadata: dict[str, Json]) -> None:
         """Refuses what can be refused before bytes arrive."""
         self.check(request, metadata)
-        self._fields(request)
+        self.asked(request)
 
-    def _fields(self, request: Request) -> Fields:
+    def asked(self, request: Request) -> Fields:
+        """The fields of the resource that the response has. Raises `ApiError` 400 for what is no such notation."""
         return read_fields(request.query.get("fields") or self.fields)
 
-    def response(self, request: Request, resource: dict[str, Json], status: int = 200) -> Response:
-        """The response of success, with the fields of the resource that are asked for."""
-        return Response(status) if self.empty else json_response(selected(resource, self._fields(request)), status)
+    def response(self, resource: dict[str, Json], status: int = 200) -> Response:
+        """The response of success."""
+        return Response(status) if self.empty else json_response(resource, status)
 
     def check_agreement(self, content_type: str, metadata: dict[str, Json]) -> None:
         """Refuses (400) a media type of the upload, if it has one, that is another than that of the metadata."""
@@ -276,7 +277,7 @@ class UploadStore:
                     resource = self.complete(
                         started, method, media, session.dialect, session.received, session.requests
                     )
-                    session.result = method.response(started, resource, status)
+                    session.result = method.response(resource, status)
                     session.state = "done"
                 except ApiError as error:
                     session.result, session.state = error.response(), "failed"
@@ -285,8 +286,8 @@ class UploadStore:
     def complete(
         self, request: Request, method: UploadMethod, media: Media, protocol: str, received: int, requests: int = 1
     ) -> dict[str, Json]:
-        """Carries out the method's effect with complete media and records it; returns the resource."""
+        """Carries out the method's effect with complete media and records it; returns what is told of the resource."""
         with self._lock:
-            resource = method.finish(request, media)
+            resource = selected(method.finish(request, media), method.asked(request))
             self.completed.append(CompletedUpload(method, request, protocol, media, resource, received, requests))
-        return resource
+        return dict(resource)

@@ -74,7 +74,7 @@ class CloudStorage(Service):
             raise ApiError(400, "Required object name.", "required")
         key = f"b/{request.params['bucket']}/o/{name}"
         self._check_generation(request, key)
-        _check_md5(media)
+        _check_digests(request, media)
         self.objects[key], self._blobs[key] = self._resource(request, str(name), media), media.blob
         return self.objects[key]
 
@@ -245,7 +245,13 @@ def _bucket(name: str) -> dict[str, Json]:
     return {"kind": "storage#bucket", "id": name, "name": name, **fixed, "iamConfiguration": uniform}
 
 
-def _check_md5(media: Media) -> None:
-    claimed, md5 = media.metadata.get("md5Hash"), media.blob.base64("md5")
-    if claimed is not None and claimed != md5:
-        raise ApiError(400, f"Provided MD5 hash {claimed!r} doesn't match calculated MD5 hash {md5!r}.", "invalid")
+def _check_digests(request: Request, media: Media) -> None:
+    """Refuses (400) bytes that are not those that the metadata, or X-Goog-Hash beside the last of them, tell of."""
+    stated = [("md5", media.metadata.get("md5Hash")), ("crc32c", media.metadata.get("crc32c"))]
+    for header in request.headers.get_all("X-Goog-Hash", []):
+        parts = (part.strip().partition("=") for part in str(header).split(","))
+        stated += [(name, value) for name, _, value in parts if name in ("md5", "crc32c")]
+    for name, value in stated:
+        if value is not None and value != (true := media.blob.base64(name)):
+            words = {"md5": "MD5 hash", "crc32c": "CRC32C"}[name]
+            raise ApiError(400, f"Provided {words} {value!r} doesn't match calculated {words} {true!r}.", "invalid")

@@ -180,8 +180,8 @@ class Drive(Service):
 
 def _moved(request: Request, file: dict[str, Json]) -> dict[str, Json]:
     added, removed = (request.query.get(name, "").split(",") for name in ("addParents", "removeParents"))
-    parents = [*file.get("parents", ()), *added]
-    return {"parents": [one for one in dict.fromkeys(parents) if one and one not in removed]}
+    parents = [*(one for one in file.get("parents", ()) if one not in removed), *filter(None, added)]
+    return {"parents": list(dict.fromkeys(parents)) or [ROOT]}
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from google_emulator.config import Config
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, Response, json_response
+from google_emulator.http.response import ApiError, Json
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
 
@@ -37,14 +37,14 @@ class OverTheAir(Service):
             )
         ]
 
-    def _list(self, request: Request) -> Response:
+    def _list(self, request: Request) -> Json:
         """What an upload's answer leaves out: the names of the packages, beside their titles."""
         view = request.query.get("view", "BASIC")
         if view not in VIEWS:
             raise ApiError(400, f"Invalid value at 'view' (TYPE_ENUM), \"{view}\"")
         there = [one for one in self.packages if one["deployment"] == request.params["deployment"]]
         shown = [_resource(one, detailed=view == "DETAILED") for one in there]
-        return json_response({"packages": shown} if shown else {})
+        return {"packages": shown} if shown else {}
 
     def _create(self, _: Request, media: Media) -> dict[str, Json]:
         with media.blob.path.open("rb") as file:
@@ -59,11 +59,10 @@ class OverTheAir(Service):
 
 def _resource(package: dict[str, Json], *, detailed: bool) -> dict[str, Json]:
     """A package as the API shows it; what became of its upload is among the details."""
-    shown = {"name": package["name"], "title": package["package_title"]}
-    if not detailed:
-        return shown
     state = {"uploadState": "FAILURE", "uploadError": package["error"]} if package["error"] else {}
-    return {**shown, "details": {"sizeBytes": str(package["size"]), "uploadState": "SUCCESS", **state}}
+    details = {"sizeBytes": str(package["size"]), "uploadState": "SUCCESS", **state}
+    shown = {"name": package["name"], "title": package["package_title"]}
+    return {**shown, "details": details} if detailed else shown
 
 
 def _check_metadata(_: Request, metadata: dict[str, Json]) -> None:

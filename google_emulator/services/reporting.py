@@ -173,6 +173,19 @@ ONLY_VALUES = {"stringValue": "UNKNOWN", "int64Value": "0"}
 _NORMAL = 1.959963984540054  # of the standard normal distribution, for 95 %
 
 
+DISABLED = (
+    "Google Play Developer Reporting API has not been used in project 123456789 before or it is disabled. Enable "
+    "it by visiting https://console.developers.google.com/apis/api/playdeveloperreporting.googleapis.com/overview?"
+    "project=123456789 then retry."
+)
+_DISABLED_INFO = {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    "reason": "SERVICE_DISABLED",
+    "domain": "googleapis.com",
+    "metadata": {"service": "playdeveloperreporting.googleapis.com", "consumer": "projects/123456789"},
+}
+
+
 class ReportingApi(Service):
     """`get` and `query` of the crash and ANR metric sets."""
 
@@ -226,23 +239,8 @@ class ReportingApi(Service):
             if vitals.down == "unavailable":
                 raise ApiError(503, "The service is currently unavailable.")
             if vitals.down == "disabled":
-                raise _disabled()
+                raise ApiError(403, DISABLED, "accessNotConfigured", details=[_DISABLED_INFO])
         raise ApiError(403, "The caller does not have permission")
-
-
-def _disabled() -> ApiError:
-    message = (
-        "Google Play Developer Reporting API has not been used in project 123456789 before or it is disabled. Enable "
-        "it by visiting https://console.developers.google.com/apis/api/playdeveloperreporting.googleapis.com/overview?"
-        "project=123456789 then retry."
-    )
-    info = {
-        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-        "reason": "SERVICE_DISABLED",
-        "domain": "googleapis.com",
-        "metadata": {"service": "playdeveloperreporting.googleapis.com", "consumer": "projects/123456789"},
-    }
-    return ApiError(403, message, "accessNotConfigured", details=[info])
 
 
 def _page(rows: list[dict[str, Json]], query: MetricsQuery, vitals: AppVitals, request: Request) -> dict[str, Json]:

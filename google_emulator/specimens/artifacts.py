@@ -13,7 +13,6 @@ from google_emulator.specimens.manifests import RELEASE_BUILD, Build, field, man
 from google_emulator.specimens.signature_writer import jar_signature
 from google_emulator.specimens.zip_writer import write_zip
 
-MAX_VERSION_CODE = 2**64 - 1
 MAX_PIXELS = 1 << 14  # a side; far beyond what any store takes
 GREY = (128, 128, 128)
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -40,7 +39,6 @@ def make_bundle(
 
     Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
     """
-    _check(version_code)
     manifest = manifest_proto(package, version_code, version_name, build)
     files = [
         ("BundleConfig.pb", field(1, field(2, b"1.15.6"))),  # bundletool { version }
@@ -66,16 +64,10 @@ def make_apk(
 
     Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
     """
-    _check(version_code)
     manifest = manifest_axml(package, version_code, version_name, build)
     files = [("AndroidManifest.xml", manifest), *build.libraries.items()]
     files += jar_signature(files, build.signer) if signed else []
     write_zip(path, files, "assets/payload.bin", size_bytes, sparse=sparse)
-
-
-def _check(version_code: int) -> None:
-    if not 0 <= version_code <= MAX_VERSION_CODE:
-        raise ValueError(f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}")
 
 
 def make_image(path: Path, width: int, height: int, *, color: tuple[int, int, int] = GREY, alpha: bool = False) -> None:

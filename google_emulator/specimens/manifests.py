@@ -47,6 +47,7 @@ RESOURCE_IDS: Mapping[str, int] = {
     "required": 0x0101028E,
     "versionCodeMajor": 0x01010576,
 }
+MAX_VERSION_CODE = 2**64 - 1
 LOW_32 = 0xFFFFFFFF  # a long version code is versionCodeMajor * 2**32 + versionCode
 
 Value: TypeAlias = "int | str | bool"
@@ -56,6 +57,8 @@ Element: TypeAlias = tuple[str, Mapping[str, Value]]
 
 def _elements(version_code: int, version_name: str, build: Build) -> list[Element]:
     """The root, with versionCodeMajor only where the code needs it, and what stands below it."""
+    if not 0 <= version_code <= MAX_VERSION_CODE:
+        raise ValueError(f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}")
     low, high = version_code & LOW_32, version_code >> 32
     features: list[Element] = [("uses-feature", {"name": name, "required": on}) for name, on in build.features.items()]
     flags = {"debuggable": build.debuggable, "testOnly": build.test_only}
@@ -191,8 +194,5 @@ def _utf8(text: str) -> bytes:
     # Characters beyond the BMP are written as their two surrogates, three bytes each, as the platform does.
     halves = "".join(chr(unit) for (unit,) in struct.iter_unpack(">H", units))
     data = halves.encode("utf-8", "surrogatepass")
-    return b"".join(_length8(count) for count in (len(halves), len(data))) + data + b"\0"
-
-
-def _length8(length: int) -> bytes:
-    return bytes([length]) if length < 0x80 else bytes([length >> 8 | 0x80, length & 0xFF])
+    lengths = (len(halves), len(data))
+    return b"".join(bytes([n] if n < 0x80 else [n >> 8 | 0x80, n & 0xFF]) for n in lengths) + data + b"\0"

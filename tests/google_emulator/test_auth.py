@@ -160,13 +160,6 @@ def test_every_request_bears_a_token(client: EmulatorClient, path: str, token: s
     assert (reply.status, reply.json["error"]["status"]) == (401, "UNAUTHENTICATED")
 
 
-def test_a_session_request_bears_a_token(client: EmulatorClient) -> None:
-    """The session URI alone does not open a session."""
-    uri = client.start_session(size=3)
-    client.token = ""
-    assert client.put(uri, b"abc").status == 401
-
-
 def test_a_token_expires(start_emulator: StartEmulator) -> None:
     """A token is of use for as long as it was said."""
     client = start_emulator(token_lifetime=-1)

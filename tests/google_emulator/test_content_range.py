@@ -374,3 +374,14 @@ def test_a_sparse_file_stays_sparse(client: EmulatorClient) -> None:
     with open(one["file"], "rb") as file:
         assert os.fstat(file.fileno()).st_blocks * 512 < len(zeros)
         assert file.read() == zeros
+
+
+def test_the_uri_of_a_session_is_a_credential(client: EmulatorClient) -> None:
+    """Without a token nobody starts a session, but whoever has its URI goes on with it; a wrong token is refused."""
+    stranger = EmulatorClient(client.emulator, "")
+    assert stranger.request("POST", f"{STORAGE}?uploadType=resumable&name=x", b"").status == 401
+    uri = client.start_session(size=3)
+    assert stranger.request("PUT", uri, b"abc", {"Authorization": "Bearer wrong"}).status == 401
+    assert stranger.put(uri, b"abc").status == 200
+    assert client.emulator.state()["objects"][0]["account"] == client.emulator.service_account
+    stranger.close()

@@ -162,3 +162,12 @@ def test_a_resource_has_the_fields_of_the_documents(client: EmulatorClient) -> N
     ):
         reply = client.request(method, path, json={"color": "red"})
         assert (reply.status, 'Unknown name "color"' in reply.message) == (400, True)
+
+
+@pytest.mark.parametrize(("fraction", "status"), [(0.1, 400), (0.2, 200), (0.5, 200)])
+def test_a_rollout_does_not_go_down(start_emulator: StartEmulator, fraction: float, status: int) -> None:
+    """What a share of the users has already is taken from nobody: the fraction of a release in progress only grows."""
+    rollout = {"versionCodes": ["7"], "status": "inProgress", "userFraction": 0.2}
+    client = start_emulator(apps={PACKAGE: {**LIVE[PACKAGE], "tracks": {"production": [rollout]}}})
+    wanted = {"track": "production", "releases": [{**rollout, "userFraction": fraction}]}
+    assert client.request("PUT", f"{client.edit()}/tracks/production", json=wanted).status == status

@@ -159,3 +159,21 @@ def test_wrong_faults_end_the_command(faults: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("emulator: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "localhost:80"}, 200),
+        ({"Host": "[::1]"}, 200),
+        ({"Host": "127.0.0.1"}, 200),
+        ({"Host": "attacker.example"}, 403),
+        ({"Host": "127.0.0.1.attacker.example"}, 403),
+        ({"Origin": "http://localhost"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_a_web_page_reads_no_state(client: EmulatorClient, headers: dict[str, str], status: int) -> None:
+    """The emulator's own addresses refuse what a browser sends for a page, whose name may lead to this machine."""
+    assert client.request("GET", "/__emulator/state", headers=headers).status == status
+    assert client.request("POST", "/__emulator/clock", b'{"advance": 1}', headers).status == status

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 from typing import Any
 from urllib.parse import quote
 
+import google_crc32c
 import pytest
 
 from tests.google_emulator.conftest import StartEmulator
@@ -201,3 +203,49 @@ def test_a_drive_file_is_read_moved_and_deleted(client: EmulatorClient) -> None:
     assert client.request("GET", "/drive/v3/about").status == 400
     assert client.request("DELETE", f"{FILES}/{file}").status == 204
     assert client.request("DELETE", f"{FILES}/{file}").status == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "parents"),
+    [
+        ("addParents=x&removeParents=x", ["root", "x"]),
+        ("removeParents=root", ["root"]),
+        ("addParents=x", ["root", "x"]),
+    ],
+)
+def test_a_drive_file_always_has_a_parent(client: EmulatorClient, query: str, parents: list[str]) -> None:
+    """Whatever is added and removed at once, no file is left without a place."""
+    path = f"{FILES}/{drive_file(client, 'a')}?{query}&fields=parents"
+    assert client.request("PATCH", path, json={}).json == {"parents": parents}
+
+
+@pytest.mark.parametrize(("fields", "status", "made"), [("", 200, 1), ("name(", 400, 0)])
+def test_fields_are_read_before_anything_is_done(client: EmulatorClient, fields: str, status: int, made: int) -> None:
+    """Empty, they are not given; what is no notation is refused, and nothing is there."""
+    upload = f"/upload{FILES}?uploadType=multipart&fields={quote(fields)}"
+    body = b"--b\r\n\r\n{}\r\n--b\r\n\r\nabc\r\n--b--"
+    assert client.request("POST", f"{FILES}?fields={quote(fields)}", json={"name": "n"}).status == status
+    assert client.request("POST", upload, body, {"Content-Type": "multipart/related; boundary=b"}).status == status
+    assert len(client.request("GET", FILES).json["files"]) == 2 * made
+
+
+WRONG, TRUE = "AAAAAA==", base64.b64encode(google_crc32c.value(DATA).to_bytes(4, "big")).decode()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "headers", "status"),
+    [
+        ({"crc32c": TRUE}, {"X-Goog-Hash": f"crc32c={TRUE}"}, 200),
+        ({"crc32c": WRONG}, {}, 400),
+        ({}, {"X-Goog-Hash": f"crc32c={WRONG}"}, 400),
+        ({}, {"X-Goog-Hash": f"crc32c={TRUE},md5={WRONG}"}, 400),
+    ],
+)
+def test_a_wrong_digest_is_refused(
+    client: EmulatorClient, metadata: dict[str, str], headers: dict[str, str], status: int
+) -> None:
+    """A digest in the metadata, or in X-Goog-Hash beside the bytes, has to be that of the bytes."""
+    uri = client.request("POST", f"{STORAGE}?uploadType=resumable&name=x", json=metadata).header("Location")
+    reply = client.request("PUT", uri, DATA, headers)
+    assert reply.status == status
+    assert (client.request("GET", f"{OBJECTS}/x").status == 200) is (status == 200)

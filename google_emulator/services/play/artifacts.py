@@ -79,11 +79,10 @@ class ArtifactsApi(Service):
             limit=SHARING_LIMITS[kind],
         )
 
-    def _list(self, request: Request, kind: ArtifactKind) -> Response:
+    def _list(self, request: Request, kind: ArtifactKind) -> Json:
         artifacts = self._store.open_edit(request).content.artifacts.values()
         found = [_resource(one) for one in artifacts if one.kind == kind]
-        listing: dict[str, Json] = {"kind": f"androidpublisher#{kind}sListResponse"}
-        return json_response({**listing, f"{kind}s": found} if found else listing)
+        return {"kind": f"androidpublisher#{kind}sListResponse", **({f"{kind}s": found} if found else {})}
 
     def _add(self, request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
         edit = self._store.open_edit(request)

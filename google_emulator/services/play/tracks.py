@@ -125,6 +125,15 @@ def _check_halts(track: str, before: list[dict[str, Json]], releases: list[dict[
         raise ApiError(400, "Cannot halt release, no matching in progress release found.")
 
 
+def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
+    """Refuses (400) to take a release in progress from users: the share that is live never goes down."""
+    shares = {tuple(one["versionCodes"]): one["userFraction"] for one in live if one["status"] == "inProgress"}
+    for one in releases:
+        share = shares.get(tuple(one.get("versionCodes", [])), 0)
+        if one["status"] == "inProgress" and one["userFraction"] < share:
+            raise ApiError(400, f"The user fraction must not go down; the release has {share:g} already.")
+
+
 def _check_targeting(track: str, release: dict[str, Json]) -> None:
     """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the production track"."""
     targeting = release.get("countryTargeting")
@@ -208,6 +217,7 @@ class TracksApi(Service):
         if "releases" in wanted or not keep_absent:
             releases = checked_releases(edit.content, name, wanted.get("releases", []), self._store.today())
             _check_halts(name, edit.content.tracks.get(name, []), releases)
+            _check_shares(self._store.app(edit.package).live.tracks.get(name, []), releases)
             edit.content.tracks[name] = releases
         return self._get(request)
 
