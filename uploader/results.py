@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -92,7 +92,7 @@ class RunRecord:
                 return
         self.results.append(result)
 
-    def discard(self, why: str, files: Collection[str], outputs: Sequence[str]) -> None:
+    def discard(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
         """What was uploaded is gone: `why` is the error of its results, and no id is left; outputs that told of it are
         taken back.
 

@@ -160,6 +160,21 @@ def test_a_killed_run_may_have_sent_everything(job: Job, large: bool) -> None:
     assert stored(job) == 2
 
 
+@pytest.mark.parametrize("given", [DRIVE, {**DRIVE, "chunk-size": "1MiB"}], ids=["whole", "chunks"])
+def test_a_run_killed_before_its_last_block_leaves_no_doubt(job: Job, given: dict[str, str]) -> None:
+    """The journal shows that the last block had not been due: a lost session starts over, and nothing is doubled."""
+    (job.workspace / "a.bin").write_bytes(noise(8 * MIB))
+    nth = 3 if "chunk-size" in given else 1
+    job.emulator.add_fault("resumable.put", "stall", nth=nth, after=MIB // 2, seconds=30)
+    running = job.start(given, **attempt(1)).when(lambda state: bool(state["faults"]["fired"]))
+    running.send(signal.SIGKILL).end()
+    job.emulator.add_fault("resumable.query", "session-lost")
+    ended = job.run(given, **attempt(2))
+    assert ended.code == 0, ended.log
+    assert "starting over at 0" in ended.log
+    assert stored(job) == 1
+
+
 def spent(job: Job) -> None:
     """A first attempt that brings one of three chunks to the server, and ends with 75."""
     (job.workspace / "a.bin").write_bytes(noise(3 * MIB))

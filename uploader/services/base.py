@@ -1,8 +1,8 @@
-"""What a service is made of: frozen endpoints and steps, and flows that yield the steps and receive the responses.
+"""What a service is made of: endpoints, steps that go to the network or wait, and flows that yield them.
 
-A service is a generator. It yields a `Call`, an `Upload`, a `Batch` of uploads that may run side by side, or another
-step, receives the response, and returns when done. The engine in `transfer` carries the steps out and throws what went
-wrong into the generator, which may clean up (yield more steps) and raises again.
+A flow is a generator. It yields a `Call`, an `Upload` or another step, receives what came of it, and returns when done.
+The engine in `transfer` carries the steps out and throws what went wrong into the flow, which may clean up (yield more
+steps) and raises again. Whatever needs neither network nor wait is a method of the `Context` that a flow is given.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ class Endpoint:
 
     `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
     is the resource path with every parameter filled in and escaped; `upload_path` is the media path. `max_size` is in
-    bytes. `idempotent` is true when sending the same request twice leaves one effect (a replace), false when it leaves
-    two (an add, a mail). `empty_response` is true when the service documents success without a body. `at_most_once` is
-    true where a second effect is worse than none (a mail, a file in Drive): then even a lost session is not begun again
-    once everything may have arrived. `lookup` is the path (with its query) that shows what an idempotent request made,
-    where a precondition then refuses its repeat (412). `id_fields` are the dotted paths under which a response may hold
-    the identifier, the best first; where it is `id_promised`, a response without one is no success. `response_digest`
-    is the digest that responses state.
+    bytes. `idempotent`: sending the same request twice leaves one effect (a replace), not two (an add, a mail).
+    `empty_response`: the service documents success without a body. `at_most_once`: a second effect is worse than none
+    (a mail, a file in Drive), so even a lost session is not begun again once everything may have arrived. `lookup` is
+    the path (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat
+    (412). `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
+    `id_promised`, a response without one is no success. `response_digest` is the digest that responses state.
     """
 
     id: str
@@ -67,12 +66,11 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Call:
-    """One JSON request to an API. The response sent back into the flow is the decoded JSON body ({} when empty).
+    """One JSON request to an API, which comes to the decoded JSON of the response ({} when it is empty).
 
-    `idempotent` says that sending it twice does no harm: the engine then retries it by itself. A call that is not
-    idempotent and whose response is lost (or is a 5xx) ends as `OutcomeUnknown`, thrown into the flow. `retry_on` says
-    why a refusal passes by itself (a concurrent update), and is empty for every other: such a one is waited for.
-    `closing` is for a call without a body that is to be sent, once, even after a signal: it cleans up.
+    An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as `OutcomeUnknown`. `retry_on`
+    says why a refusal passes by itself (a concurrent update), and is empty for every other. `closing` is for a call
+    without a body that is to be sent, once, even after a signal: it cleans up.
     """
 
     method: str
@@ -88,7 +86,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Upload:
-    """One file for one endpoint. The response is its `FileResult`; a failure is thrown into the flow.
+    """One file for one endpoint, which comes to its `FileResult`; a failure is thrown into the flow.
 
     `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts over.
     """
@@ -102,7 +100,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Batch:
-    """Independent uploads, all tried; the response is a tuple of `FileResult` in their order, failures in `error`."""
+    """Independent uploads, all tried: they come to a tuple of `FileResult` in their order, failures in the `error`."""
 
     uploads: tuple[Upload, ...]
     max_in_flight: int | None = None  # with `concurrency: auto`, where the service has a limit
@@ -110,12 +108,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Download:
-    """One file from a service into the workspace; the response is what came of it, as `Downloaded`.
+    """One file from a service into the workspace, which comes to a `Downloaded`.
 
-    `path` is with its query. `max_size` is in bytes. `check` reads the whole file before it gets
-    its name, raises what keeps it from getting one, and returns what of `endings` comes behind it. `public` is for a
-    file that everybody may fetch: no token goes there. `sha256` is what the service says of its bytes, empty where it
-    says nothing; a file that has them already is not fetched.
+    `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its name, raises what
+    keeps it from getting one, and returns what of `endings` comes behind it. `public` is for a file that everybody may
+    fetch: no token goes there. `sha256` is what the service says of its bytes, empty where it says nothing; a file that
+    has them already is not fetched.
     """
 
     root: str
@@ -142,9 +140,8 @@ class Downloaded:
 class Sleep:
     """Wait before looking again, for the `number`-th time (1, 2, …), longer each time; `why` is told.
 
-    Without `timeout` as the retries do: after the last of them a `TemporaryError` is thrown into the flow. With it as
-    for something that takes its time: the response is False, at once, when `timeout` seconds have passed since the
-    first such wait, for then the last look is done, and True after every other.
+    Without `timeout` on the schedule of retries: after the last of them a `TemporaryError` is thrown into the flow.
+    With it at growing intervals: it comes to False, at once, when `timeout` seconds have passed since the first.
     """
 
     number: int
@@ -166,10 +163,7 @@ Step: TypeAlias = Call | Upload | Batch | Download | Sleep
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a flow returns: one sentence that tells the end, and links and tables for the summary.
-
-    `trouble` ends the run as an error does, though the flow did all it could: what it made and found out is told.
-    """
+    """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as an error does."""
 
     headline: str
     links: tuple[tuple[str, str], ...] = ()
@@ -187,17 +181,10 @@ class Context(Protocol):
         """Logs a sentence that deserves attention."""
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
-        """Logs what is about to change, under a heading of its own.
-
-        `sections` are the same for the summary of a run that ends badly; a flow that ends well returns its own.
-        """
+        """Logs what is about to change, and keeps it in `sections` for the summary of a run that ends badly."""
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Makes output values known as soon as they are true, so that they are written even if a later step fails.
-
-        The outputs `id` and `ids` are made from the uploads' results; `ids` is for a service whose resource ids are
-        others, the first of them the value of `id`.
-        """
+        """Makes outputs known as soon as they are true; `ids` where the resource ids are not those of the uploads."""
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value in the journal for the next run of the same job; None forgets it."""
@@ -215,10 +202,7 @@ class Context(Protocol):
         """Replaces the last upload's result by one with what its own response did not tell (an id, an error)."""
 
     def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
-        """What this run uploaded is gone, and `why`: its results say so and its ids are no outputs.
-
-        `files` names those that were there already, but only in what is gone now; `outputs` are no longer true.
-        """
+        """Takes back what this run uploaded, and `files` that were there before; `outputs` are no longer true."""
 
     def now(self) -> float:
         """The time as the service has it, in seconds since the epoch."""
@@ -236,11 +220,7 @@ Flow: TypeAlias = Steps[Outcome]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A target whose offline checks have passed: what it will do, in words, and the flow that does it.
-
-    `lines` is the plan as people read it (one step a line), `scopes` what the token must allow. `flow` starts a fresh
-    generator each time, with the context of the run. `package` is the app of a Play release.
-    """
+    """A target whose checks have passed: its plan, a step a line, and its flow; `package` is the app of a release."""
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]

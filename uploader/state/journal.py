@@ -101,8 +101,8 @@ class Journal:
         own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
         # An earlier version did not write down whether the last block was due.
         found.setdefault("last_block_due", not found["prefix"] or found["length"] >= (job.artifact.size or 0))
-        known = {name: value for name, value in found.items() if name not in ("file", "path")}
-        return SessionRecord(**known, origin=origin, same_file=same_file, own_run=own)
+        del found["file"], found["path"]
+        return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""

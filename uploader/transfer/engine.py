@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -57,6 +57,10 @@ class Engine:
         self._forgotten: set[str] = set()
         self.record = RunRecord()
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
+        # Of the context, what others do.
+        self.info, self.warning, self.now = reporter.info, reporter.warning, client.service_time
+        self.publish, self.reused, self.discarded = self.record.publish, self.record.add, self.record.discard
+        self.forget_uploads = journal.drop_below
 
     def run(self, begin: Callable[[Context], Flow]) -> Outcome:
         """Begins a flow, which gets this engine as its context, and carries it to its end. Raises what it raises."""
@@ -92,24 +96,12 @@ class Engine:
 
     # --- the context that the flow is given -----------------------------------------------------------------------
 
-    def info(self, text: str) -> None:
-        """Logs a sentence."""
-        self._reporter.info(text)
-
-    def warning(self, text: str) -> None:
-        """Logs a sentence that deserves attention."""
-        self._reporter.warning(text)
-
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Logs what is about to change; `sections` are for the summary of a run that ends badly."""
         self.planned = sections
         with self._reporter.group(title):
             for line in lines:
                 self._reporter.info(line)
-
-    def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Makes output values known; see `RunRecord.publish`."""
-        self.record.publish(outputs, ids)
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value in the journal; what is to be forgotten stays there until the end of the run is reported."""
@@ -123,27 +115,11 @@ class Engine:
         """What an earlier run of the same job remembered."""
         return None if name in self._forgotten else self._journal.recall(name)
 
-    def forget_uploads(self, upload_path: str) -> None:
-        """Forgets every upload session below this path."""
-        self._journal.drop_below(upload_path)
-
-    def reused(self, result: FileResult) -> None:
-        """Adds the result of a file that is not sent."""
-        self.record.add(result)
-
     def identified(self, result: FileResult) -> None:
         """Replaces the last upload's result; after an error the next run sends the file again."""
         self.record.results[-1] = result
         if result.error:
             self._to_send_again.append(self._uploaded[-1])
-
-    def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
-        """What this run uploaded is gone; see `RunRecord.discard`."""
-        self.record.discard(why, files, outputs)
-
-    def now(self) -> float:
-        """The time as the service has it, in seconds since the epoch."""
-        return self._client.service_time()
 
     def sha256(self, artifact: Artifact) -> str:
         """The SHA-256 of a file's bytes."""
