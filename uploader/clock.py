@@ -5,25 +5,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-_RANDOM = random.SystemRandom()  # which has no state that others could notice
 
-
+@dataclass
 class Clock:
     """Every source of time and chance of a run, replaced as a whole in tests. All figures are seconds.
 
     `sleep` may end early, by raising, when the run is asked to end; `monotonic` measures, `wall` is the time since the
-    epoch, `fraction` is random in [0, 1).
+    epoch, `fraction` is random in [0, 1), by a generator that has no state that others could notice.
     """
 
-    def __init__(
-        self,
-        sleep: Callable[[float], None],
-        monotonic: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
-        fraction: Callable[[], float] = _RANDOM.random,
-    ) -> None:
-        self.sleep = sleep
-        self.monotonic = monotonic
-        self.wall = wall
-        self.fraction = fraction
+    sleep: Callable[[float], None]
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    fraction: Callable[[], float] = random.SystemRandom().random

@@ -70,6 +70,7 @@ def not_reached(path: str, size: int | None) -> FileResult:
     return FileResult(path, size or 0, error="Not reached.")
 
 
+@dataclass
 class RunRecord:
     """What a run has to show, filled while it goes: it is all there even when the run ends badly.
 
@@ -77,12 +78,9 @@ class RunRecord:
     that was sent without an upload.
     """
 
-    __slots__ = ("ids", "outputs", "results")
-
-    def __init__(self) -> None:
-        self.results: list[FileResult] = []
-        self.outputs: dict[str, str] = {}
-        self.ids: tuple[str, ...] = ()
+    results: list[FileResult] = field(default_factory=list)
+    outputs: dict[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
 
     def add(self, result: FileResult) -> None:
         """One more result, or the better one of a file that was tried before and failed."""

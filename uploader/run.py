@@ -25,6 +25,7 @@ from uploader.results import FileResult, RunRecord, not_reached, outputs_of
 from uploader.retry import RetryPolicy
 from uploader.services.base import Outcome, Section
 from uploader.state.journal import Journal
+from uploader.state.sealed_store import make_seal_key
 from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
 
@@ -136,22 +137,23 @@ class Run:
         )
         debug = reporter.debug if inputs.platform.debug else None
         api = ApiClient(client, login, policy, settings, debug)
-        return Engine(api, settings, self._journal(inputs, login), reporter)
+        return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)
 
-    def _journal(self, inputs: Inputs, login: Login) -> Journal:
+    def _journal(self, inputs: Inputs, account: str, lasting: bytes | None) -> Journal:
         """Where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it."""
         rehearsal = self._inputs.rehearsal  # the emulator ends with this run, and all that it holds
-        folder = None if rehearsal or login.seal_key is None else inputs.state_dir
+        key = make_seal_key(inputs.state_key, lasting, account)
+        folder = None if rehearsal or key is None else inputs.state_dir
         if folder is None and not rehearsal:
             why = "there is no folder to keep them in; set `state-dir`"
-            if login.seal_key is None:
+            if key is None:
                 why = "there is no lasting secret to encrypt them with; set `state-key`"
             self._reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
         # What was begun at one endpoint (an emulator) is nothing to go on with at another.
-        whose = f"{login.account} at {inputs.api_endpoint}" if inputs.api_endpoint else login.account
+        whose = f"{account} at {inputs.api_endpoint}" if inputs.api_endpoint else account
         platform = inputs.platform
         owners = workspace_owners(platform.workspace)
-        return Journal(folder, login.seal_key or b"", whose, self._clock.wall, self._reporter, platform.run, owners)
+        return Journal(folder, key or b"", whose, self._clock.wall, self._reporter, platform.run, owners)
 
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.

@@ -41,7 +41,7 @@ from tests.support.token_server import (
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
 from uploader.auth import source as credential_source
-from uploader.auth.google import SEAL_CONTEXT, Login
+from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.errors import (
     CredentialsError,
@@ -55,6 +55,7 @@ from uploader.errors import (
 )
 from uploader.http.client import HttpClient
 from uploader.retry import RetryPolicy
+from uploader.state.sealed_store import SEAL_CONTEXT, make_seal_key
 
 PLAY = "https://www.googleapis.com/auth/androidpublisher"
 ROOT = Path(__file__).parents[2]
@@ -111,6 +112,11 @@ def login(
     policy = RetryPolicy(clock.clock(), cancellation, read.max_retries, read.retry_deadline)
     source = credential_source.parse(read)
     return Login(read, source, [PLAY], client, policy, lambda wait: report(str(wait)), on_secret)
+
+
+def seal_key(read: inputs.Inputs) -> bytes | None:
+    """What a run with these inputs seals its journal with."""
+    return make_seal_key(read.state_key, credential_source.parse(read).lasting, login(read).account)
 
 
 def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
@@ -472,7 +478,7 @@ def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> 
     made = login(read_inputs(outer))
     assert made.token() == "ya29.impersonated-2-secret"
     assert server.seen[1].fields["scope"] == [PLAY]
-    assert made.seal_key == login(read_inputs(key_of(server))).seal_key
+    assert seal_key(read_inputs(outer)) == seal_key(read_inputs(key_of(server)))
 
 
 def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
@@ -709,7 +715,7 @@ def keyless(server: TokenServer, **wanted: str) -> inputs.Inputs:
 def test_github_is_asked_for_a_token_that_google_exchanges(server: TokenServer) -> None:
     """The job's OIDC token for the provider's audience, Google's exchange, then the service account's token."""
     made = login(keyless(server))
-    assert (made.account, made.seal_key) == (ACCOUNT, None)
+    assert (made.account, seal_key(keyless(server))) == (ACCOUNT, None)
     assert made.token() == "ya29.impersonated-2-secret"
     assert server.paths() == ["/oidc", "/v1/token", IMPERSONATION]
     assert server.seen[0].query == {"api-version": "2.0", "audience": f"https://iam.googleapis.com/{PROVIDER}"}
@@ -822,10 +828,10 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     )
     host = server.url.removeprefix("http://")
     program = (
-        "import time\nfrom uploader import cancellation, clock, inputs, retrier\n"
+        "import time\nfrom uploader import cancellation, clock, inputs, retry\n"
         "from uploader.auth import google, source\nfrom uploader.http.client import HttpClient\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
-        "policy = retrier.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
+        "policy = retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
         "login = google.Login(read, source.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
@@ -948,13 +954,13 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
     """The same for the same key however it was given, another for another key, the user's own with `state-key`."""
     key = key_of(server)
     encoded = base64.b64encode(json.dumps(key).encode()).decode()
-    plain, same = login(read_inputs(key)).seal_key, login(read_inputs(encoded)).seal_key
-    other = login(read_inputs(service_account(private_key=other_key()))).seal_key
-    own = login(keyless(server, **{"state-key": "x" * 20})).seal_key
+    plain, same = seal_key(read_inputs(key)), seal_key(read_inputs(encoded))
+    other = seal_key(read_inputs(service_account(private_key=other_key())))
+    own = seal_key(keyless(server, **{"state-key": "x" * 20}))
     assert plain == same
     assert plain is not None
     assert own is not None
-    assert len({plain, other, own, login(read_inputs(USER)).seal_key}) == 4
+    assert len({plain, other, own, seal_key(read_inputs(USER))}) == 4
 
 
 @pytest.mark.threat(
@@ -963,9 +969,9 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
 def test_a_state_key_is_stretched(server: TokenServer) -> None:
     """Each guess costs scrypt with 32 MiB, and what was learnt of one account is worth nothing for another."""
     key = "correct horse battery"
-    first = login(keyless(server, **{"state-key": key}))
-    salt = SEAL_CONTEXT + first.account.encode()
+    first = keyless(server, **{"state-key": key})
+    salt = SEAL_CONTEXT + login(first).account.encode()
     stretched = hashlib.scrypt(key.encode(), salt=salt, n=2**15, r=8, p=1, maxmem=2**26, dklen=32)
-    assert first.seal_key == stretched
+    assert seal_key(first) == stretched
     another = key_of(server) | {"client_email": "other@example-project.iam.gserviceaccount.com"}
-    assert login(read_inputs(another, **{"state-key": key})).seal_key not in (stretched, None)
+    assert seal_key(read_inputs(another, **{"state-key": key})) not in (stretched, None)

@@ -13,10 +13,7 @@ CAUSES: Mapping[tuple[str, str], tuple[str, str]] = {
         "The key was deleted or disabled, or it belongs to another account.",
         "Create a new key for the service account and replace the secret.",
     ),
-    ("clock-wrong", "reasonable timeframe"): (
-        "This machine's clock is wrong.",
-        "Set the clock (NTP) and run again.",
-    ),
+    ("clock-wrong", "reasonable timeframe"): ("This machine's clock is wrong.", "Set the clock (NTP) and run again."),
     ("account-not-found", "account not found"): (
         "The service account was deleted, or its e-mail address is wrong.",
         "Check the account in the Google Cloud console.",

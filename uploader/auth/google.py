@@ -7,7 +7,6 @@ when a token is fetched: ahead of time, and never inside another request.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import threading
@@ -15,7 +14,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,8 +48,6 @@ BEARER = re.compile(r"[\x21-\x7e]{1,16384}")  # a token with a line break would 
 TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")  # RFC 6749, section 4.1.2.1; Google
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
-SEAL_CONTEXT = b"uploader journal, sealed\0"
-SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
 # What google-auth raises on a damaged configuration, an unreadable file or a strange response.
 _USUAL = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, OSError)
 RAISED = (GoogleAuthError, UnsupportedAlgorithm, *_USUAL)
@@ -217,10 +213,9 @@ def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
 class Login:
     """One account's tokens for one set of scopes. May be used from several threads; one fetch runs at a time.
 
-    Nothing is sent before the first `token()`. `account` is who acts, for people; `quota_project` is the project that a
-    user's calls are billed to (`X-Goog-User-Project`), mostly empty. `report` hears of every wait before another
-    attempt, `on_secret` every secret before it can show up anywhere. Raises InputError for a key that can't be read,
-    CredentialsError where a keyless login has no OIDC token.
+    `account` is who acts, for people; `quota_project` what a user's calls are billed to, mostly empty. `report` hears
+    of waits, `on_secret` of each secret before it can show up anywhere. Raises InputError for a key that can't be read,
+    CredentialsError where a keyless login has no OIDC token; nothing is sent before the first `token()`.
     """
 
     def __init__(
@@ -236,7 +231,6 @@ class Login:
         self.account = (f"{inputs.impersonate_user} through " if inputs.impersonate_user else "") + source.account
         project = str(source.info.get("quota_project_id") or "")
         self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
-        self._state_key, self._lasting = inputs.state_key, source.lasting
         self._scopes, self._policy, self._report = scopes, policy, report
         # On a loopback endpoint the token exchange and the impersonation of a federated login go there too.
         kinds = (configuration.KEYLESS, configuration.EXTERNAL)
@@ -255,17 +249,6 @@ class Login:
 
     def __repr__(self) -> str:
         return f"Login({self.account!r})"
-
-    @cached_property
-    def seal_key(self) -> bytes | None:
-        """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there is neither.
-
-        A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
-        """
-        if self._state_key:
-            salt = SEAL_CONTEXT + self.account.encode()
-            return hashlib.scrypt(self._state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32)
-        return hashlib.sha256(SEAL_CONTEXT + self._lasting).digest() if self._lasting else None
 
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
         """A bearer token that stays valid for `min_seconds`, or for half its life where it never lives so long.

@@ -124,13 +124,19 @@ def _keyless(inputs: Inputs) -> CredentialSource:
 
 def _configured(origin: str, given: str, workspace: Path) -> CredentialSource:
     """JSON, base64 of JSON, or the path of a file that holds one of the two."""
-    text = _unwrapped(given)
-    if text is None and "PRIVATE KEY" in given:
-        raise InputError(Problem(origin, "a private key by itself; the whole JSON file around it is needed.", ACCEPTED))
+    text, what = _unwrapped(given), ""
     if text is None:
-        text = _file(origin, given, workspace)
-    info, problems = _checked(_json(origin, text))
-    if problems:
+        text, what = _read(given, workspace)
+    value: object = None
+    if text is not None:
+        try:
+            # Not strict: a shell that turned the key's \n into line breaks left no doubt about what was meant.
+            value = json.loads(text, strict=False)
+            what = "JSON, but not an object."
+        except (ValueError, RecursionError):
+            what = "JSON that is cut off or damaged."
+    info, problems = _checked(value) if isinstance(value, dict) else ({}, [what])
+    if text is None or problems:
         raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in problems))
     secrets = dict.fromkeys([*_named_secrets(info), *_whole(text, given), json.dumps(info, separators=(",", ":"))])
     name = info.get("client_email") or principal(info.get(IMPERSONATION) or "") or info.get("account")
@@ -151,33 +157,19 @@ def _unwrapped(given: str) -> str | None:
     return text if text.startswith("{") else None
 
 
-def _file(origin: str, given: str, workspace: Path) -> str:
-    """The JSON text in a file. Complaints are made outside of `except`, whose exceptions remember what they read."""
-    content, what = b"", "the file holds neither JSON nor base64 of JSON."
+def _read(given: str, workspace: Path) -> tuple[str | None, str]:
+    """The JSON text in a file, or what is wrong. An exception would remember what it read, so none is raised."""
+    if "PRIVATE KEY" in given:
+        return None, "a private key by itself; the whole JSON file around it is needed."
     try:
         with (workspace / Path(given).expanduser()).open("rb") as file:
             content = file.read(MAX_FILE + 1)
     except (FileNotFoundError, NotADirectoryError):
-        what = "neither JSON, nor base64 of JSON, nor a file that exists."
+        return None, "neither JSON, nor base64 of JSON, nor a file that exists."
     except (OSError, ValueError, RuntimeError):
-        what = "neither JSON, nor base64 of JSON, nor a file that can be read."
-    text = _unwrapped(content.decode("utf-8-sig", "replace"))
-    if text is None or len(content) > MAX_FILE:
-        raise InputError(Problem(origin, what, ACCEPTED))
-    return text
-
-
-def _json(origin: str, text: str) -> dict[str, Any]:
-    value: object = None
-    try:
-        # Not strict: a shell that turned the key's \n into line breaks left no doubt about what was meant.
-        value = json.loads(text, strict=False)
-        what = "JSON, but not an object."
-    except (ValueError, RecursionError):
-        what = "JSON that is cut off or damaged."
-    if not isinstance(value, dict):
-        raise InputError(Problem(origin, what, ACCEPTED))
-    return value
+        return None, "neither JSON, nor base64 of JSON, nor a file that can be read."
+    text = _unwrapped(content.decode("utf-8-sig", "replace")) if len(content) <= MAX_FILE else None
+    return text, "the file holds neither JSON nor base64 of JSON."
 
 
 def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, Any], list[str]]:

@@ -37,7 +37,20 @@ _MAX_FILES = 1000  # files of a state folder that are looked at; more than one r
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
 _LOCK, _MARK = ".lock", ".uploader"
 _MARK_TEXT = b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
+SEAL_CONTEXT = b"uploader journal, sealed\0"
+SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
+
+
+def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes | None:
+    """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there is neither.
+
+    A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
+    """
+    if state_key:
+        salt = SEAL_CONTEXT + account.encode()
+        return hashlib.scrypt(state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32)
+    return hashlib.sha256(SEAL_CONTEXT + lasting).digest() if lasting else None
 
 
 class SealedStore:
