@@ -168,40 +168,43 @@ def test_an_env_file_that_cannot_be_read_is_one_mistake() -> None:
     assert [problem.name for problem in problems] == ["--env-file"]
 
 
-@pytest.mark.parametrize(
-    ("variables", "module", "code"),
-    [
-        ({"UPLOADER_ENV_FILE": "release.env"}, "dotenv", 2),
-        ({"UPLOADER_TARGET": "drive.files.create", "UPLOADER_FILES": "a.txt"}, r"\w+", 1),
-    ],
-)
-def test_a_missing_module_is_named_with_the_remedy(
-    tmp_path: Path, variables: dict[str, str], module: str, code: int
-) -> None:
+def test_a_missing_module_is_named_with_the_remedy(tmp_path: Path) -> None:
     """A checkout without its dependencies says what to install, and no traceback."""
     (tmp_path / "a.txt").write_text("a")
-    ended = shell(tmp_path, python=("-S",), **variables)
-    assert ended.returncode == code, ended.stderr
-    assert re.search(rf"Python module {module}.* is missing", ended.stderr)
+    ended = shell(tmp_path, python=("-S",), UPLOADER_TARGET="drive.files.create", UPLOADER_FILES="a.txt")
+    assert ended.returncode == 1, ended.stderr
+    assert re.search(r"Python module \w+ is missing", ended.stderr)
     assert "`pip install .`" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def without(module: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A run on a Python that lacks a module."""
+    hidden = f"import runpy, sys; sys.modules[{module!r}] = None; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    return subprocess.run(
+        [sys.executable, "-c", hidden, str(ENTRYPOINT)],
+        env={"HOME": str(folder), **variables},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_a_module_that_this_system_does_not_have_is_no_missing_package(tmp_path: Path) -> None:
     """Where Python itself lacks a module, as on Windows, no advice to install something is given."""
     (tmp_path / "a.txt").write_text("a")
-    hidden = "import runpy, sys; sys.modules['fcntl'] = None; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
-    ended = subprocess.run(
-        [sys.executable, "-c", hidden, str(ENTRYPOINT)],
-        env={"HOME": str(tmp_path), "UPLOADER_TARGET": "drive.files.create", "UPLOADER_FILES": "a.txt"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = without("fcntl", tmp_path, UPLOADER_TARGET="drive.files.create", UPLOADER_FILES="a.txt")
     assert ended.returncode == 1, ended.stderr
     assert "This Python has no module fcntl." in ended.stderr
     assert "pip install" not in ended.stderr
+
+
+def test_an_env_file_without_its_reader_is_a_mistake(tmp_path: Path) -> None:
+    """Only a run with an env file needs python-dotenv, and is told so."""
+    ended = without("dotenv", tmp_path, UPLOADER_ENV_FILE="release.env")
+    assert ended.returncode == 2, ended.stderr
+    assert "the Python module dotenv, which reads it, is missing: run `pip install .`" in ended.stderr
 
 
 def test_a_port_that_does_not_exist_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
