@@ -6,10 +6,9 @@ and `##[command]` anywhere in one.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from uploader.errors import UploaderError
 from uploader.outputs.files import append_whole
@@ -89,20 +88,11 @@ class GitHubReporter(LogReporter):
         """A word that ends one output, and that nobody can foresee."""
         return f"value_{os.urandom(16).hex()}"
 
-    @contextlib.contextmanager
-    def _group(self, title: str) -> Iterator[None]:
-        """Groups don't nest: one inside another interrupts it."""
-        outer, self._titles = self._titles, (*self._titles, title)
-        if outer:
-            self._command("endgroup")
+    def _open_group(self, title: str) -> None:
         self._command("group", title)
-        try:
-            yield
-        finally:
-            self._command("endgroup")
-            self._titles = outer
-            if outer:
-                self._command("group", outer[-1])
+
+    def _close_group(self) -> None:
+        self._command("endgroup")
 
     def _entry(self, name: str, value: str) -> str:
         """One output in the heredoc form, which takes any value but one that holds its delimiter."""

@@ -120,26 +120,33 @@ class LogReporter:
         """Write `uploader-results.json`, or warn where that is not possible."""
         self.written(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
 
-    def written(self, what: str, write: Callable[[], None]) -> bool:
-        """Do `write`; where the system refuses, warn in one line and return false."""
+    def written(self, what: str, write: Callable[[], None]) -> None:
+        """Do `write`; where the system refuses, warn in one line."""
         try:
             write()
         except OSError as refusal:
             self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
-            return False
-        return True
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:
-        """A title; one inside another interrupts it, so that the outer one is said again after it."""
+        """Groups don't nest: one inside another interrupts it, and it goes on behind that."""
         outer, self._titles = self._titles, (*self._titles, title)
-        self._say(self._painted(title, BOLD, self._out))
+        if outer:
+            self._close_group()
+        self._open_group(title)
         try:
             yield
         finally:
+            self._close_group()
             self._titles = outer
             if outer:
-                self._say(self._painted(outer[-1], BOLD, self._out))
+                self._open_group(outer[-1])
+
+    def _open_group(self, title: str) -> None:
+        self._say(self._painted(title, BOLD, self._out))
+
+    def _close_group(self) -> None:
+        """Nothing ends a title but the next."""
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
         """The text in a style (ECMA-48, SGR) where `stream` shows it; a plain log stays plain."""
