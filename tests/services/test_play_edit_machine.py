@@ -57,12 +57,12 @@ def test_an_event_that_can_t_come_is_a_bug(state: EditState) -> None:
 
 @pytest.mark.parametrize("state", STATES, ids=str)
 def test_what_the_table_promises(state: EditState) -> None:
-    """No commit behind one that happened, no deletion of what may have been committed, nothing done to a stand-in."""
+    """No commit behind one that happened, no deletion of what may have been committed, nothing done to a substitute."""
     if state.commit is CommitKnowledge.HAPPENED:
         assert not state.allows(Event.SEND_COMMIT)
     if state.stage in CONTENT and state.in_doubt:
         assert not state.allows(Event.DELETE)
-    if state.ownership is Ownership.STAND_IN:
+    if state.ownership is Ownership.SUBSTITUTE:
         assert state.stage not in CONTENT
     if state.ownership is Ownership.SHARED:
         assert state.stage not in (Stage.CLEAN, Stage.DELETED)

@@ -58,7 +58,7 @@ class Ownership(Enum):
 
     OWN = "opened by this run or an earlier one of the job"  # to keep or to delete
     SHARED = "named by existing-edit-id"  # others work in it: never deleted, never replaced by one without their part
-    STAND_IN = "in place of a shared edit that is gone"  # only to look at what is live
+    SUBSTITUTE = "in place of a shared edit that is gone"  # only to look at what is live
 
 
 class Stage(Enum):
@@ -167,7 +167,7 @@ From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with
 
 FORBIDDEN: Mapping[Ownership, frozenset[Event]] = {
     Ownership.SHARED: frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN}),
-    Ownership.STAND_IN: frozenset({Event.CHANGE, Event.SEND_COMMIT, Event.RECALL, Event.NOT_SEEN}),
+    Ownership.SUBSTITUTE: frozenset({Event.CHANGE, Event.SEND_COMMIT, Event.RECALL, Event.NOT_SEEN}),
 }
 """What never happens to an edit because of who owns it, whatever the table says."""
 
@@ -208,8 +208,8 @@ class EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to an edit that is {self}")
-        stand_in = event is Event.REPLACE and self.ownership is Ownership.SHARED
-        owner = Ownership.STAND_IN if stand_in else self.ownership
+        substitute = event is Event.REPLACE and self.ownership is Ownership.SHARED
+        owner = Ownership.SUBSTITUTE if substitute else self.ownership
         return EditState(owner, *TRANSITIONS[(self.stage, self.commit), event])
 
     def __str__(self) -> str:
@@ -416,7 +416,7 @@ def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
 
 def _why_kept(edit: ReleaseEdit) -> str:
     """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
-    if edit.state.ownership is Ownership.STAND_IN:
+    if edit.state.ownership is Ownership.SUBSTITUTE:
         return f"Edit {edit.id} holds no changes."
     # The record under the job's name is that of an edit of its own, never that of a shared one.
     resumes = edit.state.own and edit.context.recall(edit.job.memory) is not None

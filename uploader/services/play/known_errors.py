@@ -1,4 +1,4 @@
-"""Google Play's known refusals, each with its likely cause and its cure: one table, for the log and for the documents.
+"""Google Play's known refusals, each with its likely cause and what to do: one table, for the log and the documents.
 
 An entry is recognised by words of Google's message or by its reason code. Google's own words always stay in the error.
 """
@@ -13,10 +13,10 @@ from uploader.errors import ApiError, CredentialsError
 
 @dataclass(frozen=True)
 class KnownError:
-    """One refusal: our code for it, Google's words as people search for them, how to recognise them, cause and cure.
+    """One refusal: our code for it, Google's words as people search for them, how to recognise them, cause and hint.
 
     `pattern` is searched in the message, without regard to case; `reasons` are Google's codes for it. `permission`
-    marks those that no change of the release can cure: the account may not do it (exit code 3).
+    marks those that no change of the release helps: the account may not do it (exit code 3).
     """
 
     code: str
@@ -26,10 +26,6 @@ class KnownError:
     hint: str
     reasons: tuple[str, ...] = ()
     permission: bool = False
-
-    def fits(self, error: ApiError) -> bool:
-        """Whether Google's message has the words of this entry."""
-        return re.search(self.pattern, error.message or error.what, re.IGNORECASE) is not None
 
 
 VERSION_TAKEN = KnownError(
@@ -295,13 +291,14 @@ OTHER = KnownError(
 
 def find(error: ApiError) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
-    by_words = (known for known in KNOWN_ERRORS if known.fits(error))
+    words = error.message or error.what
+    by_words = (known for known in KNOWN_ERRORS if re.search(known.pattern, words, re.IGNORECASE))
     by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
     return next(by_words, None) or next(by_reason, None) or OTHER
 
 
 def explained(error: ApiError) -> ApiError | CredentialsError:
-    """The refusal with cause and cure; as a CredentialsError where the account is not permitted."""
+    """The refusal with cause and hint; as a CredentialsError where the account is not permitted."""
     known = find(error)
     error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
     error.cause, error.hint, error.code = error.cause or known.cause, error.hint or known.hint, known.code

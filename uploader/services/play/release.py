@@ -104,7 +104,7 @@ def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
     if evident and (yield from _is_live(edit)):
         edit.apply(Event.SEEN_LIVE)
         return
-    if edit.state.ownership is Ownership.STAND_IN:
+    if edit.state.ownership is Ownership.SUBSTITUTE:
         known = "what this run put into it is not live" if evident else "this run can't see whether it was committed"
         raise ReleaseRefused(
             f"Edit {edit.job.existing_edit} is gone, and {known}.",
@@ -141,7 +141,7 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_list
     for artifact in job.artifacts:
         if entry := known.get(version_code(artifact)):
             there[version_code(artifact)] = _same(edit, artifact, entry)
-    if job.listing and edit.state.ownership is not Ownership.STAND_IN:
+    if job.listing and edit.state.ownership is not Ownership.SUBSTITUTE:
         listing = yield from store_listing.compare(edit, job.listing)
     changes = Changes(
         job.package,

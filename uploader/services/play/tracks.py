@@ -218,28 +218,20 @@ def _covers(release: Release, other: Release) -> bool:
 
 def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
     """Whether the track holds these releases already, apart from fields that Play adds by itself."""
-    rest = list(live)
-    for wanted in after:
-        found = next(
-            (one for one in rest if all(_same(key, one.get(key), value) for key, value in wanted.items())), None
-        )
+    rest = [{"inAppUpdatePriority": 0, **_plain(release)} for release in live]
+    for wanted in map(_plain, after):
+        found = next((one for one in rest if wanted.items() <= one.items()), None)
         if found is None:
             return False
         rest.remove(found)
     return not rest
 
 
-def _same(field: str, value: Any, wanted: Any) -> bool:
-    """Whether a field has the value that is wanted, in whatever spelling."""
-
-    def plain(value: Any) -> Any:
-        if field == "versionCodes" and isinstance(value, list):
-            return {str(code) for code in value}
-        if field == "releaseNotes" and isinstance(value, list):
-            return {(language, normalised(text)) for language, text in notes_of({field: value})}
-        return 0 if value is None and field == "inAppUpdatePriority" else value
-
-    return bool(plain(value) == plain(wanted))
+def _plain(release: Release) -> dict[str, Any]:
+    """A release so that two spellings of the same thing are equal."""
+    notes = {(language, normalised(text)) for language, text in notes_of(release)}
+    same = {"versionCodes": set(codes(release)), "releaseNotes": notes}
+    return {field: same.get(field, value) for field, value in release.items() if value is not None}
 
 
 @dataclass(frozen=True)
