@@ -22,11 +22,11 @@ from uploader.inputs import Inputs
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
 from uploader.services.play import edit_api, gate, review, status, tracks
 from uploader.services.play.edit_api import CONSOLE, Release, Releases
-from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, commit, discard
+from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, discard
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, Review, lines, plan_output, sections
-from uploader.services.play.release import BY_HAND, in_an_edit
+from uploader.services.play.release import BY_HAND, committed, in_an_edit
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
@@ -287,13 +287,8 @@ class Rollout:
         if not settled:
             yield edit.api.update_track(track, change.after)
             edit.seen[track] = change.after
-        by_hand = yield from commit(edit)
+        by_hand = yield from committed(edit)
         self._halting = ""
-        edit.forget()
-        self._context.publish({"committed": "true"})
-        self._context.info(f"Committed edit {edit.id}.")
-        if by_hand:
-            self._context.warning(f"{self._job.package}: the committed changes {BY_HAND}: {CONSOLE}")
         return BY_HAND if by_hand else ""
 
     def _tell(self, decision: Decision, changes: Changes) -> None:
