@@ -87,8 +87,9 @@ def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_perio
     if not (results or errors):
         with suppress(queue.Empty):
             woken.get(timeout=grace_period)
+    if not (results or errors):
+        cancellation.check()
+    thread.join()
     if errors:
         raise errors[0]
-    if not results:
-        cancellation.check()
     return results[0]
