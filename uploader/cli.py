@@ -26,11 +26,16 @@ except ImportError:  # a Python that was built without it
 PR_SET_DUMPABLE = 4  # prctl(2)
 
 
-def main(cancellation: Cancellation, signals: Sequence[signal.Signals]) -> NoReturn:
-    """Runs the program until its end or its cancellation, and ends the process with the exit code.
+def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn:
+    """Runs the program until its end or one of the `signals`, and ends the process with the exit code.
 
-    From the end of the run none of the `signals` changes anything any more.
+    `received` are those that came before now; after the end of the run none changes anything any more.
     """
+    cancellation = Cancellation()
+    for number in signals:
+        signal.signal(number, lambda number, _: cancellation.cancel(number))
+    for early in received:
+        cancellation.cancel(early)
     _open_streams()
     _close_memory()
     code = run(os.environ, sys.argv[1:], cancellation)
