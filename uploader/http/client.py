@@ -12,6 +12,7 @@ import re
 import select
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -24,7 +25,7 @@ from urllib.parse import urlsplit
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidProxyURL, InvalidURL
-from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
+from requests.utils import get_environ_proxies, select_proxy
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, LocationParseError, ProxyError
@@ -38,7 +39,6 @@ from uploader.http.messages import Block, Headers, Request, Response, TransportE
 MAX_BODY = 4 * 1024 * 1024  # bytes of a response's body; no resource that these methods return comes near it
 _AROUND_A_BODY = 256 * 1024  # bytes for the head of a response and for what frames its chunks
 _PIECE = 64 * 1024  # bytes that are sent or read at once
-_MAX_INTERIM = 100  # interim responses before a response: a "still processing" every few seconds is the most known
 _INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
 _NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 _EVERY = {
@@ -86,34 +86,32 @@ class HttpClient:
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open for each host; `direct` leaves the system's settings aside."""
         self._connections, self._direct = connections, direct
-        self._adapters: dict[
-            object, _Adapter
-        ] = {}  # by the client's certificate: nothing of a login's is shown elsewhere
+        self._adapters: dict[object, _Adapter] = {}  # by the client's certificate, which is shown nowhere else
         self._under_way: set[_Exchange] = set()
         self._aborted = False
-        self._trusted = ""
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `UntrustedHost`."""
-        exchange, proxies = _Exchange(request, blocks, timeouts), {}
+        _current.exchange = exchange = _Exchange(request, blocks, timeouts)
         self._under_way.add(exchange)
+        proxies, authorities, certificate = {}, "", request.client_certificate
         try:
             if origin(request.url) == NOWHERE or (self._aborted and not request.closing):
                 raise InvalidURL
             if may_use_proxy(request.url) and not self._direct:
                 proxies = get_environ_proxies(request.url)
-            if request.client_certificate not in self._adapters:
-                self._adapters[request.client_certificate] = _Adapter(pool_maxsize=self._connections)
-            raw = self._adapters[request.client_certificate].send(
-                exchange.prepared(token),
-                timeout=(timeouts.connect, timeouts.response),
-                verify=self._authorities() if origin(request.url).scheme == "https" else True,
-                cert=request.client_certificate,
-                proxies=proxies,
-            )
+            if not self._direct:
+                authorities = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
+                authorities = os.path.expanduser(authorities)  # noqa: PTH111  # which a path object may refuse
+            adapter = self._adapters.get(certificate) or _Adapter(pool_maxsize=self._connections)
+            self._adapters[certificate] = adapter
+            prepared, seconds = exchange.prepared(token), (timeouts.connect, timeouts.response)
+            raw = adapter.send(prepared, True, seconds, authorities or True, certificate, proxies)
             with closing(raw):
                 return exchange.received(raw)
         except (OSError, HTTPException, HTTPError, UnicodeError) as error:
+            if authorities and origin(request.url).scheme == "https":
+                _check(authorities)
             raise _failure(error, request.url, select_proxy(request.url, proxies) or "", exchange.sent_whole) from None
         finally:
             self._under_way.discard(exchange)
@@ -123,23 +121,6 @@ class HttpClient:
         self._aborted = True
         for exchange in tuple(self._under_way):
             exchange.abort()
-
-    def _authorities(self) -> str:
-        """The file or the folder of the trusted certificates. Raises `InputError` when there are none in it."""
-        if not self._trusted:
-            names = () if self._direct else ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-            path = Path(next(filter(None, map(os.environ.get, names)), DEFAULT_CA_BUNDLE_PATH))
-            with suppress(RuntimeError):  # there is no home
-                path = path.expanduser()
-            try:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(
-                    *((None, path) if path.is_dir() else (path,))
-                )
-            except OSError:
-                what, accepted = f"no certificates can be read from {path}.", "a file of certificates in PEM form."
-                raise InputError(Problem(" or ".join(names), what, accepted)) from None
-            self._trusted = str(path)
-        return self._trusted
 
 
 class _Exchange:
@@ -174,6 +155,7 @@ class _Exchange:
         self.sent_whole = True
 
     def _await_room(self, sock: Any) -> None:
+        """Waits until bytes can move, or a response begins."""
         if not self._poll:
             self._poll = select.poll()  # `select.select` refuses descriptors from 1024 on
             self._poll.register(sock, select.POLLIN | select.POLLOUT)
@@ -220,11 +202,10 @@ class _Exchange:
         """Breaks the connection that the request is on, from any thread."""
         self.aborted = True
         sock: Any = self.connection and self.connection.sock
-        if sock is not None:
-            with suppress(OSError):  # closed already
-                # The plain socket's own: that of `ssl` first drops the cipher, and another thread may be writing.
-                # TLS inside a proxy's TLS is no socket, but holds one.
-                socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
+        with suppress(OSError, TypeError):  # it is closed already, or not there
+            # The plain socket's own: that of `ssl` first drops the cipher, and another thread may be writing. TLS
+            # inside a proxy's TLS is no socket, but holds one.
+            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
 def _blocks(raw: Any) -> Iterator[bytes]:
@@ -234,6 +215,9 @@ def _blocks(raw: Any) -> Iterator[bytes]:
         raise HTTPException("a chunk of a negative size") from error
 
 
+_current = threading.local()  # its `exchange` is the one for which this thread opens a connection
+
+
 class _Connection(HTTPConnection):
     """urllib3's connection, which reads a response behind the early bytes of it, limited as a whole."""
 
@@ -241,7 +225,7 @@ class _Connection(HTTPConnection):
     _exchange: _Exchange | None = None
 
     def connect(self) -> None:
-        self._exchange = None  # what opens a tunnel is no response to it
+        self._exchange, _current.exchange.connection = None, self  # what opens a tunnel is no response to it
         super().connect()
 
     def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
@@ -256,14 +240,14 @@ class _Connection(HTTPConnection):
             raise BrokenPipeError("reset, perhaps behind a response") from error
 
     def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
+        connecting = Timeouts(response=sock.gettimeout(), max_size=0)
         response = _Response(sock, *args, **options)
-        response.exchange = self._exchange
-        response.fp = io.BufferedReader(_Reader(cast(Any, response.fp).detach(), sock, self._exchange), _PIECE)
+        response.exchange = self._exchange or _Exchange(Request("CONNECT", ""), (), connecting)
+        response.fp = io.BufferedReader(_Reader(cast(Any, response.fp).detach(), sock, response.exchange), _PIECE)
         return response
 
 
-class _TLSConnection(_Connection, HTTPSConnection):
-    pass
+class _TLSConnection(_Connection, HTTPSConnection): ...
 
 
 class _Pool(HTTPConnectionPool):
@@ -275,12 +259,12 @@ class _TLSPool(HTTPSConnectionPool):
 
 
 class _Response(HTTPResponse):
-    exchange: _Exchange | None = None
+    exchange: _Exchange
 
     def begin(self) -> None:
         """Reads the head behind interim ones. Raises HTTPException when it leaves open where the response ends."""
         super().begin()
-        for _ in range(_MAX_INTERIM):
+        for _ in range(100):  # a "still processing" every few seconds is the most known
             if self.status >= 200:
                 break
             self.headers = cast(Any, None)  # so it begins again
@@ -288,19 +272,17 @@ class _Response(HTTPResponse):
         codings = [coding.strip().lower() for coding in self.headers.get_all("Transfer-Encoding", ())]
         if self.status < 200 or (codings and (codings != ["chunked"] or "Content-Length" in self.headers)):
             raise HTTPException("endless interim responses, or an end that is open (RFC 9112, section 6.3)")
-        if self.exchange and not self.exchange.sent_whole:
-            self.will_close = True  # what is left of the body would be read as the next request
+        self.will_close |= not self.exchange.sent_whole  # what is left of the body would be read as the next request
 
 
 class _Reader(io.RawIOBase):
     """The receiving side of a connection for one response, limited as a whole, whatever that says about its length."""
 
-    def __init__(self, raw: Any, sock: Any, exchange: _Exchange | None) -> None:
-        self._raw, self._socket, self._early = raw, sock, exchange.early if exchange else b""
+    def __init__(self, raw: Any, sock: Any, exchange: _Exchange) -> None:
+        self._raw, self._socket, self._exchange = raw, sock, exchange
         self._timeout = sock.gettimeout()  # for what else is done while connecting
-        self._deadline = time.monotonic() + (exchange.timeouts.response if exchange else self._timeout)
-        self._stall = exchange.response_stall if exchange else self._timeout
-        self._left = _AROUND_A_BODY + (exchange.timeouts.max_size if exchange else 0)
+        self._deadline = time.monotonic() + exchange.timeouts.response
+        self._left = _AROUND_A_BODY + exchange.timeouts.max_size
 
     def readable(self) -> bool:
         return True
@@ -309,16 +291,15 @@ class _Reader(io.RawIOBase):
         view = memoryview(buffer)[: self._left]
         if not view:
             raise _ResponseTooLarge
-        if count := min(len(self._early), len(view)):
-            view[:count], self._early = self._early[:count], self._early[count:]
-        else:
-            count = self._receive(view)
+        early = self._exchange.early[: len(view)]
+        view[: len(early)], self._exchange.early = early, self._exchange.early[len(early) :]
+        count = len(early) or self._receive(view)
         self._left -= count
         return count
 
     def _receive(self, view: memoryview) -> int:
         self._socket.settimeout(0)
-        while (seconds := min(self._deadline - time.monotonic(), self._stall)) > 0:
+        while (seconds := min(self._deadline - time.monotonic(), self._exchange.response_stall)) > 0:
             with suppress(*_NO_BYTES_NOW):
                 return int(self._socket.recv_into(view))
             if not wait_for_read(self._socket, seconds):
@@ -357,12 +338,19 @@ class _Adapter(HTTPAdapter):
 # --- failures: foreign words may hold session URIs --------------------------------------------------------------------
 
 
-class _ResponseTooLarge(OSError):
-    """The response goes on beyond what is ever read of one."""
+class _ResponseTooLarge(OSError): ...
 
 
-class _ResponseTimeout(TimeoutError):
-    """The response as a whole did not come within its time."""
+class _ResponseTimeout(TimeoutError): ...
+
+
+def _check(authorities: str) -> None:
+    """Raises `InputError` when there are no certificates in the file or the folder: no other try would find any."""
+    try:
+        ssl.create_default_context(**{"capath" if Path(authorities).is_dir() else "cafile": authorities})  # type: ignore[arg-type]  # it has more arguments
+    except OSError:
+        what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
+        raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
 
 
 _MALFORMED = (InvalidProxyURL, LocationParseError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -56,31 +56,19 @@ class Request:
     receive: Receive | None = None
 
 
+@dataclass(frozen=True)
 class Headers:
     """Response headers: names in any case (RFC 9110, section 5.1), the first of several wins."""
 
-    __slots__ = ("items",)
+    items: Any = ()  # made from pairs of names and values, or a mapping: pairs, the name in lower case
 
-    def __init__(self, items: Iterable[tuple[str, str]] | Mapping[str, str] = ()) -> None:
-        pairs = items.items() if isinstance(items, Mapping) else items
-        self.items = tuple((name.lower(), value.strip()) for name, value in pairs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Headers) and self.items == other.items
-
-    def __hash__(self) -> int:
-        return hash(self.items)
-
-    def __repr__(self) -> str:
-        return f"Headers({self.items})"
+    def __post_init__(self) -> None:
+        pairs = self.items.items() if isinstance(self.items, Mapping) else self.items
+        object.__setattr__(self, "items", tuple((name.lower(), value.strip()) for name, value in pairs))
 
     def get(self, name: str) -> str | None:
         """The value of a header, stripped; None when it is absent."""
-        wanted = name.lower()
-        for key, value in self.items:
-            if key == wanted:
-                return value
-        return None
+        return next((value for key, value in self.items if key == name.lower()), None)
 
 
 @dataclass(frozen=True)
