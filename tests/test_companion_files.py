@@ -107,11 +107,6 @@ MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.threat(
-    "mistake",
-    "a mapping attached to the wrong artifact makes its crash reports unreadable",
-    rule="a file that is not assigned to exactly one artifact is refused; R8's ids are compared where both have one",
-)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) -> None:
     """Exit 2 before any request, and the message names the file and the artifact."""

@@ -192,12 +192,6 @@ def test_a_path_to_the_key_is_found_inside_the_container(machine: MakeRunner, go
 # Secrets
 
 
-@pytest.mark.threat(
-    "reader",
-    "a secret appears in a log, an output, the summary or a file",
-    rule="masks are registered before anything is printed; one redactor covers all channels; every run in the tests "
-    "is searched for leaks",
-)
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("form", ["compact", "pretty", "base64"])
 def test_no_channel_shows_a_secret(machine: MakeRunner, google: Emulator, form: str, debug: bool) -> None:
@@ -250,11 +244,6 @@ def plant(runner: Runner, google: Emulator) -> None:
     (runner.workspace / "application_default_credentials.json").write_text(json.dumps(foreign))
 
 
-@pytest.mark.threat(
-    "committer",
-    "plants modules, a `.env`, credential files for the program to find",
-    rule="Python runs isolated, and nothing is searched for in the workspace",
-)
 def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(machine: MakeRunner, google: Emulator) -> None:
     """Planted modules, a `.env` and credential files change nothing: the release is the one that the step asked for."""
     runner = machine()
@@ -287,7 +276,6 @@ PYTHON = (
 )
 
 
-@pytest.mark.threat("committer", "plants modules, a `.env`, credential files for the program to find")
 @pytest.mark.parametrize("engine", [pytest.param("container", id="container")], indirect=True)
 @pytest.mark.parametrize("variables", PYTHON, ids=lambda variables: next(iter(variables)))
 def test_variables_of_python_change_nothing(

@@ -156,11 +156,6 @@ def test_allow_symlinks_lets_a_text_come_from_elsewhere_in_the_workspace(job: Jo
 HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
 
 
-@pytest.mark.threat(
-    "committer",
-    "a subject or a file name adds a header to a mail",
-    rule="control characters are refused after each decoding; the finished mail is compared with the inputs",
-)
 @pytest.mark.parametrize(
     ("inputs", "named"),
     [

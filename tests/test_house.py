@@ -100,9 +100,6 @@ def pins(lock: str) -> dict[str, tuple[str, ...]]:
     return {line.split()[0]: tuple(re.findall(r"sha256:[0-9a-f]{64}", line)) for line in lines}
 
 
-@pytest.mark.threat(
-    "dependency", "a dependency is replaced", rule="hashed lock, pinned base image, SBOM, signed provenance"
-)
 def test_the_locks_agree_and_are_hashed() -> None:
     """What is tested is what runs: the development lock holds the runtime lock as it is; every line has its hashes."""
     runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")

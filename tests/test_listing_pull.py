@@ -163,11 +163,6 @@ def test_an_existing_edit_is_read_in_and_stays_open(job: Job) -> None:
 # Hostile answers
 
 
-@pytest.mark.threat(
-    "server",
-    "a name in a response leads out of the folder that is written to",
-    rule="languages, version codes and image types are validated; nothing else from a response is used in a path",
-)
 def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     """It is no name of a language, whatever it would be as a path."""
     app = job.emulator.play.app(APP)
@@ -181,12 +176,6 @@ def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     assert sorted(path.name for path in job.workspace.iterdir()) == ["metadata", "source", "uploader-results.json"]
 
 
-@pytest.mark.threat(
-    "committer",
-    "a link or a sensitive folder stands where the run writes a file",
-    rule="each folder is opened from its parent without following links; nothing is written outside, or in `.git`, "
-    "`.ssh` or `.env*`",
-)
 def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
     """Neither one in the place of a folder nor one in the place of a file."""
     outside = tmp_path / "outside"
@@ -216,11 +205,6 @@ def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_a
     assert requests(job, LISTINGS) == before
 
 
-@pytest.mark.threat(
-    "server",
-    "the listing names images on someone else's host",
-    rule="images are fetched only over https, from hosts below googleusercontent.com and ggpht.com, without the token",
-)
 def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
     """No request goes there, and the edit is deleted."""
     app = job.emulator.play.app(APP)

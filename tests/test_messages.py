@@ -232,9 +232,6 @@ def key_as(form: str, job: Job) -> str:
     return {"JSON": text, "base64": base64.b64encode(text.encode()).decode()}[form]
 
 
-@pytest.mark.threat(
-    "mistake", "a key in the wrong input is published", rule="a key is refused in any input but `credentials`"
-)
 @pytest.mark.parametrize("form", ["JSON", "base64"])
 @pytest.mark.parametrize("name", ["release-name", "mail-body", "params", "whats-new-directory"])
 def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, name: str) -> None:

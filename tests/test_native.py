@@ -28,11 +28,6 @@ def test_a_rehearsal_runs_twice_in_one_job_and_installs_once(tmp_path: Path) -> 
     assert "Installing" not in second.log
 
 
-@pytest.mark.threat(
-    "committer",
-    "a module in the workspace runs with access to the key, because the job has `PYTHONPATH: src` for its own Python",
-    rule="the native action ignores the job's Python settings, and of pip's keeps only where packages are found",
-)
 def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> None:
     """No module of the job's is imported, nothing is installed elsewhere, and what a killed step left is made anew."""
     planted, elsewhere, temporary = tmp_path / "planted", tmp_path / "elsewhere", tmp_path / "a temporary folder"

@@ -145,11 +145,6 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
 # What came is checked
 
 
-@pytest.mark.threat(
-    "server",
-    "another APK is delivered instead of the one that Google Play generated",
-    rule="package, version code and the certificate that Google Play reports are checked before the file gets its name",
-)
 @pytest.mark.parametrize(
     ("emulator", "said"),
     [

@@ -62,7 +62,6 @@ def test_a_job_that_runs_foreign_code_has_nothing_to_steal(key: str) -> None:
     assert not re.search(r"secrets|github\.token|GITHUB_TOKEN|GH_TOKEN|environment", yaml.safe_dump(JOBS[key]))
 
 
-@pytest.mark.threat("dependency", "a poisoned release of a dependency compromises our releases")
 @pytest.mark.parametrize("key", WITH_RIGHTS)
 def test_a_job_with_rights_runs_nothing_foreign(key: str) -> None:
     """It installs nothing, builds nothing, and runs of the project the scripts that are named above alone."""
@@ -86,16 +85,12 @@ def test_its_scripts_need_nothing_that_was_installed(name: str) -> None:
     )
 
 
-@pytest.mark.threat("dependency", "a poisoned release of a dependency compromises our releases")
 @pytest.mark.parametrize("key", ["release.publish", "release.release"])
 def test_a_release_waits_for_approval(key: str) -> None:
     """What signs and what publishes belongs to an environment, which has reviewers."""
     assert JOBS[key]["environment"] == "release"
 
 
-@pytest.mark.threat(
-    "dependency", "an action's tag is moved to other code", rule="actions are pinned by commit, images by digest"
-)
 @pytest.mark.parametrize("key", JOBS)
 def test_every_action_is_pinned_by_commit(key: str) -> None:
     """A tag may come to mean another commit; the version stands behind it for Dependabot. The checkout is our own."""
@@ -141,7 +136,6 @@ def test_a_published_image_is_built_without_a_scanner() -> None:
     assert "--provenance=false --sbom=false" in build
 
 
-@pytest.mark.threat("dependency", "an action's tag is moved to other code")
 def test_the_image_begins_with_a_digest() -> None:
     """Every stage of the Dockerfile, unless it begins with nothing, and no frontend from elsewhere."""
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -61,7 +61,6 @@ def test_a_script_that_starts_the_program_imports_nothing_from_the_checkout(imag
     assert not (image.workspace / "PLANTED").exists()
 
 
-@pytest.mark.threat("dependency", "a dependency is replaced")
 def test_the_image_holds_the_locked_dependencies_and_nothing_else(image: Image) -> None:
     """Every distribution in the image is one of the lock's, in its version; there is no installer."""
     listed = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from uploader.errors import InputError, UploaderError
+from uploader.errors import InputError
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 
@@ -50,17 +50,6 @@ def test_a_file_that_is_not_kept_leaves_nothing(tmp_path: Path) -> None:
         file.write(b"not kept either")
     assert names(tmp_path) == ["app.apk"]
     assert (tmp_path / "app.apk").read_bytes() == b"before"
-
-
-def test_what_was_written_can_be_read_and_thrown_away_before_it_has_a_name(tmp_path: Path) -> None:
-    """And its name may end in what was found in it."""
-    with destination(tmp_path, "image").writing() as file:
-        file.write(b"wrong")
-        file.clear()
-        file.write(b"right")
-        assert file.reader().read() == b"right"
-        assert file.keep(".png") == "image.png"
-    assert (tmp_path / "image.png").read_bytes() == b"right"
 
 
 @pytest.mark.parametrize("path", ["../app.apk", "a/../../app.apk", "/nowhere/app.apk"])
@@ -143,19 +132,3 @@ def test_a_link_that_comes_meanwhile_changes_nothing(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="regular"):
             file.keep()
     assert names(outside) == []
-
-
-def test_what_the_system_does_not_allow_is_one_sentence(tmp_path: Path) -> None:
-    """A name that is too long stands for a full disk."""
-    with pytest.raises(UploaderError, match="could not be written") as caught:
-        destination(tmp_path, "x" * 300).write(b"x")
-    assert caught.value.code == "file-not-written"
-
-
-def test_a_workspace_behind_a_link_is_a_workspace(tmp_path: Path) -> None:
-    """As where the system's temporary folder is one; an absolute path into it lies inside."""
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert destination(tmp_path / "link", "a/app.apk").write(b"x")
-    assert destination(tmp_path / "link", str(tmp_path / "link/b/app.apk")).write(b"x")
-    assert names(tmp_path / "real") == ["a", "a/app.apk", "b", "b/app.apk"]

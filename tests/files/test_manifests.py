@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import re
 import shutil
 import struct
 import subprocess
-import time
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -19,13 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto, manifests
-from google_emulator.specimens.manifests import RESOURCE_IDS
-from google_emulator.specimens.zip_writer import crc32_of_zeros
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
-from uploader.errors import InputError, IntegrityError
+from uploader.errors import InputError
 from uploader.files.android import manifest
 from uploader.files.android.manifest import Manifest
-from uploader.files.artifacts import Artifact, inspect
 
 BUNDLE, CONFIG, APK = "base/manifest/AndroidManifest.xml", "BundleConfig.pb", "AndroidManifest.xml"
 
@@ -62,15 +55,6 @@ def test_a_real_apk_tells_its_package_and_version() -> None:
     assert (found.package, found.version_code, found.version_name, found.kind) == (package, 278, "10.6.6", "apk")
     assert found.signers
     assert found.debuggable
-
-
-def test_a_real_apk_is_read_in_under_200_ms() -> None:
-    """Only the directory and the manifest are read, not the 18 MB."""
-    path = real_apk(LARGE)
-    read(path)
-    begin = time.perf_counter()
-    read(path)
-    assert time.perf_counter() - begin < 0.2
 
 
 def test_a_real_apk_without_a_version_code_counts_as_0() -> None:
@@ -162,13 +146,6 @@ def test_utf16_manifests_read_the_same(tmp_path_factory: pytest.TempPathFactory,
     assert (read(path).version_code, read(path).version_name) == (code, version)
 
 
-def test_an_absurdly_long_version_name_is_cut(tmp_path: Path) -> None:
-    """A version name goes into logs and names; 255 characters are enough for any honest one."""
-    make_apk(tmp_path / "a.apk", "com.example.app", 1, "9" * 40_000)
-    make_bundle(tmp_path / "a.aab", "com.example.app", 1, "9" * 40_000)
-    assert read(tmp_path / "a.apk").version_name == read(tmp_path / "a.aab").version_name == "9" * 255
-
-
 def test_the_resource_id_counts_before_the_name(tmp_path: Path) -> None:
     """Shrinkers blank or swap attribute names; Android goes by the resource id, and so does this reader."""
     manifest = manifest_axml("com.example.app", 42, "1.0").replace(b"versionCode\0", b"xxxxxxxCode\0")
@@ -181,49 +158,10 @@ def axml_with_code(kind: int, data: int) -> bytes:
     return manifest.replace(struct.pack("<HBBI", 8, 0, 0x10, 0x01020304), struct.pack("<HBBI", 8, 0, kind, data))
 
 
-def test_a_hexadecimal_version_code_is_a_number(tmp_path: Path) -> None:
-    """`android:versionCode="0x2a"` is compiled to its own type."""
-    assert read(zipped(tmp_path / "a.apk", (APK, axml_with_code(0x11, 42)))).version_code == 42
-
-
 def test_a_version_code_taken_from_a_resource_is_told_not_guessed(tmp_path: Path) -> None:
     """The resource table is not read; the sentence says what to write instead."""
     path = zipped(tmp_path / "a.apk", (APK, axml_with_code(0x01, 0x7F010002)))
     assert "takes versionCode from a resource (@0x7f010002)" in refusal(path)
-
-
-def test_a_version_name_taken_from_a_resource_is_unknown(tmp_path: Path) -> None:
-    """The name is decoration: the artifact is good without it."""
-    manifest = manifest_axml("com.example.app", 42, "1.0")
-    element = struct.pack("<HBB", 8, 0, 0x03)
-    at = manifest.index(element)  # the first string value is versionName's
-    manifest = manifest[: at + 3] + b"\x01" + manifest[at + 4 :]
-    found = read(zipped(tmp_path / "a.apk", (APK, manifest)))
-    assert (found.version_code, found.version_name) == (42, "")
-
-
-def test_a_bundle_that_takes_its_version_code_from_a_resource_is_told(tmp_path: Path) -> None:
-    """The same in the protobuf form: Item.ref instead of Item.prim."""
-    compiled = bytes([7 << 3 | 2, 2, 6 << 3, 42])
-    reference = bytes([1 << 3 | 2, 2, 2 << 3, 9])
-    manifest = manifest_proto("com.example.app", 42, "1.0")
-    assert manifest.count(compiled) == 1
-    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifest.replace(compiled, reference)))
-    assert "takes versionCode from a resource (@0x00000009)" in refusal(path)
-
-
-def test_a_negative_version_code_is_read_as_android_reads_it(tmp_path: Path) -> None:
-    """An int32 on the protobuf wire is sign-extended to ten bytes; Android takes its low 32 bits."""
-    item = manifests.field(7, manifests.number(6, 2**64 - 1))
-    root = manifests.field(3, b"manifest") + b"".join(
-        manifests.field(4, attribute)
-        for attribute in (
-            manifests.field(2, b"package") + manifests.field(3, b"a.b"),
-            manifests.attribute("versionCode", "-1", RESOURCE_IDS["versionCode"], item),
-        )
-    )
-    path = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifests.field(1, root)))
-    assert read(path).version_code == 0xFFFFFFFF
 
 
 @pytest.mark.parametrize(("wrong", "make"), [("a.aab", make_apk), ("a.apk", make_bundle)])
@@ -232,12 +170,6 @@ def test_a_file_named_like_the_other_kind_is_refused(tmp_path: Path, wrong: str,
     assert callable(make)
     make(tmp_path / wrong, "com.example.app", 1, "1.0")
     assert "is named like" in refusal(tmp_path / wrong)
-
-
-def test_a_file_with_another_ending_is_told_by_its_content(tmp_path: Path) -> None:
-    """Only `.aab` and `.apk` claim anything."""
-    make_bundle(tmp_path / "release.bin", "com.example.app", 1, "1.0")
-    assert read(tmp_path / "release.bin").kind == "bundle"
 
 
 GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
@@ -260,12 +192,6 @@ def test_what_is_no_whole_zip_is_refused(tmp_path: Path, data: bytes, sentence: 
     """Empty, foreign, cut and lying files each get their own sentence."""
     (tmp_path / "a.aab").write_bytes(data)
     assert sentence in refusal(tmp_path / "a.aab")
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    """A file that vanished after it was found is a file that changed, not a traceback."""
-    with pytest.raises(IntegrityError, match="it can't be read: No such file"):
-        inspect(Artifact("gone.aab", str(tmp_path / "gone.aab"), 1))
 
 
 def test_a_truncated_bundle_is_refused_wherever_it_was_cut(tmp_path: Path) -> None:
@@ -309,28 +235,6 @@ def test_two_manifests_in_one_archive_are_refused(tmp_path: Path) -> None:
     assert "twice" in refusal(path)
 
 
-def test_other_compressions_are_refused(tmp_path: Path) -> None:
-    """Android knows stored and deflated entries only."""
-    assert "method 12" in refusal(zipped(tmp_path / "a.apk", (APK, GOOD_APK), compression=zipfile.ZIP_BZIP2))
-
-
-def test_a_flipped_bit_in_the_manifest_is_noticed(tmp_path: Path) -> None:
-    """The checksum of the entry is checked."""
-    path = zipped(tmp_path / "a.apk", (APK, GOOD_APK), compression=zipfile.ZIP_STORED)
-    data = bytearray(path.read_bytes())
-    data[data.index(b"1.0\0")] ^= 1
-    path.write_bytes(data)
-    assert "differs from its checksum" in refusal(path)
-
-
-def test_a_zip_comment_is_allowed(tmp_path: Path) -> None:
-    """The end record is found behind a comment."""
-    with zipfile.ZipFile(tmp_path / "a.apk", "w") as archive:
-        archive.writestr(APK, GOOD_APK)
-        archive.comment = b"signed" + bytes(30)
-    assert read(tmp_path / "a.apk").version_code == 1
-
-
 @pytest.mark.parametrize(
     "package", ["", "nodots", "a..b", "1a.b", "a.b/../../c", "a.b\n::error::x", "a.é", "a." + "b" * 300]
 )
@@ -338,18 +242,6 @@ def test_a_package_name_that_is_none_is_refused(tmp_path: Path, package: str) ->
     """The name goes into URLs and logs: only letters, digits, underscores and dots, as Android demands."""
     make_bundle(tmp_path / "a.aab", package, 1, "1.0")
     assert "without a valid package name" in refusal(tmp_path / "a.aab")
-
-
-def test_a_text_manifest_is_refused(tmp_path: Path) -> None:
-    """A source manifest packed as it is was never compiled."""
-    path = zipped(tmp_path / "a.apk", (APK, b"<?xml version='1.0'?><manifest package='a.b'/>"))
-    assert "not in Android's binary form" in refusal(path)
-
-
-def test_a_manifest_with_another_root_is_refused(tmp_path: Path) -> None:
-    """Any compiled XML is not a manifest."""
-    other = manifest_axml("com.example.app", 1, "1.0").replace(b"manifest\0", b"manifold\0")
-    assert "root is not <manifest>" in refusal(zipped(tmp_path / "a.apk", (APK, other)))
 
 
 def read_or_refuse(path: Path) -> None:
@@ -387,14 +279,6 @@ def test_damaged_manifests_are_never_a_traceback(
     read_manifest_bytes(tmp_path_factory.getbasetemp(), kind, bytes(damaged))
 
 
-@given(manifest=st.binary(max_size=300), kind=st.sampled_from(["bundle", "apk"]))
-def test_any_bytes_as_a_manifest_are_never_a_traceback(
-    tmp_path_factory: pytest.TempPathFactory, manifest: bytes, kind: str
-) -> None:
-    """Random bytes where the manifest should be."""
-    read_manifest_bytes(tmp_path_factory.getbasetemp(), kind, manifest)
-
-
 @settings(max_examples=300, deadline=None)
 @given(
     changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8), tail=st.booleans()
@@ -424,21 +308,6 @@ def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:
     assert read(zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, deep))).version_code == 1
 
 
-@pytest.mark.parametrize("size", [0, 5_000_000])
-@pytest.mark.parametrize("make", [make_bundle, make_apk])
-def test_specimens_are_whole_zips_of_the_asked_size_and_always_the_same(
-    tmp_path: Path, size: int, make: object
-) -> None:
-    """Python's zipfile finds every checksum right, and a second run writes the same bytes."""
-    assert callable(make)
-    for name in ("a", "b"):
-        make(tmp_path / name, "com.example.app", 1, "1.0", size)
-    first, second = (tmp_path / "a").read_bytes(), (tmp_path / "b").read_bytes()
-    assert zipfile.ZipFile(io.BytesIO(first)).testzip() is None
-    assert hashlib.sha256(first).digest() == hashlib.sha256(second).digest()
-    assert size in (0, len(first))
-
-
 @pytest.mark.parametrize("size", [1 << 30, 0xFFFFFFFF - 1, 0xFFFFFFFF, (4 << 30) + 77, 100 << 30])
 def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(tmp_path: Path, size: int) -> None:
     """Gigabytes in milliseconds, in zip64 where it has to be; both this reader and Python's find their way."""
@@ -449,9 +318,3 @@ def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(tmp_path: Path, 
     assert read(path).version_code == 42
     payload = zipfile.ZipFile(path).getinfo("base/assets/payload.bin")
     assert size - 4096 < payload.file_size < size
-
-
-@given(st.integers(0, 20_000))
-def test_the_checksum_of_a_hole_is_that_of_its_zeros(length: int) -> None:
-    """The shortcut agrees with zlib."""
-    assert crc32_of_zeros(length) == zlib.crc32(bytes(length))

@@ -9,8 +9,6 @@ import pytest
 
 from google_emulator import specimens
 from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, map_hash, marker, r8_dex, r8_mapping
-from tests.support.real_artifacts import SMALL, real_apk
-from uploader.errors import InputError
 from uploader.files.android.mapping import MAX_DEX, ids_of_artifact, ids_of_mapping, same_build
 from uploader.files.artifacts import Artifact, from_path, inspect
 
@@ -56,11 +54,6 @@ def test_the_marker_of_a_library_is_none_of_the_app(tmp_path: Path) -> None:
     assert ids_of_artifact(apk(tmp_path, {"classes.dex": library + b"\0"})) == set()
 
 
-def test_other_places_are_not_looked_at(tmp_path: Path) -> None:
-    """A dex file among the assets is data of the app."""
-    assert ids_of_artifact(apk(tmp_path, {"assets/classes.dex": r8_dex("one")})) == set()
-
-
 @pytest.mark.parametrize(
     ("mapping", "dex", "same"),
     [
@@ -77,16 +70,6 @@ def test_nothing_is_held_against_what_says_nothing(mapping: set[str], dex: set[s
     assert same_build(frozenset(mapping), frozenset(dex)) is same
 
 
-def test_a_damaged_dex_file_is_a_mistake(tmp_path: Path) -> None:
-    """It can't be decompressed: the artifact is named."""
-    artifact = apk(tmp_path, {"classes.dex": r8_dex("one", 5000)})
-    data = artifact.path.read_bytes()
-    at = data.index(b"classes.dex") + len("classes.dex")
-    artifact.path.write_bytes(data[:at] + b"\xff" * 2000 + data[at + 2000 :])
-    with pytest.raises(InputError, match=r"app\.apk is damaged: classes\.dex can't be decompressed"):
-        ids_of_artifact(from_path(artifact.path, "app.apk"))
-
-
 def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
     """Zeros that unpack to more than any app's code: so much is looked at and no more, a mebibyte at a time."""
     artifact = apk(tmp_path, {"classes.dex": bytes(MAX_DEX + MIB) + r8_dex("one"), "classes2.dex": r8_dex("one")})
@@ -94,12 +77,6 @@ def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
     assert ids_of_artifact(artifact) == set()
     assert tracemalloc.get_traced_memory()[1] < 8 * MIB
     tracemalloc.stop()
-
-
-def test_a_real_apk_that_is_not_minified_says_nothing() -> None:
-    """D8's marker is not R8's: what stands in front of the map id is of the same make."""
-    path = real_apk(SMALL)
-    assert ids_of_artifact(from_path(path, path.name)) == set()
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import struct
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +17,6 @@ from google_emulator.specimens.signature_writer import DEBUG, certificate, pkcs7
 from tests.support import android_tools
 from tests.support.job import Job
 from uploader.files.android import limits, manifest, preflight
-from uploader.files.android.limits import PolicyRule
 from uploader.files.android.manifest import Manifest, NativeCode, segment_alignment
 from uploader.files.artifacts import from_path, inspect
 from uploader.input_problems import Problems
@@ -102,14 +97,6 @@ def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
     assert [result["certificate_sha256"] for result in ended.results] == [expected, expected]
 
 
-def test_the_output_plan_names_the_certificate(job: Job) -> None:
-    """So that whoever approves a plan sees who signed what would be released."""
-    make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0")
-    ended = job.run({**PLAY, "dry-run": "true"})
-    (file,) = json.loads(ended.outputs["plan"])["files"]
-    assert file["certificate_sha256"] == hashlib.sha256(certificate()).hexdigest()
-
-
 def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
     """As Android's Gradle plugin makes one, in an APK that apksigner signed."""
     store = android_tools.make_key(job.workspace.parent, "C=US, O=Android, CN=Android Debug")
@@ -119,11 +106,6 @@ def test_a_debug_key_of_real_tools_is_refused(job: Job) -> None:
     assert (ended.code, ended.outputs["failure"]) == (2, "artifact-debug-certificate"), ended.log
 
 
-@pytest.mark.threat(
-    "mistake",
-    "a build that was signed with another key is released",
-    rule="`expected-certificate` names the right one; Android's debug certificate is never accepted",
-)
 @pytest.mark.parametrize("target", ["play", "play-internal-sharing"])
 def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: str) -> None:
     """Wherever it goes: both certificates are named, and nothing is sent."""
@@ -132,22 +114,6 @@ def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: 
     assert (ended.code, ended.outputs["failure"]) == (2, "wrong-signing-key"), ended.log
     assert f"not with {':'.join(['AB'] * 32)}" in ended.log
     assert not job.emulator.state()["requests"]
-
-
-def test_an_unsigned_file_is_not_signed_as_expected(job: Job) -> None:
-    """Internal sharing takes it, but not when somebody expects a certificate."""
-    make_apk(job.workspace / "app.apk", PACKAGE, 7, "7.0", signed=False)
-    ended = job.run({"target": "play-internal-sharing", "files": "app.apk", "expected-certificate": "ab" * 32})
-    assert ended.code == 2
-    assert "app.apk is not signed, not with AB:AB:" in ended.log
-
-
-def test_a_certificate_without_a_file_to_check_is_a_mistake(job: Job) -> None:
-    """A check that was asked for is never left out in silence."""
-    given = {"promote-from": "alpha", "files": "", "expected-certificate": "ab" * 32}
-    ended = job.run({**PLAY, **given})
-    assert ended.code == 2
-    assert "expected-certificate: there is no artifact to check" in ended.log
 
 
 @pytest.mark.parametrize("given", ["ab" * 31, "ab" * 20, "CN=Release", "zz" * 32])
@@ -160,13 +126,6 @@ def test_what_is_no_sha_256_is_a_mistake(job: Job, given: str) -> None:
 
 
 # Warned of
-
-
-def test_a_build_as_google_asks_for_it_is_warned_of_nothing(tmp_path: Path) -> None:
-    """The present API level, both widths, wide segments."""
-    libraries = {f"base/lib/{abi}/liba.so": WIDE for abi in ("arm64-v8a", "armeabi-v7a")}
-    make_bundle(tmp_path / "a.aab", PACKAGE, 7, "7.0", build=Build(libraries=libraries))
-    assert warnings(tmp_path / "a.aab") == []
 
 
 def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
@@ -276,12 +235,6 @@ def test_a_bundle_may_ask_for_narrow_pages(tmp_path: Path) -> None:
         assert any("BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab")) == under_aligned
 
 
-@pytest.mark.parametrize("content", [b"", b"\x7fELF", WIDE[:100], b"\x7fELF\x01\x01" + WIDE[6:], bytes(5000)])
-def test_what_is_no_whole_library_is_warned_of_nothing(tmp_path: Path, content: bytes) -> None:
-    """Packers write such files; what can't be seen is not claimed."""
-    assert native(tmp_path, {"base/lib/arm64-v8a/liba.so": content}).under_aligned == ()
-
-
 # What aapt2 says
 
 
@@ -311,61 +264,7 @@ def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
     assert re.findall(r"^native-code: '([^']+)'", words, re.MULTILINE) == list(found.native.abis)
 
 
-def test_the_plan_lists_what_the_build_asks_for(tmp_path: Path) -> None:
-    """Permissions and required features, without the platform's own prefix, and not without end."""
-    permissions = tuple(f"android.permission.P{index}" for index in range(40))
-    made = Build(permissions=permissions, features={"android.hardware.camera": True})
-    axml = manifest_axml(PACKAGE, 7, "7.0", made)
-    with zipfile.ZipFile(tmp_path / "a.apk", "w") as archive:
-        archive.writestr("AndroidManifest.xml", axml)
-        archive.writestr("lib/x86/liba.so", b"")
-    build, asked, required = preflight.facts(read(tmp_path / "a.apk"))
-    assert build == "minimum API level 24, target 36, native code for x86"
-    assert asked.startswith("permissions: P0, P1, P2, ")
-    assert asked.endswith("P29 and 10 others")
-    assert required == "requires: hardware.camera"
-
-
 # The table
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        limits.TARGET_API,
-        limits.PAGE_SIZE,
-        limits.SIXTY_FOUR_BIT,
-        *limits.TARGET_API_BY_FEATURE.values(),
-    ],
-)
-def test_each_rule_has_a_day_and_googles_own_page(rule: PolicyRule) -> None:
-    """So that whoever renews the table knows where to look."""
-    assert re.fullmatch(r"20\d\d-[01]\d-[0-3]\d", rule.since)
-    assert urlsplit(rule.source).hostname in {"support.google.com", "developer.android.com"}
-
-
 # Its cost
-
-MEASURE = """
-import json, resource, sys, time
-from pathlib import Path
-from uploader.files.android import manifest, preflight
-from uploader.files.artifacts import from_path, inspect
-from uploader.input_problems import Problems
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-artifact, before, began = from_path(Path(sys.argv[1]), "a.aab"), peak(), time.process_time()
-preflight.check_release([inspect(artifact)], Problems())
-print(json.dumps({"bytes": peak() - before, "seconds": time.process_time() - began}))
-"""
-
-
-def test_a_preflight_of_two_gibibytes_takes_little(tmp_path: Path) -> None:
-    """A bundle of 2 GiB with 20,000 files and 500 libraries: under 20 MB, within two seconds."""
-    libraries = {f"base/lib/arm64-v8a/lib{index}.so": WIDE for index in range(500)}
-    libraries |= {f"base/assets/{index:040}.bin": b"" for index in range(20_000)}
-    make_bundle(tmp_path / "a.aab", PACKAGE, 7, "7.0", 2 << 30, sparse=True, build=Build(libraries=libraries))
-    command = [sys.executable, "-c", MEASURE, str(tmp_path / "a.aab")]
-    measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert measured["bytes"] < 20_000_000
-    assert measured["seconds"] < 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import zipfile
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, signature_writer
 from google_emulator.specimens.signature_writer import (
     DEBUG,
-    RELEASE,
     V2,
     V3,
     V3_1,
@@ -129,22 +127,6 @@ def with_signing_block(path: Path, *pairs: tuple[int, bytes], size: int | None =
     return path
 
 
-@pytest.mark.parametrize("make", [make_apk, make_bundle])
-def test_specimens_name_their_signer(tmp_path: Path, make: object) -> None:
-    """The specimens of the emulator are signed as far as this program looks."""
-    assert callable(make)
-    path = tmp_path / "app"
-    make(path, PACKAGE, 7, "7.0")
-    assert signers(path) == (SigningCertificate(sha256(certificate(RELEASE))),)
-
-
-@pytest.mark.parametrize("extension", ["RSA", "DSA", "EC", "rsa"])
-def test_a_jar_signature_counts_whatever_its_algorithm(tmp_path: Path, extension: str) -> None:
-    """v1: a block in META-INF beside its signature file."""
-    path = signed_by(tmp_path, pkcs7(certificate()), name=f"META-INF/CERT.{extension}")
-    assert digests(path) == [sha256(certificate())]
-
-
 @pytest.mark.parametrize("scheme", [V2, V3, V3_1])
 def test_each_scheme_of_the_signing_block_counts(tmp_path: Path, scheme: int) -> None:
     """They stand between the entries and the directory, also behind other pairs; a chain begins with the signer's."""
@@ -161,25 +143,11 @@ def test_the_newest_scheme_names_the_signer_of_today(tmp_path: Path) -> None:
     assert digests(path) == [sha256(new)]
 
 
-def test_of_two_values_of_one_scheme_the_first_counts(tmp_path: Path) -> None:
-    """Android looks no further: another one behind it has signed nothing."""
-    pairs = [(V2, scheme_value([certificate(name)])) for name in ("One", "Two")]
-    assert digests(with_signing_block(tmp_path / "a.apk", *pairs)) == [sha256(certificate("One"))]
-
-
 def test_several_signers_are_all_named(tmp_path: Path) -> None:
     """An APK may have as many as ten; the same one twice is one."""
     chains = [[certificate(name)] for name in ("One", "Two", "One")]
     path = with_signing_block(tmp_path / "a.apk", (V2, scheme_value(*chains)))
     assert digests(path) == [sha256(certificate("One")), sha256(certificate("Two"))]
-
-
-def test_the_debug_certificate_is_known_in_the_signing_block(tmp_path: Path) -> None:
-    """A name that only holds the words is another one."""
-    path = with_signing_block(tmp_path / "a.apk", (V2, scheme_value([certificate(DEBUG)])))
-    assert "CN=Android Debug" in signers(path)[0].debug
-    path = with_signing_block(tmp_path / "a.apk", (V2, scheme_value([certificate("Android Debugger Inc.")])))
-    assert [signer.debug for signer in signers(path)] == [""]
 
 
 @pytest.mark.parametrize("size", [None, 0, 23, 24, 2**64 - 1, 10_000])
@@ -202,7 +170,6 @@ MALFORMED = {
 }
 
 
-@pytest.mark.threat("committer", "a small file keeps a parser busy without end")
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_block_that_is_no_signature_signs_nothing(tmp_path: Path, name: str) -> None:
     """Whatever is wrong with it: no signer, and no traceback."""
@@ -214,24 +181,6 @@ def test_a_scheme_that_is_no_signature_signs_nothing(tmp_path: Path, value: byte
     """Not even if an older scheme would: a device goes by the newest."""
     good = scheme_value([certificate()])
     assert signers(with_signing_block(tmp_path / "a.apk", (V2, good), (V3, value))) == ()
-
-
-def test_files_in_meta_inf_that_are_no_signature_do_not_count(tmp_path: Path) -> None:
-    """A block without its signature file, or in a folder, signs nothing."""
-    assert signers(signed_by(tmp_path, GOOD, name="META-INF/OTHER.RSA")) == ()
-    assert signers(signed_by(tmp_path, GOOD, name="META-INF/x/CERT.RSA")) == ()
-
-
-def test_a_huge_block_is_not_read(tmp_path: Path) -> None:
-    """Two mebibytes are no signature, and as many blocks as anybody likes are no more than ten."""
-    assert signers(signed_by(tmp_path, bytes(2 << 20))) == ()
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("AndroidManifest.xml", manifest_axml(PACKAGE, 7, "7.0"))
-        for index in range(30):
-            archive.writestr(f"META-INF/{index}.SF", b"")
-            archive.writestr(f"META-INF/{index}.RSA", pkcs7(certificate(f"{index}"), issuer=f"{index}"))
-    assert len(manifest.read_manifest(made, "app.apk").signers) == 10
 
 
 def test_the_specimens_certificate_is_one(tmp_path: Path) -> None:

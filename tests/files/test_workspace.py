@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.factory import make_inputs
 from tests.support.transfer_harness import FakeTime
-from uploader.errors import InputError, IntegrityError
-from uploader.files.android import native
-from uploader.files.artifacts import Artifact, find, from_path
+from uploader.errors import IntegrityError
+from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import NotOpened, Workspace
 from uploader.http.messages import Span
 from uploader.services import gmail, media_types
@@ -44,12 +41,6 @@ NEVER = (
 )
 
 
-@pytest.mark.threat(
-    "committer",
-    "a symbolic link among listings, notes, mails or symbols publishes a secret",
-    rule="one module opens all files: no link leaves its input's folder; no credential, `.git`, `.ssh` or `.env*` is "
-    "opened",
-)
 @pytest.mark.parametrize("name", NEVER)
 def test_some_files_are_never_opened(tmp_path: Path, name: str) -> None:
     """By every component of the real path, in any case, since some file systems do not tell cases apart."""
@@ -67,15 +58,6 @@ def test_what_only_looks_like_it_is_opened(tmp_path: Path, name: str) -> None:
     assert refusal(Workspace(tmp_path), name) == ""
 
 
-def test_a_checkout_below_such_a_folder_is_judged_from_its_root_on(tmp_path: Path) -> None:
-    """A worktree inside of `.git` is a workspace, too; outside of it the whole path counts."""
-    root = made(tmp_path / ".git/tree/a").parent
-    made(tmp_path / ".git/config")
-    workspace = Workspace(root, allow_outside=True)
-    assert refusal(workspace, "a") == ""
-    assert "never uploaded" in refusal(workspace, "../config")
-
-
 def test_the_environment_of_the_run_is_no_file(tmp_path: Path) -> None:
     """`/proc/self/environ` holds the credentials as they were given."""
     (tmp_path / "notes").symlink_to("/proc/self/environ")
@@ -83,7 +65,6 @@ def test_the_environment_of_the_run_is_no_file(tmp_path: Path) -> None:
     assert "never uploaded" in refusal(workspace, "notes")
 
 
-@pytest.mark.threat("committer", "a symbolic link among listings, notes, mails or symbols publishes a secret")
 @pytest.mark.parametrize("given", ["key.json", "{}/key.json"])
 def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str) -> None:
     """As an input, in the environment, as an env file: by its inode, wherever it lies and whatever it is called."""
@@ -95,7 +76,6 @@ def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str)
     assert refusal(Workspace(tmp_path), "ok.txt") == ""
 
 
-@pytest.mark.threat("committer", "a symbolic link among listings, notes, mails or symbols publishes a secret")
 @pytest.mark.parametrize(
     ("link", "target", "why"),
     [
@@ -115,17 +95,6 @@ def test_a_link_may_lead_below_the_folder_of_its_input(tmp_path: Path, link: str
     assert why in refusal(Workspace(root), link, "store")
     assert bool(refusal(Workspace(root), link, "store")) is bool(why)
     assert refusal(Workspace(root, allow_symlinks=True, allow_outside=True), link, "store") == ""
-
-
-def test_a_folder_outside_is_bound_by_itself(tmp_path: Path) -> None:
-    """Texts may come from a folder that the workflow names outside the workspace; its links stay below it, too."""
-    made(tmp_path / "shared/a.txt")
-    made(tmp_path / "secret")
-    (tmp_path / "shared/b.txt").symlink_to("../secret")
-    (tmp_path / "ws").mkdir()
-    workspace = Workspace(tmp_path / "ws", allow_outside=True)
-    assert refusal(workspace, "../shared/a.txt", "../shared") == ""
-    assert "leads out of" in refusal(workspace, "../shared/b.txt", str(tmp_path / "shared"))
 
 
 def test_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
@@ -161,11 +130,6 @@ def found(tmp_path: Path) -> Artifact:
     return artifact
 
 
-@pytest.mark.threat(
-    "neighbour",
-    "a file is swapped for a link after it was checked",
-    rule="the file is read through the descriptor that was checked",
-)
 @pytest.mark.parametrize("swap", SWAPS)
 def test_what_was_swapped_after_the_check_is_not_read(
     tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]
@@ -179,7 +143,6 @@ def test_what_was_swapped_after_the_check_is_not_read(
         list(source.blocks(Span(0, len(SECRET))))
 
 
-@pytest.mark.threat("neighbour", "a file is swapped for a link after it was checked")
 @pytest.mark.parametrize("swap", SWAPS)
 def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]) -> None:
     """It was found as a file of the workspace, and is another one when the mail is composed."""
@@ -187,33 +150,6 @@ def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap:
     swap(found.path, tmp_path / "secret")
     with pytest.raises(IntegrityError, match=r"a\.so changed during the upload"):
         gmail.prepare(inputs, (found,))
-
-
-@pytest.mark.threat("neighbour", "a file is swapped for a link after it was checked")
-@pytest.mark.parametrize("swap", SWAPS)
-def test_symbols_that_are_swapped_while_they_are_packed_are_not_sent(
-    tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]
-) -> None:
-    """They are found first, and each is opened when its turn comes: by then it is another one."""
-    waiting = [lambda: swap(found.path, tmp_path / "secret")]
-
-    def meddle(event: str, arguments: tuple[object, ...]) -> None:
-        if event == "open" and waiting and str(arguments[0]).endswith("native-debug-symbols.zip"):
-            waiting.pop()()
-
-    sys.addaudithook(meddle)
-    with pytest.raises(IntegrityError, match=r"a\.so changed"):
-        native.debug_symbols(".", Workspace(tmp_path / "ws"), tmp_path / "temp")
-    assert not waiting
-
-
-def test_a_swap_to_a_secret_says_so(tmp_path: Path, found: Artifact) -> None:
-    """The sentence has the reason, not the content."""
-    key = made(tmp_path / "ws/key.json", SECRET)
-    guarded = replace(found, access=Workspace(tmp_path / "ws", credentials=[key]).access())
-    swapped(found.path, key)
-    with pytest.raises(IntegrityError, match="contains this run's credentials"):
-        guarded.open()
 
 
 # Pipes
@@ -249,11 +185,3 @@ def test_a_pipe_that_was_replaced_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(artifact.path)
     with pytest.raises(IntegrityError, match="it was replaced"):
         StreamSource(artifact, FakeTime().clock(), 0.0)
-
-
-def test_an_input_s_own_name_stands_in_the_problem(tmp_path: Path) -> None:
-    """The reader learns which input is wrong, which file, and why."""
-    with pytest.raises(InputError) as caught:
-        from_path(tmp_path / "gone.txt", "gone.txt", Workspace(tmp_path).access("mail-body-file"))
-    (problem,) = caught.value.problems
-    assert (problem.name, problem.what) == ("mail-body-file", "gone.txt can't be read: No such file or directory.")

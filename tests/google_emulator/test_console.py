@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from google_emulator.config import Config
-from google_emulator.services.play.console import Console
-from google_emulator.services.play.lifecycle import ReleaseLifecycle
-from google_emulator.services.play.store import PlayStore
-from google_emulator.services.play.tracks import checked_releases, read_track
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import PACKAGE, EmulatorClient
 
@@ -88,13 +79,6 @@ def test_open_edits_end(client: EmulatorClient, do: str, options: dict[str, Any]
         assert reply.message.startswith("A change was made to the application outside of this Edit")
 
 
-def test_a_look_at_a_review_ends_no_edit(client: EmulatorClient) -> None:
-    """Google's decision is no change of the app."""
-    edit = client.edit()
-    assert act(client, "review", course=["NOT_APPROVED"], code=8) == 200
-    assert client.request("GET", f"{edit}/tracks").status == 200
-
-
 @pytest.mark.parametrize(
     ("do", "options", "words"),
     [
@@ -122,56 +106,3 @@ def test_what_the_console_does_not_offer_is_refused(
     assert (reply.status, words in reply.message) == (400, True), reply.message
     assert releases(client) == before
     assert client.request("GET", f"{edit}/tracks").status == 200
-
-
-def test_a_halted_release_without_a_share_needs_one(start_emulator: StartEmulator) -> None:
-    """What was complete when it was halted can only be resumed at a share."""
-    client = start_emulator(apps={PACKAGE: {"tracks": {"beta": [{"status": "halted", "versionCodes": [8]}]}}})
-    with pytest.raises(ValueError, match="must have a user fraction"):
-        client.emulator.console.resume(PACKAGE, "beta")
-    client.emulator.console.resume(PACKAGE, "beta", fraction=0.5)
-    assert releases(client, "beta") == {"8": ("inProgress", 0.5)}
-
-
-def test_a_draft_is_not_reviewed(client: EmulatorClient) -> None:
-    """Nothing was sent of it."""
-    client.emulator.console.add_release(PACKAGE, "beta", {"versionCodes": [20], "status": "draft"})
-    with pytest.raises(ValueError, match="draft"):
-        client.emulator.console.review(PACKAGE, "beta", ["PUBLISHED"], 20)
-
-
-CODES = st.integers(1, 9)
-SHARES = st.sampled_from([0.01, 0.2, 0.5])
-ACTIONS = st.one_of(
-    st.fixed_dictionaries({"do": st.just("set-fraction"), "fraction": SHARES}),
-    st.fixed_dictionaries({"do": st.sampled_from(["halt", "complete"])}),
-    st.fixed_dictionaries({"do": st.just("resume"), "fraction": SHARES}),
-    st.fixed_dictionaries({"do": st.just("remove"), "code": CODES}),
-    st.builds(
-        lambda code, more: {"do": "add-release", "release": {"versionCodes": [code], **more}},
-        CODES,
-        st.one_of(
-            st.builds(lambda share: {"status": "inProgress", "userFraction": share}, SHARES),
-            st.sampled_from([{"status": "completed"}, {"status": "draft"}]),
-        ),
-    ),
-)
-
-
-@given(st.lists(ACTIONS, max_size=12))
-def test_whatever_people_do_the_track_obeys_googles_rules(actions: list[dict[str, Any]]) -> None:
-    """What the console shows could be written back as it is; what it does not offer changes nothing."""
-    config = Config(apps=LIVE)
-    store = PlayStore(config, time.time)
-    console, app = Console(store, ReleaseLifecycle(config, time.time), threading.RLock()), store.app(PACKAGE)
-    for action in actions:
-        before, revision = list(app.live.tracks["production"]), app.revision
-        try:
-            console.carry_out([{**ON_PRODUCTION, **action}])
-        except ValueError:
-            assert (app.live.tracks["production"], app.revision) == (before, revision)
-        else:
-            assert app.revision == revision + 1
-        now = app.live.tracks["production"]
-        written = read_track({"releases": now})["releases"]
-        assert checked_releases(app.live, "production", written, store.today()) == now

@@ -6,7 +6,6 @@ import hashlib
 
 import pytest
 
-from google_emulator import Emulator
 from google_emulator.specimens.signature_writer import certificate
 from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import EmulatorClient
@@ -61,15 +60,3 @@ def test_what_is_not_there_is_not_found(client: EmulatorClient) -> None:
     assert client.request("GET", PATH.replace("42", "43")).status == 404
     assert client.request("GET", path.replace("universal", "other")).status == 404
     assert client.request("GET", path.partition("?")[0]).status == 400
-
-
-def test_an_apk_gets_none(start_emulator: StartEmulator) -> None:
-    """It is delivered as it was uploaded."""
-    client = start_emulator(apps={APP: {"artifacts": [{"versionCode": 42, "kind": "apk"}]}})
-    assert client.request("GET", PATH).json == {}
-
-
-def test_an_unknown_key_is_an_error() -> None:
-    """A misspelt one can't pass for a test."""
-    with pytest.raises(ValueError, match="unknown key size_bytes"):
-        Emulator(config={"generated_apks": {"*": {"size_bytes": 1}}})

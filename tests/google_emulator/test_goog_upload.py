@@ -79,12 +79,6 @@ def test_a_refused_start_is_final(client: EmulatorClient) -> None:
     assert "deployment" in reply.message
 
 
-def test_a_package_is_spoken_to_in_this_dialect_alone(client: EmulatorClient) -> None:
-    """The OTA endpoint does not know uploadType."""
-    reply = client.request("POST", f"{OTA}?uploadType=media", b"PK", {"Content-Type": "application/zip"})
-    assert reply.status == 400
-
-
 def test_chunks_queries_and_the_end(client: EmulatorClient) -> None:
     """`upload` for each chunk, `query` in between tells the count, `upload, finalize` for the last."""
     url = client.start_goog_session(size=len(DATA))
@@ -94,18 +88,6 @@ def test_chunks_queries_and_the_end(client: EmulatorClient) -> None:
     done = client.goog(url, "upload, finalize", DATA[GRANULE:], Offset=str(GRANULE))
     assert (done.status, done.header("X-Goog-Upload-Status"), done.json["size"]) == (200, "final", str(len(DATA)))
     assert client.goog(url, "query").json == done.json
-
-
-def test_an_empty_file_is_finalised(client: EmulatorClient) -> None:
-    """`finalize` alone ends an upload; of nothing, if nothing was sent."""
-    assert client.goog(client.start_goog_session(size=0), "finalize").json["size"] == "0"
-
-
-def test_finalize_may_come_by_itself(client: EmulatorClient) -> None:
-    """The last chunk may be whole granules, and the end come after it."""
-    url = client.start_goog_session()
-    client.goog(url, "upload", DATA[:GRANULE], Offset="0")
-    assert client.goog(url, "finalize").json["size"] == str(GRANULE)
 
 
 def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:
@@ -168,23 +150,3 @@ def test_the_upload_url_may_lack_its_scheme(start_emulator: StartEmulator) -> No
     """The documents show X-Goog-Upload-URL without a scheme."""
     client = start_emulator(upload_url_scheme=False)
     assert client.start_goog_session().startswith("127.0.0.1:")
-
-
-def test_every_command_is_a_post(client: EmulatorClient) -> None:
-    """Another HTTP method is refused."""
-    reply = client.request("PUT", client.start_goog_session(), b"abc", {"X-Goog-Upload-Command": "upload, finalize"})
-    assert reply.status == 405
-
-
-def test_a_session_keeps_to_its_dialect(client: EmulatorClient) -> None:
-    """A session of one dialect is not continued in the other."""
-    assert client.put(client.start_goog_session(size=3), b"abc").status == 400
-    assert client.goog(client.start_session(size=3), "query").status == 400
-
-
-def test_any_upload_path_speaks_it(client: EmulatorClient) -> None:
-    """The dialect is chosen by its headers, on every upload path."""
-    url = client.start_goog_session("/upload/v1/anything/at/all")
-    done = client.goog(url, "upload, finalize", b"abc", Offset="0")
-    assert done.json["size"] == "3"
-    assert STORAGE not in url

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import socket
-import ssl
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,29 +89,6 @@ def test_nothing_else_is_reached_through_it(stranger: Stranger, asked: str) -> N
     assert b"Only CONNECT to port 443 of Google's API hosts is answered here" in answer
 
 
-def test_a_client_without_the_certificate_disturbs_nobody(
-    stranger: Stranger, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """A handshake that fails, or never begins, ends that connection alone and writes nothing."""
-    with socket.create_connection(("127.0.0.1", stranger.port), timeout=10) as connection:
-        connection.sendall(b"CONNECT www.googleapis.com:443 HTTP/1.1\r\n\r\n")
-        assert b" 200 " in connection.recv(1000)
-        with pytest.raises(ssl.SSLCertVerificationError):
-            ssl.create_default_context().wrap_socket(connection, server_hostname="www.googleapis.com")
-    socket.create_connection(("127.0.0.1", stranger.port)).close()
-    assert stranger.session.get("https://www.googleapis.com/x", timeout=10).status_code == 404
-    assert capfd.readouterr().err == ""
-
-
-def test_it_ends_with_the_emulator(tmp_path: Path) -> None:
-    """The proxy's port is free and no thread is left when the emulator has stopped."""
-    with Emulator() as emulator:
-        port = Stranger(emulator, tmp_path).port
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port))
-    assert "emulator" not in {thread.name for thread in threading.enumerate()}
-
-
 def start(*options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "google_emulator", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -133,38 +106,3 @@ def test_the_command_prints_what_a_shell_needs(tmp_path: Path) -> None:
     assert all(Path(word.rpartition("=")[2]).exists() for word in words if "=/" in word)
     assert len(told) == 5
     assert process.returncode == 0
-
-
-def test_without_a_folder_nothing_is_left() -> None:
-    """`--tls` alone keeps its files in a temporary folder, which is gone at the end."""
-    with start("--tls") as process:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(1 + len(LINES))]
-        key = Path(lines[-1].strip().rpartition("=")[2])
-        assert key.exists()
-        process.send_signal(signal.SIGTERM)
-    assert not key.parent.exists()
-
-
-def test_a_folder_that_no_variable_can_name_is_refused(tmp_path: Path) -> None:
-    """Variables separate by blanks, so a path with one ends the command with 2 and one line."""
-    with start("--tls", str(tmp_path / "two words")) as process:
-        _, error = process.communicate(timeout=20)
-    assert process.returncode == 2
-    assert error.startswith("emulator: the folder ")
-    assert len(error.splitlines()) == 1
-
-
-def test_the_lines_on_the_page_run(tmp_path: Path) -> None:
-    """The block that puts the emulator in Google's place does so: a client in that shell reaches a host of Google's."""
-    page = (Path(__file__).parents[2] / "docs" / "development" / "EMULATOR.md").read_text(encoding="utf-8")
-    (lines,) = (block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "--tls google" in block)
-    lines = lines.replace("--port 8442", "--port 0")
-    asked = "import requests; print(requests.get('https://www.googleapis.com/nothing').status_code)"
-    script = f'{lines}python -c "{asked}"\nkill %1\n'
-    folder = str(Path(sys.executable).parent)
-    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        ["bash", "-m", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.stdout.splitlines()[-1] == "404", done.stderr

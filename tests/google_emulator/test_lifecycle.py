@@ -79,26 +79,6 @@ def test_a_release_is_summed_up(start_emulator: StartEmulator) -> None:
     assert client.request("GET", f"{APP}/tracks/alpha/releases").json == {}
 
 
-def test_what_does_not_exist_is_a_404(start_emulator: StartEmulator) -> None:
-    """An app that is unknown, a custom track that nobody created; a forbidden app is a 403."""
-    client = start_emulator(apps=LIVE, any_app=False, any_track=False, denied=["com.example.secret"])
-    other = APP.replace(PACKAGE, "com.example.other")
-    assert (
-        client.request("GET", f"{other}/tracks/production/releases").message == "Package not found: com.example.other."
-    )
-    assert client.request("GET", f"{APP}/tracks/friends/releases").status == 404
-    assert client.request("GET", f"{APP}/tracks/wear:production/releases").status == 200
-    secret = APP.replace(PACKAGE, "com.example.secret")
-    assert client.request("GET", f"{secret}/tracks/production/releases").status == 403
-
-
-def test_a_release_is_published_at_once_unless_scripted(with_course: Any) -> None:
-    """Without a course the first look after the commit tells of a published release, and the one before is obsolete."""
-    client = with_course()
-    commit(client, release(8))
-    assert look(client) == {8: "PUBLISHED"}
-
-
 def test_a_review_by_looks(with_course: Any) -> None:
     """Each state is told as often as scripted; the release before stays listed until the new one is published."""
     stages = [{"state": state, "looks": 2} for state in REVIEW[:2]]
@@ -117,14 +97,6 @@ def test_a_review_by_time(with_course: Any) -> None:
     client.emulator.clock.advance(DAY + 1)
     assert look(client)[8] == "APPROVED_NOT_PUBLISHED"
     assert "T" in client.request("POST", "/__emulator/clock", json={"advance": DAY}).json["time"]
-    assert look(client)[8] == "PUBLISHED"
-
-
-def test_time_that_jumps_passes_several_states(with_course: Any) -> None:
-    """Each timed state begins where the one before ended, not where somebody looked."""
-    client = with_course(*({"state": state, "seconds": DAY} for state in REVIEW[:2]), "PUBLISHED")
-    commit(client, release(8))
-    client.emulator.clock.advance(2 * DAY + 1)
     assert look(client)[8] == "PUBLISHED"
 
 
@@ -167,12 +139,6 @@ def test_a_published_release_is_not_reviewed_again_for_its_fraction(with_course:
     assert look(client) == {10: "IN_REVIEW", 8: "PUBLISHED", 7: "PUBLISHED"}
 
 
-def test_at_most_twenty_releases_are_listed(start_emulator: StartEmulator) -> None:
-    """The newest come first, and what is beyond the twentieth is left out."""
-    many = {PACKAGE: {"tracks": {"internal": [release(code) for code in range(1, 31)]}}}
-    assert list(look(start_emulator(apps=many), "internal")) == list(range(30, 10, -1))
-
-
 def test_courses_can_be_changed_while_it_runs(with_course: Any) -> None:
     """For what will be committed by the lifecycle's route, for a release that is there by the console's."""
     client = with_course()
@@ -184,16 +150,6 @@ def test_courses_can_be_changed_while_it_runs(with_course: Any) -> None:
     assert look(client)[8] == "APPROVED_NOT_PUBLISHED"
     wrong = client.request("POST", "/__emulator/lifecycle", json={"*": ["DONE"]})
     assert (wrong.status, "unknown state 'DONE'" in wrong.message) == (400, True)
-
-
-def test_the_state_tells_of_reviews(with_course: Any) -> None:
-    """Whoever watches a rehearsal sees the states without a look at them, and where Play's clock stands."""
-    client = with_course({"state": "IN_REVIEW", "looks": 1}, "PUBLISHED", any_app=False)
-    commit(client, release(8))
-    states = [client.emulator.state() for _ in range(3)]
-    for state in states:
-        assert state["reviews"][PACKAGE]["production"][-1] == {"versionCodes": ["8"], "state": "IN_REVIEW"}
-        assert state["time"].endswith("Z")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from google_emulator.http.response import ApiError
 from google_emulator.services.play.artifact_files import ArtifactIdentity, read_identity
 from google_emulator.specimens import make_apk, make_bundle
 from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
+from tests.support.emulator_client import PACKAGE, EmulatorClient, Reply
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,16 +59,6 @@ def test_a_release_from_edit_to_track(client: EmulatorClient, bundle: bytes) -> 
     assert client.request("GET", f"{client.edit()}/bundles").json["bundles"] == [{"versionCode": 8, **digests}]
 
 
-def test_an_apk_shows_its_digests_as_a_binary(client: EmulatorClient, apk: bytes) -> None:
-    """The APK resource keeps sha1 and sha256 in `binary`."""
-    edit = client.edit()
-    uploaded = client.upload(f"{edit}/apks", apk, "application/vnd.android.package-archive").json
-    assert uploaded["versionCode"] == 9
-    assert uploaded["binary"]["sha256"] == hashlib.sha256(apk).hexdigest()
-    assert client.request("GET", f"{edit}/apks").json["apks"] == [uploaded]
-    assert "bundles" not in client.request("GET", f"{edit}/bundles").json
-
-
 def test_a_real_apk_is_read() -> None:
     """An APK that nobody here built tells who it is and that it is a debug build; without a version it is refused."""
     read = read_identity(real_apk(LARGE), "apk")
@@ -110,25 +100,6 @@ def test_a_commit_happens_once(client: EmulatorClient) -> None:
     assert commit(client, edit).reason == "editAlreadyCommitted"
 
 
-def test_an_edit_expires(start_emulator: StartEmulator) -> None:
-    """An edit lives as long as its expiryTimeSeconds says."""
-    client = start_emulator(edit_lifetime=-1)
-    assert client.request("GET", client.edit()).reason == "editExpired"
-
-
-def test_an_unknown_edit_is_404(client: EmulatorClient) -> None:
-    """An edit of another app, or of nobody, is not found."""
-    assert client.request("GET", f"{APP}/edits/1").status == 404
-
-
-def test_one_edit_for_each_app(start_emulator: StartEmulator) -> None:
-    """Where so configured, a new edit deletes the one that was open."""
-    client = start_emulator(one_edit_per_app=True)
-    edit = client.edit()
-    client.edit()
-    assert client.request("GET", edit).message == "This Edit has been deleted."
-
-
 def test_unknown_and_forbidden_apps(start_emulator: StartEmulator) -> None:
     """Where so configured, a package is unknown (404) or not the account's (403)."""
     client = start_emulator(any_app=False, apps=LIVE, denied=["com.denied"])
@@ -150,15 +121,6 @@ def test_a_version_code_is_used_once(start_emulator: StartEmulator, bundle: byte
     edit = client.edit()
     assert client.upload(f"{edit}/bundles", bundle).status == 200
     commit(client, edit)
-    assert client.upload(f"{client.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
-
-
-def test_a_code_may_be_used_up_by_its_upload(start_emulator: StartEmulator, bundle: bytes) -> None:
-    """Where so configured, even a deleted edit has used up its codes."""
-    client = start_emulator(used_on_upload=True)
-    edit = client.edit()
-    client.upload(f"{edit}/bundles", bundle)
-    client.request("DELETE", edit)
     assert client.upload(f"{client.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
 
 
@@ -206,23 +168,6 @@ def test_a_release_obeys_the_rules(start_emulator: StartEmulator, wrong: dict[st
     assert client.request("GET", f"{edit}/tracks/production").json["releases"] == [release(7)]
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        release(7, status="inProgress", userFraction=0.5, countryTargeting={"countries": ["US"]}),
-        release(7, status="halted", userFraction=0.5),
-        release(7, status="halted"),
-        release(7, status="draft"),
-        release(status="draft"),
-        release(7, inAppUpdatePriority=5, name="n", releaseNotes=[{"language": "de-DE", "text": "ü" * 500}]),
-    ],
-)
-def test_a_right_release_passes(start_emulator: StartEmulator, right: dict[str, Any]) -> None:
-    """Each rule, kept."""
-    client = start_emulator(apps=LIVE)
-    assert put_track(client, client.edit(), right).status == 200
-
-
 def test_what_everybody_has_is_not_halted_on_the_internal_track(start_emulator: StartEmulator) -> None:
     """The internal track has no rollouts: 400 in Google's words, and the release stays as it was."""
     client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}})
@@ -240,15 +185,6 @@ def test_a_track_has_one_release_of_each_status(start_emulator: StartEmulator) -
     assert put_track(client, edit, release(7), release(8)).status == 400
     assert put_track(client, edit, release(7), release(7, **rollout)).status == 400
     assert put_track(client, edit, release(7), release(8, **rollout)).status == 200
-
-
-def test_an_update_replaces_and_a_patch_keeps(start_emulator: StartEmulator) -> None:
-    """PUT without releases empties the track, PATCH without them leaves it."""
-    client = start_emulator(apps=LIVE)
-    edit = client.edit()
-    assert client.request("PATCH", f"{edit}/tracks/production", json={}).json["releases"] == [release(7)]
-    emptied = {"track": "production"}
-    assert client.request("PUT", f"{edit}/tracks/production", json=emptied).json == emptied
 
 
 def test_custom_tracks(start_emulator: StartEmulator) -> None:
@@ -304,11 +240,6 @@ def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
     assert commit(client, edit).message == "Only releases with status draft may be created on draft app."
     put_track(client, edit, release(7, status="draft"))
     assert commit(client, edit).status == 200
-
-
-def test_a_commit_has_no_body(client: EmulatorClient) -> None:
-    """The request body of a commit must be empty."""
-    assert client.request("POST", f"{client.edit()}:commit", json={}).status == 400
 
 
 def test_deobfuscation_files_belong_to_a_version(client: EmulatorClient, bundle: bytes) -> None:

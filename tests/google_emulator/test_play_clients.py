@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
 JSON = {"Content-Type": "application/json; charset=UTF-8"}
 LIVE = {PACKAGE: {"artifacts": [{"versionCode": 7, "versionName": "1.7"}, {"versionCode": 8, "versionName": "1.8"}]}}
-NOTE = {"language": "en-US", "text": "hi"}
 RELEASE = {"status": "completed", "versionCodes": ["7"], "name": "1.7"}
 
 
@@ -78,18 +76,6 @@ def test_a_patch_may_come_as_a_post(client: EmulatorClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"{", b"[]", b"7", b"\xff", b'{"title": "\\ud800"}', b'{"title": ' + b"[" * 100_000, b'{"title": 1e999}'],
-    ids=["cut", "list", "number", "bytes", "half a pair", "deep", "endless"],
-)
-def test_nonsense_is_answered(client: EmulatorClient, body: bytes) -> None:
-    """400, and the connection goes on."""
-    path = f"{client.edit()}/listings/en-US"
-    assert client.request("PUT", path, body, JSON).status == 400
-    assert client.request("PUT", path, json={"title": "T"}).status == 200
-
-
-@pytest.mark.parametrize(
     ("sent", "kept"),
     [
         ({"versionCodes": [7]}, {}),
@@ -110,12 +96,6 @@ def test_nonsense_is_answered(client: EmulatorClient, body: bytes) -> None:
 def test_json_is_read_as_google_reads_it(client: EmulatorClient, sent: dict[str, Any], kept: dict[str, Any]) -> None:
     """Numbers as texts, whole numbers with a point, one value for a list; what is null or empty is not given back."""
     assert put_release(client, **sent).json["releases"] == [{**RELEASE, **kept}]
-
-
-def test_fields_may_have_their_names_in_protocol_buffers(client: EmulatorClient) -> None:
-    """`version_codes` is `versionCodes`; the answer has the JSON name."""
-    body = {"track": "beta", "releases": [{"status": "completed", "version_codes": ["7"]}]}
-    assert client.request("PUT", f"{client.edit()}/tracks/beta", json=body).json["releases"] == [RELEASE]
 
 
 STATUS = "(type.googleapis.com/google.play.publishingapi.v3.Release.Status)"
@@ -156,21 +136,3 @@ def test_the_track_of_the_body_is_that_of_the_path(client: EmulatorClient) -> No
         reply = client.request("PUT", f"{edit}/tracks/beta", json=body)
         assert (reply.status, reply.message) == (400, "Track names in request path and request body must match.")
     assert client.request("PATCH", f"{edit}/tracks/beta", json={}).status == 200
-
-
-def test_a_track_that_does_not_exist_is_not_found(start_emulator: StartEmulator) -> None:
-    """Gradle Play Publisher looks for the reason, fastlane for the words."""
-    client = start_emulator(any_track=False)
-    reply = client.request("GET", f"{client.edit()}/tracks/friends")
-    assert (reply.status, reply.reason, reply.message) == (404, "notFound", "Track not found: friends.")
-
-
-def test_a_release_of_several_versions_is_named_after_the_day(client: EmulatorClient) -> None:
-    """And one whose version has no name known has none; a name that was given stays."""
-    days = [client.emulator.clock()]  # Play's clock, in seconds since the epoch
-    name = put_release(client, versionCodes=["7", "8"]).json["releases"][0]["name"]
-    days.append(client.emulator.clock())  # it may just have struck midnight
-    assert name in {datetime.fromtimestamp(day, timezone.utc).date().isoformat() for day in days}
-    assert put_release(client, versionCodes=["7"], name="Spring").json["releases"][0]["name"] == "Spring"
-    client.emulator.console.add_release(PACKAGE, "beta", {"versionCodes": [9]})
-    assert "name" not in client.request("GET", f"{client.edit()}/tracks/beta").json["releases"][0]

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from google_emulator.services.play.locales import LANGUAGES
 from google_emulator.specimens import Build, make_apk, make_bundle
 from google_emulator.specimens.signature_writer import V2, V3, certificate, scheme_value, with_signing_block
 from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
+from tests.support.emulator_client import PACKAGE, EmulatorClient, Reply
 from tests.support.real_artifacts import LARGE, real_apk
 
 BUNDLE_UNSIGNED = "The Android App Bundle was not signed. Please sign the bundle using jarsigner."
@@ -67,13 +66,6 @@ def test_an_apk_may_be_signed_in_its_signing_block_alone(client: EmulatorClient,
     assert signed("Specimen Release").status == 200
 
 
-def test_a_signing_block_that_is_none_signs_nothing(client: EmulatorClient, tmp_path: Path) -> None:
-    """One that claims to be longer than the file."""
-    apk = made(tmp_path, "apk", signed=False)
-    value = scheme_value([certificate()])
-    assert upload(client, "apk", with_signing_block(apk, (V2, value), size=1 << 40)).message.startswith(APK_UNSIGNED)
-
-
 def test_what_real_tools_signed_is_accepted(client: EmulatorClient, tmp_path: Path) -> None:
     """An APK by apksigner, and one that nobody here built: of that, its debug build is what is refused."""
     large = real_apk(LARGE).read_bytes()
@@ -88,12 +80,6 @@ def test_what_real_tools_signed_is_accepted(client: EmulatorClient, tmp_path: Pa
     sign = ["apksigner", "sign", "--ks", "key.p12", "--ks-pass", "pass:secret", "--min-sdk-version", "24", "app.apk"]
     subprocess.run(sign, cwd=tmp_path, check=True, capture_output=True)
     assert upload(client, "apk", (tmp_path / "app.apk").read_bytes()).status == 200
-
-
-def test_a_debug_build_may_be_shared(client: EmulatorClient, tmp_path: Path) -> None:
-    """Internal app sharing is made for it."""
-    path = f"/androidpublisher/v3/applications/internalappsharing/{PACKAGE}/artifacts/bundle"
-    assert client.upload(path, made(tmp_path, "bundle", build=Build(debuggable=True))).status == 200
 
 
 @pytest.mark.parametrize("language", ["de", "en", "ar-SA", "gl", "sr-RS", "he-IL", "en_US", "english!"])
@@ -112,56 +98,6 @@ def test_a_language_that_google_play_does_not_have_is_refused(start_emulator: St
     ):
         message = f"The requested language is not currently supported: {language}"
         assert (reply.status, reply.reason, reply.message) == (400, "badRequest", message)
-
-
-def test_google_plays_languages_are_accepted(client: EmulatorClient) -> None:
-    """Some have a region, some have none, some may have either."""
-    edit = client.edit()
-    for language in ("de-DE", "en-US", "ar", "iw-IL", "gl-ES", "es-419", "fil", "fa", "fa-AE", "ms", "ms-MY"):
-        assert client.request("PUT", f"{edit}/listings/{language}", json={"title": "T"}).status == 200
-    assert len(LANGUAGES) == 87
-
-
-@pytest.mark.parametrize("country", ["usa", "us", "UK", "XX", "Denmark", ""])
-def test_a_country_that_does_not_exist_is_refused(start_emulator: StartEmulator, country: str) -> None:
-    """400, which names it; how Google words it is known from no public place."""
-    client = start_emulator(apps=LIVE)
-    targeting = {"countries": ["DK", country], "includeRestOfWorld": False}
-    release = {"status": "inProgress", "userFraction": 0.1, "versionCodes": [7], "countryTargeting": targeting}
-    path = f"{client.edit()}/tracks/production"
-    reply = client.request("PUT", path, json={"track": "production", "releases": [release]})
-    assert (reply.status, repr(country) in reply.message) == (400, True)
-    targeting["countries"] = ["DK", "XK"]
-    assert client.request("PUT", path, json={"track": "production", "releases": [release]}).status == 200
-
-
-def test_manual_review_refuses_validation(start_emulator: StartEmulator) -> None:
-    """Only a commit can have the parameter that Google asks for: bitrise-steplib/steps-google-play-deploy#119."""
-    client = start_emulator(review="manual")
-    edit = client.edit()
-    reply = client.request("POST", f"{edit}:validate", b"")
-    assert (reply.status, reply.reason) == (400, "badRequest")
-    assert reply.message.startswith("Changes cannot be sent for review automatically. Please set the query parameter")
-    assert client.request("POST", f"{edit}:commit?changesNotSentForReview=true", b"").status == 200
-
-
-def test_a_validation_has_no_body(client: EmulatorClient) -> None:
-    """The request body of a validation must be empty."""
-    assert client.request("POST", f"{client.edit()}:validate", json={}).status == 400
-
-
-def test_a_resource_has_the_fields_of_the_documents(client: EmulatorClient) -> None:
-    """An edit, a listing, details, testers and a reference to an expansion file: any other field is refused."""
-    edit = client.edit()
-    for method, path in (
-        ("POST", f"{APP}/edits"),
-        ("PUT", f"{edit}/listings/en-US"),
-        ("PUT", f"{edit}/details"),
-        ("PUT", f"{edit}/testers/alpha"),
-        ("POST", f"{edit}/tracks"),
-    ):
-        reply = client.request(method, path, json={"color": "red"})
-        assert (reply.status, 'Unknown name "color"' in reply.message) == (400, True)
 
 
 @pytest.mark.parametrize(("fraction", "status"), [(0.1, 400), (0.2, 200), (0.5, 200)])

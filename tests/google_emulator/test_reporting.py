@@ -110,56 +110,6 @@ def test_rows_by_day_and_version(reporting: Any) -> None:
     }
 
 
-def test_anrs_have_a_metric_set_of_their_own(reporting: Any) -> None:
-    """The ANR set has ANR metrics, and the crash set has none."""
-    client = reporting()
-    rows = table(query(client, ANR_SET, metrics=["userPerceivedAnrRate", "anrRate"], filter="versionCode = 41"))
-    assert rows[0] == (29, "41", "0.0021", "0.0021")
-    refused = query(client, metrics=["userPerceivedAnrRate"])
-    assert (refused.status, refused.message) == (
-        400,
-        "Metric userPerceivedAnrRate is not supported by crashRateMetricSet.",
-    )
-
-
-def test_without_dimensions_the_app_is_one(reporting: Any) -> None:
-    """Rates are weighted by users, and dimensions that nobody scripted have a single value."""
-    [first, *_] = table(query(reporting(), dimensions=[], metrics=["userPerceivedCrashRate", "distinctUsers"]))
-    assert first == (29, "0.00301889", "91000")
-    assert table(query(reporting(), dimensions=["countryCode", "deviceRamBucket"]))[0][:3] == (29, "UNKNOWN", "0")
-
-
-def test_averages_go_back_over_days(reporting: Any) -> None:
-    """The rolling averages are weighted by each day's users; they exist by day alone."""
-    client = reporting()
-    average = "userPerceivedCrashRate7dUserWeighted"
-    rows = table(query(client, metrics=[average], filter="versionCode = 42"))
-    days = [(64, 0.03), (940, 0.0142), (5210, 0.004)]
-    for count, row in enumerate(rows, start=1):
-        users, crashed = (sum(values) for values in zip(*((n, n * rate) for n, rate in days[:count]), strict=True))
-        assert float(row[2]) == pytest.approx(crashed / users, abs=1e-8)
-    hour = {**day(1, 11), "hours": 3}
-    hourly = {"aggregationPeriod": "HOURLY", "startTime": hour, "endTime": {**hour, "hours": 4}}
-    assert query(client, metrics=[average], timelineSpec=hourly).status == 400
-
-
-def test_hours_are_those_of_utc(reporting: Any) -> None:
-    """An hour has its day's rates and a tenth of its users, or what is scripted for it."""
-    hours = {"since": "2026-11-01T04", "users": [200, 300], "userPerceivedCrashRate": 0.01}
-    client = reporting()
-    client.emulator.vitals.script({PACKAGE: {"versions": {"43": {"users": 10, "hours": hours}}}})
-    spec = {"aggregationPeriod": "HOURLY", "startTime": {**day(1, 11), "hours": 4}}
-    spec["endTime"] = {**day(1, 11), "hours": 6, "timeZone": {"id": "UTC"}}
-    reply = query(client, timelineSpec=spec, filter="versionCode != 41")
-    assert [row["startTime"]["hours"] for row in reply.json["rows"]] == [4, 4, 5, 5]
-    assert [row[1:] for row in table(reply)] == [
-        ("42", "0.004", "520"),
-        ("43", "0.01", "200"),
-        ("42", "0.004", "520"),
-        ("43", "0.01", "300"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "codes"),
     [
@@ -179,20 +129,6 @@ def test_filters_compare_dimensions(reporting: Any, text: str, codes: set[str]) 
     assert {row[1] for row in table(query(reporting(), filter=text))} == codes
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("versionCode", "versionCode =", "versionCode > 3", "versionCode = abc", "version = 3", "= 3"),
-        *("versionCode = 42 OR", "(versionCode = 42", "versionCode = 42)", 'versionCode = "42', "(" * 40),
-    ],
-)
-def test_a_filter_that_cannot_be_read_is_refused(reporting: Any, text: str) -> None:
-    """400 INVALID_ARGUMENT, with the field at fault."""
-    reply = query(reporting(), filter=text)
-    assert (reply.status, reply.json["error"]["status"]) == (400, "INVALID_ARGUMENT")
-    assert reply.json["error"]["details"][0]["fieldViolations"][0]["field"] == "filter"
-
-
 def test_pages_hold_together(reporting: Any) -> None:
     """Page by page the same rows come; a token is good for the same request alone."""
     client = reporting(page_size=4)
@@ -207,52 +143,6 @@ def test_pages_hold_together(reporting: Any) -> None:
     assert (other.status, other.message.startswith("All other parameters must match")) == (400, True)
     assert query(client, pageToken="???").message == "The page token is invalid."
     assert query(client, pageSize=-1).status == 400
-
-
-def test_small_slices_are_left_out(reporting: Any) -> None:
-    """Fewer users than `min_users` are no row."""
-    assert {row[1] for row in table(query(reporting(min_users=100_000)))} == set()
-    rows = table(query(reporting(min_users=100), filter="versionCode = 42"))
-    assert [row[0] for row in rows] == [30, 31]
-
-
-def test_intervals_are_there_when_scripted(reporting: Any) -> None:
-    """Wilson's at 95 %, or the bounds of the script; users have none."""
-
-    def intervals(client: EmulatorClient) -> list[Any]:
-        [row] = query(client, filter="versionCode = 42", timelineSpec=day_29).json["rows"]
-        return [one.get("decimalValueConfidenceInterval") for one in row["metrics"]]
-
-    day_29 = timeline(endTime=day(30))["timelineSpec"]
-    assert intervals(reporting()) == [None, None]
-    wilson = {"lowerBound": {"value": "0.00807437"}, "upperBound": {"value": "0.10515224"}}
-    assert intervals(reporting(interval=True)) == [wilson, None]
-    scripted = {"42": {**VERSIONS["42"], "intervals": {"userPerceivedCrashRate": [0.01, 0.05]}}}
-    bounds = {"lowerBound": {"value": "0.01"}, "upperBound": {"value": "0.05"}}
-    assert intervals(reporting(interval=True, versions=scripted)) == [bounds, None]
-
-
-def test_single_days_can_be_scripted(reporting: Any) -> None:
-    """A day of its own values, and a day without any."""
-    days = {"2026-10-29": {"users": 700, "userPerceivedCrashRate": 0.5}, "2026-10-30": None}
-    client = reporting(versions={"42": {"users": 100, "days": days}})
-    assert table(query(client)) == [(29, "42", "0.5", "700"), (31, "42", "0", "100")]
-
-
-def test_a_missing_metric_is_in_no_row(reporting: Any) -> None:
-    """The query is answered, without it."""
-    rows = table(query(reporting(missing=["userPerceivedCrashRate"]), filter="versionCode = 42"))
-    assert rows[0] == (29, "42", "60")
-
-
-def test_cohorts_are_apart(reporting: Any) -> None:
-    """Testers are in no public row; the beta cohort has fewer dimensions."""
-    versions = {**VERSIONS, "43": {"users": 100, "cohort": "APP_TESTERS"}}
-    client = reporting(versions=versions)
-    assert {row[1] for row in table(query(client, userCohort="APP_TESTERS"))} == {"43"}
-    assert {row[1] for row in table(query(client, userCohort="USER_COHORT_UNSPECIFIED"))} == {"41", "42"}
-    assert query(client, userCohort="OS_BETA", dimensions=["osBuild"]).json == {}
-    assert query(client, userCohort="OS_BETA", dimensions=["countryCode"]).status == 400
 
 
 @pytest.mark.parametrize(
@@ -295,14 +185,6 @@ def test_each_api_has_its_scope(reporting: Any) -> None:
     assert client.request("GET", SET).status == 401
 
 
-def test_apps_that_cannot_be_seen(reporting: Any) -> None:
-    """Unknown is 404, forbidden 403; an app without a script has fresh data of nothing."""
-    client = reporting({"any_app": False, "apps": {PACKAGE: {}}, "denied": ["com.example.secret"]})
-    assert client.request("GET", SET.replace(PACKAGE, "com.example.other")).status == 404
-    assert client.request("GET", SET.replace(PACKAGE, "com.example.secret")).status == 403
-    assert query(reporting(), SET.replace(PACKAGE, "com.example.other")).json == {}
-
-
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -340,34 +222,3 @@ def test_what_the_documents_do_not_allow_is_refused(reporting: Any, changed: dic
     reply = query(reporting(), **changed)
     assert (reply.status, reply.json["error"]["status"]) == (400, "INVALID_ARGUMENT")
     assert words in reply.message, reply.message
-
-
-def test_parameters_are_known(reporting: Any) -> None:
-    """Those of every method are understood, others refused."""
-    client = reporting()
-    assert client.request("GET", f"{SET}?alt=json&prettyPrint=false").status == 200
-    assert "Cannot bind query parameter" in client.request("GET", f"{SET}?pageSize=3").message
-    offset = timeline(aggregationPeriod="HOURLY", startTime={**day(29), "utcOffset": "0s"})
-    assert query(client, **offset).status == 200
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ({"weather": 1}, "unknown key weather in vitals"),
-        ({"down": "a bit"}, "down is one of"),
-        ({"versions": {"x": {}}}, "invalid literal"),
-        ({"versions": {"1": {"speed": 1}}}, "unknown key speed of a version"),
-        ({"versions": {"1": {"users": -1}}}, "users is a number of users"),
-        ({"versions": {"1": {"users": []}}}, "users is a number of users"),
-        ({"versions": {"1": {"crashRate": 1.42}}}, "crashRate is a share from 0 to 1"),
-        ({"versions": {"1": {"since": "soon"}}}, "Invalid isoformat"),
-        ({"versions": {"1": {"cohort": "ALL"}}}, "cohort is one of"),
-        ({"versions": {"1": {"intervals": {"crashRate": [0.5, 0.1]}}}}, "intervals are pairs"),
-        ({"versions": {"1": {"hours": {"days": {}}}}}, "unknown key days of a version"),
-    ],
-)
-def test_a_script_that_makes_no_sense_is_refused(script: dict[str, Any], words: str) -> None:
-    """A misspelt script can't pass for a test."""
-    with pytest.raises(ValueError, match=words):
-        Emulator(config={"vitals": {"*": script}})

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator
-from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import APP, GRANULE, STORAGE, EmulatorClient, raw_request, read_reply
+from tests.support.emulator_client import APP, STORAGE, EmulatorClient, raw_request, read_reply
 
 
 def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
@@ -29,14 +28,6 @@ def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
     client.request("POST", f"{STORAGE}?uploadType=nothing", b"abc")
     client.edit()
     assert client.emulator.state()["connections"] == 1
-
-
-def test_close_is_respected(client: EmulatorClient) -> None:
-    """`Connection: close` ends the connection behind the answer."""
-    connection = raw_request(client.emulator, "GET", f"{APP}/edits/1", client.token, "Connection: close")
-    reply = read_reply(connection)
-    assert (reply.status, connection.recv(1)) == (404, b"")
-    connection.close()
 
 
 def test_a_client_may_wait_for_100_continue(client: EmulatorClient) -> None:
@@ -65,26 +56,6 @@ def test_malformed_http_is_refused(client: EmulatorClient, request_bytes: bytes,
     with socket.create_connection(("127.0.0.1", client.emulator.port), timeout=10) as connection:
         connection.sendall(request_bytes)
         assert read_reply(connection).status == status
-
-
-def test_a_large_json_body_is_refused(client: EmulatorClient) -> None:
-    """Plain calls are small."""
-    assert client.request("POST", f"{APP}/edits", bytes(11 << 20)).status == 413
-
-
-def test_uploads_run_side_by_side(client: EmulatorClient) -> None:
-    """A request that hangs does not hold up another."""
-    hanging = raw_request(client.emulator, "PUT", client.start_session(size=9), client.token, "Content-Length: 9")
-    assert client.put(client.start_session(size=3), b"abc").status == 200
-    hanging.close()
-
-
-def test_the_server_can_be_slow(start_emulator: StartEmulator) -> None:
-    """`read_rate` limits the bytes a second that are read from a connection."""
-    client = start_emulator(read_rate=4.0 * GRANULE)
-    before = time.monotonic()
-    client.put(client.start_session(size=GRANULE), bytes(GRANULE))
-    assert time.monotonic() - before >= 0.2
 
 
 def test_the_state_counts_what_happened(client: EmulatorClient) -> None:

@@ -28,14 +28,6 @@ def test_a_simple_upload_is_the_file_itself(client: EmulatorClient) -> None:
     assert (reply.status, reply.json["contentType"], reply.json["size"]) == (200, "text/plain", "3")
 
 
-def test_a_simple_upload_may_be_chunked(client: EmulatorClient) -> None:
-    """Content-Length may be missing with chunked transfer coding."""
-    path = f"{STORAGE}?uploadType=media&name=x"
-    client.connection.request("POST", path, iter([b"ab", b"c"]), {"Authorization": f"Bearer {client.token}"})
-    answer = client.connection.getresponse()
-    assert b'"size": "3"' in answer.read()
-
-
 def test_a_body_without_a_length_is_refused(client: EmulatorClient) -> None:
     """A POST with neither Content-Length nor chunked coding is a 411."""
     client.connection.putrequest("POST", f"{STORAGE}?uploadType=media&name=x")
@@ -97,26 +89,6 @@ def test_the_boundary_may_be_quoted(client: EmulatorClient, written: str) -> Non
         )
         == 200
     )
-
-
-def test_a_boundary_may_have_quotes_of_its_own(client: EmulatorClient) -> None:
-    """RFC 2046 allows single quotes in a boundary."""
-    data = body(METADATA, MEDIA + b"abc").replace(b"next_part", b"'next_part'")
-    assert send(client, data, {"Content-Type": "multipart/related; boundary='next_part'"}) == 200
-
-
-def test_content_types_that_differ_are_refused(client: EmulatorClient) -> None:
-    """Cloud Storage's answer where the media part has another type than the metadata."""
-    metadata = b'Content-Type: application/json\r\n\r\n{"name": "x", "contentType": "text/html"}'
-    reply = client.request("POST", f"{STORAGE}?uploadType=multipart", body(metadata, MEDIA + b"abc"), RELATED)
-    assert (reply.status, reply.reason) == (400, "invalid")
-    assert client.emulator.state()["objects"] == []
-
-
-@pytest.mark.parametrize("content_type", ["multipart/mixed; boundary=next_part", "multipart/related", "text/plain"])
-def test_multipart_needs_its_content_type(client: EmulatorClient, content_type: str) -> None:
-    """multipart/related with a boundary, as RFC 2387 has it."""
-    assert send(client, body(METADATA, MEDIA + b"abc"), {"Content-Type": content_type}) == 400
 
 
 @pytest.mark.parametrize("query", ["", "?uploadType=fast", "?name=x"])

@@ -15,7 +15,6 @@ import pytest
 
 from google_emulator.services.play.artifact_files import ArtifactIdentity, read_identity
 from google_emulator.services.play.store import ArtifactKind
-from google_emulator.specimens import make_apk, make_bundle, make_image
 from google_emulator.specimens.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -81,31 +80,6 @@ def png(path: Path) -> tuple[int, int, int, bytes]:
     return width, height, kind, pixels[1 : 1 + channels]
 
 
-def test_an_image_has_its_size_and_color(tmp_path: Path) -> None:
-    """Pixels are as many and as colored as they were asked for, opaque where there is an alpha channel."""
-    make_image(tmp_path / "a.png", 3, 2, color=(1, 2, 3))
-    assert png(tmp_path / "a.png") == (3, 2, 2, b"\1\2\3")
-    make_image(tmp_path / "b.png", 512, 512, color=(1, 2, 3), alpha=True)
-    assert png(tmp_path / "b.png") == (512, 512, 6, b"\1\2\3\xff")
-
-
-@pytest.mark.parametrize("size", [(0, 1), (1, 0), (-1, 5), (1, 16385)])
-def test_an_image_has_a_sensible_size(size: tuple[int, int], tmp_path: Path) -> None:
-    """A side without pixels, or with more than any store takes, is an error and leaves no file."""
-    with pytest.raises(ValueError, match="pixels wide and high"):
-        make_image(tmp_path / "a.png", *size)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("code", [-1, 2**64])
-def test_a_version_code_has_64_bits(code: int, tmp_path: Path) -> None:
-    """A version code that no manifest can hold is an error and leaves no file."""
-    for make in (make_bundle, make_apk):
-        with pytest.raises(ValueError, match="version code"):
-            make(tmp_path / "a", "com.example.app", code, "1.0")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("arguments", [["bundle", "--version-code", "-1"], ["image", "--width", "0"]])
 def test_wrong_values_end_the_command(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A value out of range ends with 2 and one line that says why; so does a file that can't be written."""
@@ -113,12 +87,3 @@ def test_wrong_values_end_the_command(arguments: list[str], tmp_path: Path, caps
     assert main(["image", "--out", str(tmp_path / "no" / "folder")]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert [line.partition(":")[0] for line in errors] == ["specimens", "specimens"]
-
-
-@pytest.mark.parametrize("option", [["--size", "3 MB"], ["--version-code", "one"], ["--alpha"]])
-def test_wrong_options_end_the_command(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no size, no number or no option of the command ends with 2 and the usage."""
-    with pytest.raises(SystemExit) as ended:
-        main(["bundle", *option, "--out", "a"])
-    assert ended.value.code == 2
-    assert "usage:" in capsys.readouterr().err

@@ -47,26 +47,6 @@ def test_a_track_is_to_be_had_where_production_is(start_emulator: StartEmulator)
     assert {"countryCode": "DK"} in available("production")["countries"]
 
 
-def test_an_audience_belongs_to_a_track(start_emulator: StartEmulator) -> None:
-    """One that does not exist has none."""
-    client = start_emulator(any_track=False)
-    edit = client.edit()
-    for path in ("testers", "countryAvailability"):
-        assert client.request("GET", f"{edit}/{path}/friends").status == 404
-
-
-def test_a_closed_track_is_created(start_emulator: StartEmulator) -> None:
-    """With a form factor its name has a prefix; it is listed without releases."""
-    client = start_emulator(any_track=False)
-    edit = client.edit()
-    for name, factor in (("friends", "DEFAULT"), ("wear:friends", "WEAR"), ("automotive:friends", "AUTOMOTIVE")):
-        wanted = {"track": name, "type": "CLOSED_TESTING", "formFactor": factor}
-        assert client.request("POST", f"{edit}/tracks", json=wanted).json == {"track": name}
-        assert client.request("GET", f"{edit}/tracks/{name}").json == {"track": name}
-    names = [one["track"] for one in client.request("GET", f"{edit}/tracks").json["tracks"]]
-    assert names[4:] == ["friends", "wear:friends", "automotive:friends"]
-
-
 @pytest.mark.parametrize(
     ("wanted", "status"),
     [
