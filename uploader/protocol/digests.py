@@ -1,4 +1,4 @@
-"""Finds in a service's answer what it says of the bytes it holds, in any of the forms that Google's APIs use."""
+"""Finds in a service's response what it says of the bytes it holds, in any of the forms that Google's APIs use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Claim:
 
 
 def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
-    """Every digest in the answer: in the resource, one level below it (`binary`, `image`), and in `x-goog-hash`."""
+    """Every digest in a response: in the resource, one level below it (`binary`, `image`), and in `x-goog-hash`."""
     nested = [value for value in map(resource.get, _HOLDERS) if isinstance(value, Mapping)]
     found = [claim for level in (resource, *nested) for claim in _fields(level)]
     return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))

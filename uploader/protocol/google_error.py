@@ -45,12 +45,12 @@ def read(response: Response) -> GoogleError:
     return GoogleError(response.status, _plain(response), (), body)
 
 
-def last_words(answer: Response | TransportError | None) -> str:
-    """What the service itself said in an answer, to be put behind its status; empty where it said nothing."""
-    if not isinstance(answer, Response):
+def last_words(response: Response | TransportError | None) -> str:
+    """What the service itself said in a response, to be put behind its status; empty where it said nothing."""
+    if not isinstance(response, Response):
         return ""
-    message = read(answer).message.rstrip(".")
-    return "" if message == _unexplained(answer) else f": {message}"
+    message = read(response).message.rstrip(".")
+    return "" if message == _unexplained(response) else f": {message}"
 
 
 def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def _text(value: object) -> str:
 
 
 def _plain(response: Response) -> str:
-    """Words for an answer without Google's error object: short plain text as it is, markup and binary left out."""
+    """Words for a response without Google's error object: short plain text as it is, markup and binary left out."""
     text = response.body[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
     short = text if 0 < len(text) <= 300 and not text.startswith(("<", "{", "[")) and text.isprintable() else ""
     return short or _unexplained(response)

@@ -9,7 +9,7 @@ knows it. The client knows what it was told last (`Session.offset`) and how much
 
 The machine does no input or output, and knows neither of the two dialects. One round goes like this: `next_move()` says
 what to do; the dialect (`content_range`, `goog_upload`) turns the move into a request; the caller sends it; the dialect
-turns the answer, or the lack of one, into an event; and `after(event)` gives the next session. A session is a frozen
+turns the response, or the lack of one, into an event; and `after(event)` gives the next session. A session is a frozen
 value, so that a test can try every event in every state and compare the results.
 
 States. NEW: there is no session on the server, so the move is `Start`. OFFSET_KNOWN: the server's last word is fresh,
@@ -42,7 +42,7 @@ Known weak spots:
 
 - A server that lost bytes and calls the upload complete after all of it was sent is believed here. Only the digest
   in the response can tell; `transfer.upload` compares it where the service states one.
-- `Started` in NEW after a start whose answer was lost leaves an empty session behind on the server, never a resource.
+- `Started` in NEW after a start whose response was lost leaves an empty session behind on the server, never a resource.
 - A stream's size is unknown until its end is read, so the span that `next_move()` names for it is an upper bound. The
   caller reads ahead, sets `size` when it sees the end, and asks for the move again.
 """
@@ -75,7 +75,7 @@ class State(Enum):
     CANCELLED = "cancelled"
 
 
-# --- events: what an answer meant -----------------------------------------------------------------------------------
+# --- events: what a response meant ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -266,9 +266,9 @@ def _set_aside(path: Path) -> bool:
     Whoever has its key may still go on with it: it is not removed, and what replaces it is writable and thus unknown.
     """
     try:
-        with open(os.open(path, os.O_RDONLY | _OWN_FILE), "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            os.fchmod(file.fileno(), stat.S_IMODE(mode) & ~stat.S_IWUSR)
-    except OSError:  # gone, a link, or a file of another user
+        mode = path.lstat().st_mode
+        if stat.S_ISREG(mode):
+            path.chmod(stat.S_IMODE(mode) & ~stat.S_IWUSR)
+    except OSError:  # gone, or a file of another user
         return True
     return bool(mode & stat.S_IWUSR)

@@ -68,7 +68,7 @@ class _Reception:
         self._file.clear()
 
     def attempt(self) -> Response | TransportError:
-        """One request for what is missing; the answer counts as one only when the file is whole."""
+        """One request for what is missing; the response counts as one only when the file is whole."""
         step, client = self._step, self._client
         self._accepted = False
         url = (client.public_url if step.public else client.url)(step.root, step.path)
@@ -98,7 +98,7 @@ class _Reception:
         return response
 
     def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
-        """Whether the body of this answer is what is missing, or all of the file."""
+        """Whether the body of this response is what is missing, or all of the file."""
         if status == 206 and self.offset:
             found = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
             total = int(found[2]) if found and int(found[1]) == self.offset else None
