@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import json
-from pathlib import Path
 
 import pytest
 
 from google_emulator import specimens
 from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, r8_dex, r8_mapping
-from tests.support.factory import make_inputs
-from tests.support.fake_play import PACKAGE, Play
+from tests.support.fake_play import PACKAGE
 from tests.support.job import Ended, Job
-from tests.support.play_driver import Engine
 from tests.support.release_plans import plan_of
-from uploader.files.artifacts import from_path
-from uploader.services import play
 
 PLAY = {"target": "play", "files": "*.a[ap][bk]", "tracks": "internal"}
 PHONE, WEAR = "phone.aab", "wear.aab"
@@ -36,10 +29,6 @@ def job(job: Job) -> Job:
             (path.parent / "symbols" / "x86_64").mkdir(parents=True)
             (path.parent / "symbols" / "x86_64" / "liba.so").write_text(f"symbols of {build}")
     return job
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
@@ -123,30 +112,6 @@ def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
     assert [result["path"] for result in ended.results] == [PHONE, "phone/mapping.txt"]
 
 
-def test_artifacts_of_one_name_are_told_apart_or_refused(job: Job) -> None:
-    """`{name}` that means two artifacts is no name for one of them."""
-    for folder in ("a", "b"):
-        (job.workspace / folder).mkdir()
-    (job.workspace / PHONE).rename(job.workspace / "a" / "app.aab")
-    (job.workspace / WEAR).rename(job.workspace / "b" / "app.aab")
-    refused(
-        job,
-        {"files": "*/app.aab", "mapping-file": "{name}/mapping.txt"},
-        "app/mapping.txt belongs to one artifact, and is named for a/app.aab, b/app.aab",
-    )
-
-
-def test_one_mapping_may_be_named_for_each_of_several(job: Job) -> None:
-    """The APKs of one build for several ABIs share one mapping, when each line says so."""
-    (job.workspace / PHONE).unlink()
-    specimens.make_apk(job.workspace / "arm.apk", PACKAGE, 2042, "1.0")
-    add_entries(job.workspace / "arm.apk", {"classes.dex": r8_dex("wear")})
-    given = {"files": "wear.aab, arm.apk", "mapping-file": "1042=wear/mapping.txt, 2042=wear/mapping.txt"}
-    ended = job.run({**PLAY, **given})
-    assert ended.code == 0, ended.log
-    assert [result["path"] for result in ended.results] == [WEAR, "wear/mapping.txt", "arm.apk", "wear/mapping.txt"]
-
-
 def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     """The plan says what is in it, and a pattern is then filled for the other one alone."""
     add_entries(job.workspace / PHONE, {OWN_MAPPING: b"a.B -> c:\n", OWN_SYMBOLS: b"\x7fELF"})
@@ -160,27 +125,3 @@ def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     assert "  + wear/mapping.txt: mapping for version code 1042" in plan
     assert "Version 42 has its own mapping in the bundle" in ended.log
     assert "| phone.aab | mapping, in the bundle itself | 42 |" in ended.summary
-
-
-def test_an_old_compiler_is_taken_at_its_word(job: Job) -> None:
-    """ProGuard writes no id into the mapping, and old R8 none into the dex: nothing can be compared."""
-    (job.workspace / "phone" / "mapping.txt").write_text("a.B -> c:\n")
-    ended = job.run({**PLAY, "files": PHONE, "mapping-file": "phone/mapping.txt"})
-    assert ended.code == 0, ended.log
-
-
-def test_the_order_of_files_and_lines_changes_nothing(tmp_path: Path) -> None:
-    """Three artifacts and their mappings in every order: each ends at the version that it was named for."""
-    codes = (7, 70, 700)
-    for code in codes:
-        specimens.make_bundle(tmp_path / f"{code}.aab", PACKAGE, code, "1.0")
-        (tmp_path / f"{code}.txt").write_text(f"of.Build{code} -> a:\n")
-    files = {code: from_path(tmp_path / f"{code}.aab", f"{code}.aab") for code in codes}
-    wanted = {(code, "proguard"): sha256(tmp_path / f"{code}.txt") for code in codes}
-    for order, lines in itertools.product(itertools.permutations(codes), itertools.permutations(codes)):
-        by_line = "\n".join(f"{code}={code}.txt" for code in lines)
-        for given in (by_line, "{version-code}.txt", "{name}.txt"):
-            inputs = make_inputs(tmp_path, target="play", tracks="internal", mapping_file=given)
-            store = Play()
-            Engine(store).drive(play.prepare(inputs, tuple(files[code] for code in order)).flow)
-            assert store.live.supplementary == wanted

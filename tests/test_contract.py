@@ -17,7 +17,6 @@ from uploader import inputs
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/MIGRATION.md", "docs/RECIPES.md")
 PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
-LONGEST_HELP = 120  # characters
 EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 STAND_INS = {
     "matrix.part": "2",
@@ -78,29 +77,11 @@ def test_what_people_read_of_inputs_is_made_from_the_table(name: str) -> None:
     assert written == FILES[name](written), "run python -m scripts.make_reference"
 
 
-def test_every_first_sentence_fits_a_line_of_the_help() -> None:
-    """A text for a computed default only where none can be written."""
-    assert [field.name for field in inputs.fields() if len(field.short) > LONGEST_HELP] == []
-    assert not [field.name for field in inputs.fields() if field.default and field.otherwise]
-
-
 @pytest.mark.parametrize("field", inputs.fields(), ids=lambda field: field.name)
 def test_a_default_means_in_writing_what_it_means_in_code(field: inputs.Field) -> None:
     """A default that can be written is the value that counts when nothing is given."""
     if field.default:
         assert field.parse(field.default) == getattr(inputs.Inputs(), field.attribute)
-
-
-def test_only_the_target_is_required() -> None:
-    """Everything else has a default, a computed one, or belongs to some targets only."""
-    declared = action()["inputs"]
-    assert [name for name in declared if declared[name]["required"] == "true"] == ["target"]
-
-
-def test_every_default_of_the_action_is_a_quoted_string() -> None:
-    """An unquoted `false` or `4` would be a boolean or a number to other readers of the file."""
-    text = (ROOT / "action.yml").read_text(encoding="utf-8")
-    assert re.findall(r"^ +default: (?!'[^']*'$).*$", text, re.MULTILINE) == []
 
 
 # Outputs
@@ -119,16 +100,6 @@ def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
 
 
 # The action
-
-
-def test_the_action_is_a_container_with_everything_described_and_branded() -> None:
-    """What the marketplace and the editors show; outputs of a container action have no `value`."""
-    loaded = action()
-    assert loaded["runs"]["using"] == "docker"
-    assert set(loaded["branding"]) == {"icon", "color"}
-    for entry in (*loaded["inputs"].values(), *loaded["outputs"].values()):
-        assert re.fullmatch(r"[^\n]+\.", entry["description"])
-        assert "value" not in entry
 
 
 # Examples
@@ -204,13 +175,6 @@ def headings(page: Path) -> set[str]:
     """The anchors that GitHub gives the headings of a page."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-def test_the_readme_is_short_and_leads_to_every_page() -> None:
-    """Two hundred lines that can be read in five minutes; whatever else there is can be found from them."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme.splitlines()) <= 200
-    assert [page for page in PAGES if page != "README.md" and f"]({page})" not in readme] == []
 
 
 def test_the_marketplace_takes_the_description() -> None:

@@ -131,21 +131,6 @@ def test_the_line_for_a_gitlab_job_on_ones_own_machine_runs(tmp_path: Path) -> N
     assert "UPLOADER_VERSION_CODE=7" in report.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_failure_that_a_later_step_acts_on_is_a_code() -> None:
-    """What the step compares the output with is in the page's own table."""
-    (step,) = yaml.safe_load(next(blocks("docs/TROUBLESHOOTING.md", "yaml")))
-    (code,) = re.findall(r"outputs\.failure == '([a-z-]+)'", step["if"])
-    assert f"`{code}`" in (ROOT / "docs" / "TROUBLESHOOTING.md").read_text(encoding="utf-8")
-
-
-def test_the_commands_for_contributors_exist() -> None:
-    """Each `make` target that a page names is one of the Makefile's."""
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    shown = "\n".join(block for page in PAGES for block in blocks(page, "sh"))
-    named = set(re.findall(r"^make (\w+)", shown, re.MULTILINE))
-    assert {"demo", "test"} <= named <= targets
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_every_line_for_a_shell_parses(page: str) -> None:
     """What only Google Cloud or GitHub can carry out is a command that a shell understands, at least."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,6 @@ from google_emulator import Emulator, specimens
 from scripts.make_troubleshooting import failures
 from tests.support.job import Job
 from tests.support.platforms import dotenv_report
-from uploader.errors import InputError, Problem, ServiceError
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "max-retries": "0"}
 PACKAGE = "com.example.app"
@@ -89,14 +86,6 @@ def test_a_refused_login_has_the_code_of_its_cause(job: Job) -> None:
     assert (ended.code, ended.outputs["failure"]) == (3, "account-not-found"), ended.log
 
 
-def test_a_rollout_in_the_way_has_a_code(job: Job) -> None:
-    """A later step may wait for its end."""
-    assert job.run({**PLAY, "tracks": "production", "user-fraction": "0.1"}).code == 0
-    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 43, "1.0")
-    ended = job.run({**PLAY, "tracks": "production"})
-    assert (ended.code, ended.outputs["failure"]) == (4, "rollout-in-progress")
-
-
 @pytest.mark.parametrize(("number", "failure"), [(signal.SIGTERM, "terminated"), (signal.SIGINT, "interrupted")])
 def test_a_signal_has_a_code(job: Job, number: signal.Signals, failure: str) -> None:
     """The one that was sent, under the name that people have for it."""
@@ -118,26 +107,3 @@ def test_gitlab_gets_it_too_and_the_next_job_is_not_confused(job: Job) -> None:
     again = gitlab.run(PLAY, UPLOADER_FAILURE="invalid-input")
     assert report(job)["UPLOADER_FAILURE"] == ""
     assert "UPLOADER_FAILURE is not" not in again.log
-
-
-def test_every_code_is_kebab_case() -> None:
-    """A code is compared in workflows, so it has one spelling."""
-    codes = [code for codes in failures().values() for code in codes]
-    assert len(codes) > 70
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code) for code in codes)
-
-
-def test_a_failure_without_a_code_has_that_of_its_kind() -> None:
-    """Whoever raises an error need not think of one."""
-    assert ServiceError("No.").code == "service-error"
-    assert ServiceError("No.", code="too-late").code == "too-late"
-    one, other = Problem("files", "no.", code="a"), Problem("files", "never.", code="b")
-    assert [InputError(one).code, InputError(one, other).code] == ["a", "invalid-input"]
-
-
-def test_the_codes_of_the_kinds_stand_before_the_others() -> None:
-    """The list in the documents says which of them are general."""
-    assert failures()[2][0] == "invalid-input"
-    assert (Path(__file__).parents[1] / "docs/TROUBLESHOOTING.md").read_text("utf-8").count(
-        "`rollout-in-progress`"
-    ) == 1

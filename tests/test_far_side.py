@@ -114,11 +114,6 @@ def held(
     return middle.met > 0
 
 
-def test_there_are_two_hundred() -> None:
-    """The rule that writes the answers gives more than two hundred, each with a name of its own."""
-    assert len(CASES) == len(set(CASES)) > 200
-
-
 def test_the_words_of_a_server_move_no_terminal(place: Place) -> None:
     """Escapes, bidirectional marks and workflow commands in a refusal are shown as what they are."""
     refusal = json.dumps({"error": {"message": f"No: {ESCAPES}", "status": "DENIED"}}).encode()
@@ -250,30 +245,6 @@ def test_a_proxy_may_speak_tls_itself(behind: Behind, certificate: Path) -> None
         ended = behind.job.run(DRIVE, HTTPS_PROXY=address)
         assert ended.code == 4, ended.log
         assert "The certificate of the proxy is not trusted" in ended.log
-
-
-def test_a_file_without_authorities_is_told_at_once(behind: Behind, tmp_path: Path) -> None:
-    """A damaged REQUESTS_CA_BUNDLE is a wrong input, whether or not the proxy speaks TLS; nothing is tried again."""
-    (tmp_path / "damaged.pem").write_text("no certificate")
-    environment = {**behind.environment, "REQUESTS_CA_BUNDLE": str(tmp_path / "damaged.pem")}
-    for scheme in ("http://", "https://"):
-        address = environment["HTTPS_PROXY"].replace("http://", scheme)
-        ended = behind.job.run(DRIVE, **{**environment, "HTTPS_PROXY": address})
-        assert ended.code == 2, ended.log
-        assert "damaged.pem" in ended.log
-
-
-def test_a_rehearsal_needs_no_proxy(behind: Behind) -> None:
-    """What happens inside the process, the login as well, does not ask a proxy that may be unreachable."""
-    ended = behind.job.run({**DRIVE, "api-endpoint": "emulator"}, HTTP_PROXY="http://127.0.0.1:1")
-    assert ended.code == 0, ended.log
-
-
-def test_no_proxy_goes_straight(behind: Behind) -> None:
-    """A host in NO_PROXY is reached without the proxy."""
-    ended = behind.job.run(DRIVE, **behind.environment, NO_PROXY=HERE)
-    assert ended.code == 0, ended.log
-    assert not behind.proxy.asked
 
 
 def test_loopback_goes_past_every_proxy(behind: Behind) -> None:

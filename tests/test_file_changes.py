@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +12,7 @@ from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import DIALECTS, KIB, STEPS, Bench, data_of, job, on_disk
 from uploader.errors import IntegrityError
-from uploader.http.messages import Span
 from uploader.services.base import Dialect
-from uploader.transfer.sources import BLOCK, FileSource
 
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 99  # bytes: enough for the digest to run in a thread of its own
@@ -147,26 +144,6 @@ def test_what_leaves_the_bytes_alone_is_no_change(tmp_path: Path, emulator: Emul
     assert bench.stored() == [data_of(SIZE)]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_a_change_before_bytes_are_sent_again(
-    tmp_path: Path, emulator: Emulator, change: Callable[[Path], None]
-) -> None:
-    """What the server lost has to be read again: from a file that changed meanwhile nothing is sent."""
-    artifact = on_disk(tmp_path, data_of(SIZE))
-    emulator.add_fault("resumable.put", "reset", after=3 * MIB, stored=MIB)
-    bench = Bench(emulator)
-    sleep = bench.time.sleep
-
-    def meddle(seconds: float) -> None:
-        change(artifact.path)
-        sleep(seconds)
-
-    bench.client.policy.clock.sleep = meddle
-    result = bench.send(job(artifact))
-    assert isinstance(result.failure, IntegrityError)
-    assert not bench.stored()
-
-
 def test_a_file_that_changes_under_a_running_job(tmp_path: Path, emulator: Emulator) -> None:
     """Through the entrypoint: exit 5, one error line with a cure, nothing stored, the journal empty."""
     workspace = tmp_path / "workspace"
@@ -195,54 +172,3 @@ def test_what_arrived_is_held_against_what_was_sent(tmp_path: Path, emulator: Em
     ended = Job(workspace, emulator).run(inputs)
     assert ended.code == 5, ended.log
     assert "arrived damaged" in ended.log
-
-
-def sent_of(source: FileSource, start: int, stop: int) -> bytes:
-    """What would go out: each block is taken before the next one is asked for, as it holds no longer."""
-    return b"".join(bytes(block) for block in source.blocks(Span(start, stop)))
-
-
-@pytest.mark.parametrize("size", [1, BLOCK, 3 * BLOCK + 1, SIZE])
-@pytest.mark.parametrize("done", [0.0, 0.3, 1.0])
-def test_the_digest_goes_on_over_a_resume(tmp_path: Path, size: int, done: float) -> None:
-    """Whatever an earlier run has sent, the digest is that of the whole content, each byte counted once."""
-    content = data_of(size)
-    start = int(size * done)
-    with FileSource(on_disk(tmp_path, content)) as source:
-        sent = sent_of(source, start, size)
-        assert sent == content[start:]
-        assert source.digests() == {"sha256": hashlib.sha256(content).hexdigest()}
-
-
-def test_the_digest_counts_what_was_read_first(tmp_path: Path) -> None:
-    """Spans that overlap, repeat and leave gaps give one digest of the whole."""
-    content = data_of(SIZE)
-    with FileSource(on_disk(tmp_path, content)) as source:
-        for start, stop in ((0, MIB), (MIB // 2, 2 * MIB), (3 * MIB, 4 * MIB), (0, BLOCK), (2 * MIB, SIZE)):
-            assert sent_of(source, start, stop) == content[start:stop]
-        assert source.digests()["sha256"] == hashlib.sha256(content).hexdigest()
-
-
-def test_a_reader_that_is_faster_than_the_digest_waits_for_it(tmp_path: Path) -> None:
-    """No buffer is filled anew before it was digested, and what was read so far can be asked for at any block."""
-    content = data_of(6 * SIZE)
-    with FileSource(on_disk(tmp_path, content)) as source:
-        for number, _ in enumerate(source.blocks(Span(0, len(content)))):
-            if number % 9 == 0:
-                read = (number + 1) * BLOCK
-                assert source.prefix() == (read, hashlib.sha256(content[:read]).hexdigest())
-        assert source.digests()["sha256"] == hashlib.sha256(content).hexdigest()
-
-
-def test_the_sample_sees_both_ends(tmp_path: Path) -> None:
-    """Another byte in the first or in the last 512 KiB makes another sample; what lies between is not read."""
-
-    def sample(content: bytes) -> str:
-        with FileSource(on_disk(tmp_path, content)) as source:
-            return source.sample()
-
-    content = data_of(SIZE)
-    assert sample(content) == sample(content)
-    assert sample(b"\xff" + content[1:]) != sample(content)
-    assert sample(content[:-1] + b"\xff") != sample(content)
-    assert sample(b"") == hashlib.sha256(b"").hexdigest()

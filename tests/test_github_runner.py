@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator, specimens
-from tests.support.runner.github import USER, Container, Process, Runner
+from tests.support.runner.github import USER, Container, Runner
 from tests.support.runner.machines import MakeRunner, engine, google, leaks, machine
 
 __all__ = ["engine", "google", "machine"]  # fixtures
@@ -119,46 +119,6 @@ def test_files_of_another_user_are_written_and_stay_readable(machine: MakeRunner
         assert step.files["GITHUB_OUTPUT"].stat().st_uid == USER
 
 
-def test_the_results_file_is_named_as_the_next_step_finds_it(machine: MakeRunner, google: Emulator) -> None:
-    """Inside a container the workspace has another path than for the steps after it: the output holds for both."""
-    runner = machine()
-    bundle(runner.workspace)
-    named = runner.step(given(google, "play")).outputs["results-file"]
-    assert json.loads((runner.workspace / named).read_text())[0]["path"] == "app.aab"
-    assert not named.startswith("/github/")
-
-
-def test_a_failure_is_one_annotation_and_leaves_its_outputs(machine: MakeRunner) -> None:
-    """The service's refusal fails the step with code 4; what is known by then is still in outputs, page and file."""
-    with Emulator(config={"any_app": False}) as google:
-        runner = machine()
-        bundle(runner.workspace)
-        step = runner.step(given(google, "play"))
-    assert step.code == 4
-    (note,) = [note for note in step.annotations if note.name == "error"]
-    assert note.properties["title"] == "Refused"
-    assert "com.example.app" in note.data
-    assert step.outputs["bytes-uploaded"] == "0"
-    assert step.summary.startswith("## ❌ ")
-    assert json.loads((runner.workspace / "uploader-results.json").read_text())[0]["error"]
-
-
-def test_an_interrupted_upload_goes_on_in_the_next_step(machine: MakeRunner) -> None:
-    """RUNNER_TEMP outlives the container: a step that gave up with 75 is continued, not repeated."""
-    cut = {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "after": 600_000}
-    with Emulator([cut]) as google:
-        runner = machine()
-        bundle(runner.workspace, size=1_000_000)
-        step = runner.step(given(google, "play", max_retries="0"))
-        assert step.code == 75, step.log
-        assert (runner.temp / "uploader").is_dir()
-        again = runner.step(given(google, "play"))
-        (stored,) = google.state()["objects"]
-    assert (again.code, again.outputs["resumed"], again.outputs["committed"]) == (0, "true", "true"), again.log
-    assert int(again.outputs["bytes-uploaded"]) < 1_000_000
-    assert stored["size"] == 1_000_000
-
-
 def test_a_cancelled_job_keeps_its_upload(machine: MakeRunner) -> None:
     """The runner's SIGINT reaches the program through the container: it ends with 130, and the next run goes on."""
     with Emulator(config={"read_rate": 1_000_000}) as google:
@@ -208,14 +168,6 @@ def test_no_channel_shows_a_secret(machine: MakeRunner, google: Emulator, form: 
     assert leaks(runner, google, step) == []
 
 
-def test_a_secret_that_shows_would_be_found(tmp_path: Path, google: Emulator) -> None:
-    """The search itself: a token in a file of the workspace does not pass."""
-    runner = Runner(tmp_path, Process())
-    assert leaks(runner, google) == []
-    (runner.workspace / "file").write_text(google.token("androidpublisher"))
-    assert leaks(runner, google)
-
-
 def test_scalar_outputs_survive_the_masks_of_a_pretty_printed_key(machine: MakeRunner, google: Emulator) -> None:
     """GitHub masks such a secret line by line, `{` and `}` too, and drops job outputs that hold one: only JSON does."""
     key = json.dumps(google.key, indent=2)
@@ -257,16 +209,6 @@ def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(machine: MakeRun
     assert [item["path"].rsplit("/", 1)[1] for item in google.state()["objects"]] == ["bundles"]
 
 
-def test_without_credentials_none_is_found_in_the_workspace(machine: MakeRunner, google: Emulator) -> None:
-    """A credential file that nobody named is not used, however it is called."""
-    runner = machine(more={"NO_GCE_CHECK": "true"})
-    bundle(runner.workspace)
-    plant(runner, google)
-    step = runner.step(given(google, "play", credentials=""))
-    assert step.code == 3, step.log
-    assert google.state()["requests"] == {}
-
-
 PYTHON = (
     {"PYTHONPATH": "/github/workspace"},
     {"PYTHONSTARTUP": "/github/workspace/requests.py", "PYTHONINSPECT": "1"},
@@ -291,31 +233,3 @@ def test_variables_of_python_change_nothing(
 
 
 # What a workflow may get wrong
-
-
-def test_another_tools_inputs_are_told_together_and_nothing_is_sent(machine: MakeRunner, google: Emulator) -> None:
-    """A workflow of the old action: the runner only warns of unknown inputs, the program names the right ones."""
-    step = machine().step({"target": "play", "packageName": "a.b", "releaseFiles": "*.aab", "api-endpoint": google.url})
-    assert step.code == 2
-    assert "`package-name`" in step.log
-    assert "`files`" in step.log
-    assert google.state()["requests"] == {}
-
-
-def test_a_rehearsal_needs_no_account_and_says_that_nothing_was_published(machine: MakeRunner) -> None:
-    """`api-endpoint: emulator` and a file are enough, and the page shouts it."""
-    runner = machine()
-    bundle(runner.workspace)
-    step = runner.step({"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "emulator"})
-    assert (step.code, step.outputs["committed"], step.outputs["rehearsal"]) == (0, "false", "true"), step.log
-    assert step.summary.startswith("# NOTHING WAS PUBLISHED\n")
-    assert [note.name for note in step.annotations] == ["warning"]
-
-
-def test_the_process_is_the_same_step_as_the_container(tmp_path: Path) -> None:
-    """Where no container can run, the child process gets the same variables, with the host's paths in them."""
-    for made, prefix in ((Container("image"), "/github/"), (Process(), str(tmp_path))):
-        runner = Runner(tmp_path, made)
-        seen = {name: runner._rewritten(value) for name, value in runner._environment({}).items()}
-        assert all(seen[name].startswith(prefix) for name in ("HOME", "GITHUB_WORKSPACE", "RUNNER_TEMP"))
-        assert runner._rewritten(f"[{runner.workspace}]") == f"[{runner.workspace}]"

@@ -15,10 +15,7 @@ import pytest
 from google_emulator import Emulator, specimens
 from scripts import make_reference
 from tests.support.runner import gitlab
-from tests.support.runner.github import action
 from tests.support.runner.gitlab import Project
-from uploader import inputs
-from uploader.outputs.files import ALSO_INPUTS
 
 ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {"shell": gitlab.shell, "containers": gitlab.containers}
@@ -59,13 +56,6 @@ def later(line: str, stage: str = ".post", **more: Any) -> dict[str, Any]:
     """A job that prints a line of variables, in a shell of its own."""
     image = os.environ.get("UPLOADER_TEST_IMAGE", "none")
     return {"stage": stage, "image": {"name": image, "entrypoint": [""]}, "script": [f'echo "{line}"'], **more}
-
-
-def test_the_component_is_made_from_the_table() -> None:
-    """Each input of the code is one of the component, with the same default; secrets are left to masked variables."""
-    text = make_reference.component()
-    assert "credentials:" not in text
-    assert "state-key:" not in text
 
 
 def test_a_later_job_reads_the_outputs(project: Project) -> None:
@@ -139,13 +129,3 @@ def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: d
     assert pipeline.code != 0
     assert next(iter(wrong)).replace("_", "-") in words(pipeline.log)
     assert "starting" not in pipeline.log
-
-
-def test_every_output_of_an_earlier_job_is_known() -> None:
-    """An output in the environment is no misspelt input; of those that are both, only `draft-id` is in the report."""
-    passed_on = action()["outputs"].keys() - ALSO_INPUTS
-    names = {f"UPLOADER_{name.upper().replace('-', '_')}" for name in passed_on}
-    given = {"GITLAB_CI": "true", "UPLOADER_TARGET": "play", **dict.fromkeys(names, "1")}
-    read, problems = inputs.read(given, ())
-    assert (problems, read.warnings) == ((), ())
-    assert read.draft_id == "1"

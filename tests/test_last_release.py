@@ -63,30 +63,6 @@ def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
     assert job.emulator.state()["requests"]["play.details.get"] == 1
 
 
-def test_texts_by_language_need_no_question(job: Job) -> None:
-    """A map says all by itself."""
-    done(job, {**NEW, "whats-new": "en-US: |\n  Faster.\nde-DE: Schneller."})
-    assert notes(job) == {"en-US": "Faster.", "de-DE": "Schneller."}
-    assert "play.details.get" not in job.emulator.state()["requests"]
-
-
-def test_notes_of_the_release_on_the_track_can_be_changed_alone(job: Job) -> None:
-    """Without files it is the release that is there; `last-release` copies, whichever of the two inputs has it."""
-    done(job, {**PLAY, "tracks": "beta", "whats-new": "Neu."})
-    assert notes(job, "beta") == {"de-DE": "Neu."}
-    done(job, {**NEW, "tracks": "beta", "replace-rollout": "true", "whats-new": "last-release"})
-    assert notes(job, "beta") == {"de-DE": "Neu."}
-
-
-def test_an_app_without_a_language_is_told_before_the_upload(job: Job) -> None:
-    """Exit 4 with the way out, and no byte of the bundle."""
-    with Emulator(config={"apps": {PACKAGE: {"details": {"defaultLanguage": ""}}}}) as emulator:
-        ended = Job(job.workspace, emulator).run({**NEW, "whats-new": "Text."})
-        assert emulator.state()["objects"] == []
-    assert (ended.code, ended.outputs["failure"]) == (4, "no-default-language")
-    assert "Write the language before the text" in ended.log
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -128,26 +104,6 @@ def test_a_release_has_the_name_of_its_track(job: Job) -> None:
     assert notes(job) == {"en-US": "Faster."}
 
 
-def test_the_input_comes_before_the_files(job: Job) -> None:
-    """`release-name` is what this run was told; names without notes are enough for the folder."""
-    done(job, {**NEW, **publisher_folder(job, internal="Nightly", default="x"), "release-name": "Spring"})
-    assert live(job, "internal")[0]["name"] == "Spring"
-
-
-def test_a_promotion_may_get_a_name_of_its_own(job: Job) -> None:
-    """The name of the track that it comes to, not of the one that it comes from."""
-    done(job, {**PLAY, **publisher_folder(job, alpha="Second wave"), "tracks": "alpha", "promote-from": "beta"})
-    assert live(job, "alpha")[0]["name"] == "Second wave"
-
-
-@pytest.mark.parametrize(("name", "code"), [("two\nlines", 2), ("x" * 51, 0)])
-def test_a_name_that_is_none(job: Job, name: str, code: int) -> None:
-    """Several lines are a mistake; more than the Play Console allows is a warning, as for the input."""
-    ended = job.run({**NEW, **publisher_folder(job, default=name)})
-    assert ended.code == code, ended.log
-    assert "src/main/play/release-names/default.txt has " in ended.log
-
-
 # --- chosen versions ------------------------------------------------------------------------------------------------
 
 
@@ -179,20 +135,6 @@ def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> No
     assert live(job, "beta") == [named]
 
 
-def test_where_no_release_was_completed_nothing_is_retained(job: Job) -> None:
-    """A warning, since the first release of a track has none before it."""
-    ended = done(job, {**NEW, "version-codes-to-retain": "last-release"})
-    assert live(job, "internal") == [{**release(48), "name": "1.48"}]
-    assert "there is no completed release whose versions could be retained" in ended.log
-
-
-def test_the_last_release_is_retained_beside_a_new_one_only(job: Job) -> None:
-    """Alone it asks for nothing."""
-    ended = job.run({**PLAY, "tracks": "beta", "version-codes-to-retain": "last-release"})
-    assert ended.code == 2, ended.log
-    assert "no other input says what should change on the track" in ended.log
-
-
 # --- what users have ------------------------------------------------------------------------------------------------
 
 
@@ -220,13 +162,3 @@ def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> 
     ended = done(job, {**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."})
     assert notes(job, "beta") == {"en-US": "Faster.", "de-DE": "Viel schneller."}
     assert 'notes de-DE: "Schneller." (10 characters) -> "Viel schneller." (15 characters)' in ended.log
-
-
-def test_a_403_that_speaks_of_no_permission_is_a_refusal(job: Job) -> None:
-    """Google's reason `forbidden` covers much that no right of the account changes."""
-    words = "This release is not compliant with the Google Play 64-bit requirement."
-    fault = {"on": "play.tracks.update", "do": "status", "status": 403, "reason": "forbidden", "message": words}
-    job.emulator.faults.add([fault])
-    ended = job.run(NEW)
-    assert (ended.code, ended.outputs["failure"]) == (4, "not-64-bit"), ended.log
-    assert words in ended.log

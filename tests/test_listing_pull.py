@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -91,19 +90,6 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
     assert "already" in ended.log
 
 
-def test_notes_that_were_pulled_change_nothing_when_they_are_pushed(job: Job) -> None:
-    """As little as texts of the listing: a line break at their end, as other tools leave it, is no difference."""
-    notes = [{"language": "en-US", "text": "Faster.\r\nSmaller.\n"}]
-    release = {"versionCodes": ["42"], "status": "completed", "releaseNotes": notes}
-    job.emulator.console.add_release(APP, "internal", release)
-    assert job.run({**PULL, "tracks": "internal"}).code == 0
-    push = {**PUSH, "whats-new-directory": "metadata", "tracks": "internal", "version-codes-to-retain": "42"}
-    ended = job.run(push)
-    assert ended.code == 0, ended.log
-    assert requests(job, "play.tracks.update") == 0
-    assert job.emulator.play.app(APP).live.tracks["internal"][0]["releaseNotes"] == notes
-
-
 def test_a_second_pull_writes_and_fetches_nothing(job: Job) -> None:
     """What is there already is recognised by its digest."""
     job.run(PULL)
@@ -128,36 +114,6 @@ def test_what_differs_is_replaced_and_what_play_does_not_have_is_left_and_told(j
     assert pulled(job)["en-US/title.txt"] == b"Example"
     assert pulled(job)["en-US/images/tvBanner.png"] == b"mine"
     assert "metadata/en-US/images/tvBanner.png, metadata/en-US/video.txt" in ended.log
-
-
-def test_a_dry_run_writes_nothing(job: Job) -> None:
-    """The edit is opened and deleted all the same, since nothing can be read without."""
-    ended = job.run({**PULL, "dry-run": "true"})
-    assert ended.code == 0, ended.log
-    assert not (job.workspace / "metadata").exists()
-    assert open_edits(job) == []
-
-
-def test_notes_have_a_folder_of_their_own_where_one_is_named(job: Job) -> None:
-    """They are those of the first of the tracks."""
-    notes = [{"language": "de-DE", "text": "Schneller."}]
-    job.emulator.console.add_release(
-        APP, "beta", {"versionCodes": ["43"], "status": "completed", "releaseNotes": notes}
-    )
-    ended = job.run({**PULL, "tracks": "beta", "whats-new-directory": "notes"})
-    assert ended.code == 0, ended.log
-    assert (job.workspace / "notes/de-DE/changelogs/43.txt").read_bytes() == b"Schneller."
-    assert not (job.workspace / "metadata/en-US/changelogs").exists()
-
-
-def test_an_existing_edit_is_read_in_and_stays_open(job: Job) -> None:
-    """It belongs to somebody else."""
-    edit = job.emulator.play.insert_edit(APP)
-    edit.content.listings["en-US"]["title"] = "To come"
-    ended = job.run({**PULL, "existing-edit-id": edit.id})
-    assert ended.code == 0, ended.log
-    assert pulled(job)["en-US/title.txt"] == b"To come"
-    assert edit.state == "open"
 
 
 # Hostile answers
@@ -226,26 +182,6 @@ def test_an_image_with_other_bytes_is_not_written_and_the_rest_is(job: Job) -> N
     assert "en-US/images/phoneScreenshots/2_en-US.png" in pulled(job)
     assert job.run(PULL).code == 0
     assert "en-US/images/icon.png" in pulled(job)
-
-
-def test_what_is_no_image_is_not_written(job: Job) -> None:
-    """Its digest may be right: the content decides."""
-    app = job.emulator.play.app(APP)
-    image = app.live.images["en-US", "icon"][0]
-    page = b"<html></html>" * 9
-    image["sha256"] = hashlib.sha256(page).hexdigest()
-    job.emulator.add_fault(SERVED, "replace-body", body=page.decode())
-    ended = job.run(PULL)
-    assert ended.code == 5, ended.log
-    assert "neither PNG nor JPEG" in ended.log
-
-
-def test_a_refused_listing_deletes_the_edit(job: Job) -> None:
-    """Whatever happens while it is read."""
-    job.emulator.add_fault(IMAGES, "status", status=403, message="The caller does not have permission")
-    ended = job.run(PULL)
-    assert ended.code == 3, ended.log
-    assert open_edits(job) == []
 
 
 def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:

@@ -63,20 +63,3 @@ def test_a_line_that_is_no_hashed_requirement_is_refused(renewed: Path, line: st
     code, words = check(renewed)
     assert code == 1
     assert words.startswith("'requirements.lock' has a line that is not a hashed requirement: ")
-
-
-def test_strange_files_are_refused(renewed: Path) -> None:
-    """A file too many, a missing lock, an empty one and a link: each is named."""
-    (renewed / ".gitattributes").touch()
-    (renewed / "requirements-build.lock").unlink()
-    (renewed / "requirements-dev.lock").write_text("# nothing\n")
-    (renewed / "requirements.lock").unlink()
-    (renewed / "requirements.lock").symlink_to("/etc/passwd")
-    code, words = check(renewed)
-    assert code == 1
-    assert words.splitlines() == [
-        "'requirements-build.lock' is missing.",
-        "'.gitattributes' does not belong here.",
-        "'requirements-dev.lock' names no package.",
-        "'requirements.lock' is not a plain file.",
-    ]

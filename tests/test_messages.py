@@ -7,13 +7,11 @@ import json
 import re
 import socket
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from google_emulator import specimens
 from tests.support.job import Job
-from uploader.files.workspace import path_hint
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "max-retries": "0"}
 WORDS = "The disk of the third rack is on fire."
@@ -46,27 +44,6 @@ def test_what_was_given_up_is_named(job: Job) -> None:
     assert ended.code == 75, ended.log
     assert "\nThe update of track internal: The server answered 503; trying again in " in ended.log
     assert "Gave up on the update of track internal after 1 retry without progress; last error: " in ended.log
-
-
-def test_waits_of_the_login_are_logged_like_all_others(job: Job) -> None:
-    """Why, how long, and which of how many."""
-    job.emulator.add_fault("oauth.token", "status", status=503)
-    ended = job.run({**PLAY, "max-retries": "2"})
-    assert ended.code == 0, ended.log
-    assert "No access token from 127.0.0.1 (HTTP 503); trying again in " in ended.log
-    assert "(retry 1 of 2)." in ended.log
-
-
-def test_a_call_that_may_not_be_repeated_tells_them_too(job: Job) -> None:
-    """What became of a simple upload is unknown, and what the service said is not."""
-    (job.workspace / "a.txt").write_text("a")
-    job.emulator.add_fault("simple", "status", status=503, message=WORDS)
-    inputs = {"target": "drive.files.create", "files": "a.txt", "upload-protocol": "multipart"}
-    job.emulator.add_fault("multipart", "status-after-effect", status=503, message=WORDS)
-    ended = job.run(inputs)
-    assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
-    assert WORDS.rstrip(".") in ended.log
-    assert "title=Outcome unknown" in ended.log
 
 
 # --- the way to the service -------------------------------------------------------------------------------------------
@@ -104,14 +81,6 @@ def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job)
     assert "the address of play.invalid could not be found (DNS)" in ended.log
 
 
-def test_a_proxy_that_opens_no_connection_has_a_code_of_its_own(job: Job) -> None:
-    """The emulator's own answer to CONNECT is such a refusal."""
-    key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
-    ended = job.run({**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY=job.emulator.url)
-    assert (ended.code, ended.outputs["failure"]) == (75, "proxy-refused"), ended.log
-    assert "did not open a connection to oauth2.googleapis.com (HTTP " in ended.log
-
-
 # --- names as they are given here -------------------------------------------------------------------------------------
 
 
@@ -129,40 +98,6 @@ def test_inputs_are_called_as_they_are_given_here(job: Job, kind: str, problem: 
     assert ended.code == 2
     assert problem in ended.log.replace("%0A", "\n")
     assert other in ended.log
-
-
-@pytest.mark.parametrize(
-    ("kind", "hint"),
-    [
-        ("github", "set `replace-rollout: true`"),
-        ("gitlab", "set `UPLOADER_REPLACE_ROLLOUT: true`"),
-        ("console", "set `UPLOADER_REPLACE_ROLLOUT=true`"),
-    ],
-)
-def test_cures_and_warnings_name_them_alike(job: Job, kind: str, hint: str) -> None:
-    """Whoever worded the message need not think of the CI system."""
-    here = replace(job, kind=kind)
-    assert here.run({**PLAY, "tracks": "production", "user-fraction": "0.1"}).code == 0
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 43, "1.0")
-    ended = here.run({**PLAY, "tracks": "production", "images-prune": "true"})
-    assert hint in ended.log
-    assert ("`UPLOADER_IMAGES_PRUNE` does nothing" in ended.log) == (kind != "github")
-
-
-def test_a_parameter_that_is_called_like_an_input_keeps_its_name(job: Job) -> None:
-    """It stands in `params`, and is no variable of its own."""
-    given = {"target": "storage.objects.insert", "files": "app.aab", "params": "bucket: b\nfiles: x"}
-    ended = replace(job, kind="console").run(given)
-    assert ended.code == 2
-    assert "UPLOADER_PARAMS: 'files' is not a parameter of this method. Did you mean 'fields'?" in ended.log
-
-
-def test_a_variable_with_another_prefix_is_called_as_it_was_given(job: Job) -> None:
-    """`INPUT_MAX_RETRIES` in a shell is no `UPLOADER_MAX_RETRIES`."""
-    given = {name: value for name, value in PLAY.items() if name != "max-retries"}
-    ended = replace(job, kind="console").run(given, INPUT_MAX_RETRIES="many")
-    assert ended.code == 2
-    assert "ERROR: INPUT_MAX_RETRIES: 'many' is not a whole number" in ended.log
 
 
 # --- what was meant ---------------------------------------------------------------------------------------------------
@@ -209,15 +144,6 @@ def test_a_variable_that_nobody_expanded_is_recognised(job: Job, name: str, refe
     assert "protected" in ended.log
 
 
-def test_each_system_has_its_own_way_to_expand_one(job: Job) -> None:
-    """GitHub expands no shell variables; the path of a file may hold one, too."""
-    assert "`${{ secrets.NAME }}`" in job.run({**PLAY, "credentials": "$PLAY_KEY"}).log
-    assert "single quotes" in replace(job, kind="console").run({**PLAY, "credentials": "$PLAY_KEY"}).log
-    assert "$CI_DIR was not expanded" in job.run({**PLAY, "files": "$CI_DIR/app.aab"}).log
-    ended = job.run({**PLAY, "credentials": ""}, GOOGLE_APPLICATION_CREDENTIALS="$KEY_FILE")
-    assert "GOOGLE_APPLICATION_CREDENTIALS: '$KEY_FILE' is the name of a variable" in ended.log
-
-
 def test_a_state_key_that_looks_like_one_is_not_shown(job: Job) -> None:
     """It may be a real secret."""
     ended = job.run({**PLAY, "state-key": "$ecret_of_the_house"})
@@ -244,19 +170,3 @@ def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, nam
     assert given not in shown
     assert str(job.emulator.key["private_key"])[40:80] not in shown
     assert not job.emulator.state()["requests"]
-
-
-@pytest.mark.parametrize("name", ["files", "mapping-file", "debug-symbols"])
-def test_an_absolute_path_in_another_case_is_recognised_too(job: Job, name: str) -> None:
-    """As a path relative to the workspace is."""
-    ended = job.run({**PLAY, name: str(job.workspace / "APP.aab")})
-    assert ended.code == 2, ended.log
-    assert f"Did you mean `{job.workspace / 'app.aab'}`?" in ended.log
-
-
-def test_the_search_for_what_was_meant_is_bounded(tmp_path: Path) -> None:
-    """`**` is not searched, and what is no path is none."""
-    (tmp_path / "app.aab").touch()
-    assert path_hint("**/APP.aab", tmp_path) == ""
-    assert path_hint("/" * 9000, tmp_path) == ""
-    assert path_hint("\0", tmp_path) == ""

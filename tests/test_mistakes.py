@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -61,15 +60,6 @@ def test_what_can_be_seen_offline_ends_the_run_before_anything_is_sent(job: Job,
     assert words.partition(":")[0] in ended.summary
 
 
-@pytest.mark.parametrize("build", [{"build": specimens.Build(debuggable=True)}, {"signed": False}])
-def test_internal_app_sharing_takes_any_build(job: Job, build: dict[str, Any]) -> None:
-    """What was refused for a release is what it is for."""
-    specimens.make_apk(job.workspace / "any.apk", PACKAGE, 43, "1.0", **build)
-    ended = job.run({"target": "play-internal-sharing", "files": "any.apk"})
-    assert ended.code == 0, ended.log
-    assert ended.outputs["download-url"]
-
-
 def refused(job: Job, inputs: dict[str, str]) -> Ended:
     """A run that the server's knowledge ends: exit 4, nothing uploaded, our edit deleted."""
     ended = job.run({**PLAY, **inputs})
@@ -103,17 +93,6 @@ def test_an_unknown_version_to_retain_is_refused_before_the_upload(job: Job) -> 
     """A number that is neither on the track nor among the app's artifacts is a slip."""
     ended = refused(job, {"version-codes-to-retain": "7,8"})
     assert "Google Play has no version 7, 8 of this app" in ended.log
-
-
-def test_a_version_to_retain_that_only_the_lists_have_is_retained(job: Job) -> None:
-    """It was uploaded once, and is on another track or on none."""
-    assert job.run({**PLAY, "tracks": "beta"}).code == 0
-    (job.workspace / "app.aab").unlink()
-    specimens.make_bundle(job.workspace / "next.aab", PACKAGE, 43, "1.0")
-    ended = job.run({**PLAY, "version-codes-to-retain": "42"})
-    assert ended.code == 0, ended.log
-    (release,) = job.emulator.state()["tracks"][PACKAGE]["internal"]
-    assert release["versionCodes"] == ["43", "42"]
 
 
 def test_countries_of_a_finished_release_are_refused_before_the_change(job: Job) -> None:

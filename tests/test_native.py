@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from google_emulator import specimens
-from scripts.make_reference import OUTPUTS
 from tests.support.runner.github import Runner
-from tests.support.runner.native import FOLDER, Native, metadata
+from tests.support.runner.native import FOLDER, Native
 
 REHEARSAL = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "emulator"}
 
@@ -56,14 +55,6 @@ def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> No
     assert "UPLOADER_TARGET: 'nothing' is not" in ended.stdout + ended.stderr
     assert "planted" not in ended.stdout + ended.stderr
     assert not elsewhere.exists()
-
-
-def test_every_output_is_passed_on() -> None:
-    """A composite action's outputs are those that its metadata takes from its step, under the same names."""
-    declared = metadata()["outputs"]
-    assert {name: entry["value"] for name, entry in declared.items()} == {
-        name: f"${{{{ steps.run.outputs.{name} }}}}" for name in OUTPUTS
-    }
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from google_emulator import specimens
-from google_emulator.__main__ import main as emulator
 from tests.support.job import ENTRYPOINT
 from tests.support.token_server import service_account
 from uploader import inputs
@@ -62,24 +61,6 @@ def test_what_follows_from_a_mistake_is_no_mistake(tmp_path: Path, variables: di
     assert sorted(mistakes(tmp_path, UPLOADER_TARGET="play", **variables)) == sorted(names)
 
 
-@pytest.mark.parametrize(
-    ("target", "more"),
-    [
-        ("gmail", {"UPLOADER_MAIL_TO": "a@example.com"}),
-        ("play-internal-sharing", {}),
-        ("play-games", {"UPLOADER_RESOURCE_ID": "x", "UPLOADER_IMAGE_TYPE": "ACHIEVEMENT_ICON"}),
-        ("ota", {"UPLOADER_DEPLOYMENT": "d", "UPLOADER_PACKAGE_TITLE": "t"}),
-        ("storage.objects.insert", {"UPLOADER_PARAMS": "bucket: b"}),
-        ("drive.files.create", {"UPLOADER_UPLOAD_PROTOCOL": "multipart"}),
-    ],
-)
-def test_files_that_are_not_found_are_one_mistake_for_every_target(
-    tmp_path: Path, target: str, more: dict[str, str]
-) -> None:
-    """Whatever the target demands of its files, a pattern that matches nothing is all that is told of them."""
-    assert mistakes(tmp_path, UPLOADER_TARGET=target, UPLOADER_FILES="*.x", **more) == ["files"]
-
-
 def test_options_are_inputs(tmp_path: Path) -> None:
     """A first upload is one line; a list takes the words of a shell's glob, and a mistake names the option."""
     for name, code in (("a.aab", 7), ("b.aab", 8)):
@@ -103,19 +84,6 @@ def test_the_program_alone_shows_how_it_is_used(tmp_path: Path) -> None:
     assert "UPLOADER_TARGET: is required" in shell(tmp_path, GITLAB_CI="true").stdout
 
 
-def test_in_a_shell_an_input_is_called_as_it_is_given_there(tmp_path: Path) -> None:
-    """The mistake names the variable, and a run that never began prints nothing else and leaves no file."""
-    ended = shell(tmp_path, UPLOADER_TARGET="play", UPLOADER_FILES="*.aab", UPLOADER_SHARD="x")
-    assert (ended.returncode, ended.stdout, list(tmp_path.iterdir())) == (2, "", [])
-    headline, *mistakes = ended.stderr.splitlines()
-    assert headline.startswith("ERROR: ")
-    assert [line.split(":")[0] for line in mistakes] == [
-        "- UPLOADER_SHARD",
-        "- UPLOADER_FILES",
-        "- UPLOADER_TRACKS",
-    ]
-
-
 # What does not count
 
 
@@ -126,28 +94,6 @@ def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
     found, problems = inputs.read({"GITHUB_ACTIONS": "true", **defaults, **given}, ())
     assert problems == ()
     assert found.warnings == ("Not read by `target: drive.files.create`, and ignored: `tracks`, `mail-to`.",)
-
-
-@pytest.mark.parametrize("target", inputs.TARGETS)
-def test_what_a_target_reads_is_no_warning(target: str) -> None:
-    """Each target has inputs of its own, and none of them is called ignored."""
-    own = {
-        "play": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_COMMIT": "false"},
-        "play-status": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_WAIT_FOR": "approved"},
-        "play-rollout": {"UPLOADER_TRACKS": "production", "UPLOADER_ROLLOUT_STEPS": "1%, 100%"},
-        "play-listing-pull": {"UPLOADER_PACKAGE_NAME": "com.example.app", "UPLOADER_IMAGES_DIRECTORY": "metadata"},
-        "play-internal-sharing": {"UPLOADER_PACKAGE_NAME": "com.example.app"},
-        "gmail": {"UPLOADER_DRAFT_ID": "r1", "UPLOADER_USER_ID": "a@example.com"},
-        "play-games": {"UPLOADER_RESOURCE_ID": "x", "UPLOADER_IMAGE_TYPE": "ACHIEVEMENT_ICON"},
-        "ota": {"UPLOADER_DEPLOYMENT": "d", "UPLOADER_PACKAGE_TITLE": "t"},
-    }[target]
-    assert inputs.read({"UPLOADER_TARGET": target, "UPLOADER_FILES": "x", **own}, ())[0].warnings == ()
-
-
-def test_what_an_earlier_gitlab_job_reported_was_not_given_to_this_one() -> None:
-    """The dotenv report of a mail holds UPLOADER_DRAFT_ID, which is an input as well."""
-    reported = {"GITLAB_CI": "true", "UPLOADER_TARGET": "play", "UPLOADER_DRAFT_ID": "r1"}
-    assert inputs.read(reported, ())[0].warnings == ()
 
 
 # What else can be wrong
@@ -162,12 +108,6 @@ def test_a_bad_line_of_the_env_file_is_a_mistake_with_its_number(tmp_path: Path)
     assert problem.what.endswith(" has lines that are not NAME=value: line 3, line 5.")
 
 
-def test_an_env_file_that_cannot_be_read_is_one_mistake() -> None:
-    """Whatever is missing may stand in it."""
-    _, problems = inputs.read({}, ["--env-file", "/nowhere/release.env"])
-    assert [problem.name for problem in problems] == ["--env-file"]
-
-
 def test_a_missing_module_is_named_with_the_remedy(tmp_path: Path) -> None:
     """A checkout without its dependencies says what to install, and no traceback."""
     (tmp_path / "a.txt").write_text("a")
@@ -176,41 +116,6 @@ def test_a_missing_module_is_named_with_the_remedy(tmp_path: Path) -> None:
     assert re.search(r"Python module \w+ is missing", ended.stderr)
     assert "`pip install .`" in ended.stderr
     assert "Traceback" not in ended.stderr
-
-
-def without(module: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A run on a Python that lacks a module."""
-    hidden = f"import runpy, sys; sys.modules[{module!r}] = None; runpy.run_path(sys.argv.pop(1), run_name='__main__')"
-    return subprocess.run(
-        [sys.executable, "-c", hidden, str(ENTRYPOINT)],
-        env={"HOME": str(folder), **variables},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_a_module_that_this_system_does_not_have_is_no_missing_package(tmp_path: Path) -> None:
-    """Where Python itself lacks a module, as on Windows, no advice to install something is given."""
-    (tmp_path / "a.txt").write_text("a")
-    ended = without("fcntl", tmp_path, UPLOADER_TARGET="drive.files.create", UPLOADER_FILES="a.txt")
-    assert ended.returncode == 1, ended.stderr
-    assert "This Python has no module fcntl." in ended.stderr
-    assert "pip install" not in ended.stderr
-
-
-def test_an_env_file_without_its_reader_is_a_mistake(tmp_path: Path) -> None:
-    """Only a run with an env file needs python-dotenv, and is told so."""
-    ended = without("dotenv", tmp_path, UPLOADER_ENV_FILE="release.env")
-    assert ended.returncode == 2, ended.stderr
-    assert "the Python module dotenv, which reads it, is missing: run `pip install .`" in ended.stderr
-
-
-def test_a_port_that_does_not_exist_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The emulator's own mistakes have no traceback either."""
-    assert emulator(["--port", "99999"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 # The key among the files

@@ -17,7 +17,6 @@ from tests.support.fake_play import PACKAGE, release
 from tests.support.job import Ended, Job
 from tests.support.platforms import dotenv_report, reading, tables, workflow_commands
 from tests.support.release_plans import (
-    GOLDEN,
     KINDS,
     LIVE,
     NEW,
@@ -36,7 +35,6 @@ from uploader.services.play.plan import (
     OtherTrack,
     Review,
     TextChange,
-    lines,
     plan_output,
 )
 from uploader.services.play.tracks import TrackChange
@@ -111,11 +109,6 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str
     assert "| production | 48 (10 % of users, in progress), new; 47 (all users, completed) |" in ended.summary
 
 
-def test_every_kept_plan_is_one_of_a_kind_of_release() -> None:
-    """No file is left behind by a kind that is gone."""
-    assert sorted(GOLDEN.iterdir()) == sorted(map(golden, KINDS))
-
-
 def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
     """It is in the log of a run whose first upload is refused, and the summary calls it planned."""
     job.emulator.add_fault("resumable.start", "status", status=400, message="No room.")
@@ -133,15 +126,6 @@ def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job
     assert ended.code == 4, ended.log
     assert "version code 47 with different contents" in ended.log
     assert job.emulator.state()["objects"] == []
-
-
-def test_a_plain_release_needs_no_more_requests_than_its_steps(job: Job) -> None:
-    """One list of tracks, two of artifacts, the upload, the update and the commit."""
-    ended = job.run({**NEW, "tracks": "internal, alpha, production"})
-    assert ended.code == 0, ended.log
-    requests = job.emulator.state()["requests"]
-    assert requests["play.tracks.list"] == requests["play.bundles.list"] == requests["play.apks.list"] == 1
-    assert "play.tracks.get" not in requests
 
 
 def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
@@ -171,18 +155,6 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
     assert ended.code == 4, ended.log
     assert [one["error"] for one in ended.results] == [""]
     assert ended.outputs["id"] == "48"
-
-
-def test_what_an_earlier_run_left_in_the_edit_is_lost_with_it(job: Job) -> None:
-    """A run that goes on after a failure finds its artifact in the edit; when that is deleted, the artifact is gone."""
-    job.emulator.add_fault(PUT, "status", status=503, times=2)
-    assert job.run({**NEW, "max-retries": "1"}).code == 75
-    job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
-    ended = job.run(NEW)
-    assert ended.code == 4, ended.log
-    assert "on Google Play already" not in plan_of(ended)
-    assert "Too naughty." in ended.results[0]["error"]
-    assert "id" not in ended.outputs
 
 
 def test_a_refused_commit_keeps_what_was_uploaded_and_commits_nothing(job: Job) -> None:
@@ -220,22 +192,6 @@ def test_a_dry_run_of_a_rollout_shows_its_next_step(tmp_path: Path) -> None:
     assert tables(ended.summary)[0][1][2].startswith("48 (50 % of users, in progress)")
 
 
-def test_tables_say_what_is_unchanged(job: Job) -> None:
-    """Two equal cells are not to be compared by eye."""
-    assert job.run(NEW).code == 0
-    assert "| production | 48 (all users, completed) | unchanged |" in job.run(NEW).summary
-    ended = job.run({**PRODUCTION, "in-app-update-priority": "3"})
-    assert "| production | 48 (all users, completed) | unchanged but for the details below |" in ended.summary
-
-
-def test_what_a_dry_run_sent_is_not_called_sent(job: Job) -> None:
-    """It is gone with the throwaway edit; the summary has the plan as tables, not as JSON."""
-    ended = job.run({**NEW, "dry-run": "true"})
-    assert ended.code == 0, ended.log
-    assert tables(ended.summary)[0][1][-1] == "checked, then deleted with the edit"
-    assert "`plan`" not in ended.summary
-
-
 def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
     """The output and the tables are there; what was uploaded into the throwaway edit is not."""
     job.emulator.add_fault("play.edits.validate", "status", status=400, message="Not like this.")
@@ -244,30 +200,6 @@ def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
     assert planned(ended) == {"production": [(["48"], "completed", None)]}
     assert "### Planned: Tracks" in ended.summary
     assert "version-code" not in ended.outputs
-
-
-def test_after_the_edit_was_lost_for_good_nothing_is_claimed(job: Job) -> None:
-    """Somebody closes each fresh edit: all that was uploaded is lost, and the results say so."""
-    job.emulator.add_fault(PUT, "lose-edit", how="deleted", times=3)
-    ended = job.run(NEW)
-    assert ended.code == 4, ended.log
-    assert {one["error"].partition(":")[0] for one in ended.results} == {
-        "Uploaded, then lost with the edit, which is gone"
-    }
-    assert not {"id", "version-code"} & ended.outputs.keys()
-
-
-def test_a_listing_that_an_earlier_run_changed_in_the_edit_is_not_passed_over(job: Job) -> None:
-    """What is no difference any more is committed all the same, so the plan says that it can't show it."""
-    folder = job.workspace / "listing" / "en-US"
-    folder.mkdir(parents=True)
-    (folder / "title.txt").write_text("Example")
-    inputs = {**NEW, "images-directory": "listing"}
-    job.emulator.add_fault(PUT, "status", status=503, times=2)
-    assert job.run({**inputs, "max-retries": "1"}).code == 75
-    ended = job.run(inputs)
-    assert ended.code == 0, ended.log
-    assert "what an earlier run of this job changed in the store listing" in plan_of(ended)
 
 
 def test_names_and_notes_of_others_stay_on_their_lines(tmp_path: Path) -> None:
@@ -344,18 +276,3 @@ def test_the_output_never_grows_out_of_hand() -> None:
     assert text.isascii()
     assert "\n" not in text
     assert json.loads(text)["left_out"] > 300
-
-
-def test_the_log_never_grows_out_of_hand() -> None:
-    """A thousand lines of bounded length, and that there are more."""
-    found = lines(EVERYTHING)
-    assert len(found) == 1001
-    assert max(map(len, found)) <= 400
-    assert found[-1].startswith("and ")
-
-
-def test_the_recipe_names_what_the_output_holds() -> None:
-    """Later steps may count on these keys."""
-    whole = json.loads(plan_output(EVERYTHING))
-    assert {key for key in whole if f"`{key}`" not in RECIPES} <= {"target", "package"}
-    assert {"before", "after"} <= whole["tracks"][0].keys()

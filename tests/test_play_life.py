@@ -89,15 +89,6 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
     assert "### Tracks" in ended.summary
 
 
-def test_a_status_of_one_track_is_about_its_release(job: Job) -> None:
-    """With `tracks` the single outputs are those of the highest release there."""
-    rolling(job, 0.05)
-    job.emulator.console.add_release(APP, "beta", {"versionCodes": ["50"]})
-    ended = job.run({**STATUS, "tracks": "production"})
-    assert (ended.outputs["version-code"], ended.outputs["user-fraction"]) == ("42", "0.05")
-    assert (ended.outputs["lifecycle"], ended.outputs["next-version-code"]) == ("PUBLISHED", "51")
-
-
 @pytest.mark.parametrize("more", [{"dry-run": "true"}, {"wait-for": "published", "wait-deadline": "0s"}])
 def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]) -> None:
     """A dry run and a wait look at the list of releases alone, and say what it says."""
@@ -109,13 +100,6 @@ def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]
     assert annotated(ended, "warning") == []
 
 
-def test_a_status_reads_inside_the_edit_that_is_named(job: Job) -> None:
-    """It tells what the edit holds, its uploads counted, and leaves it open."""
-    edit = job.run({"target": "play", "files": "*.aab", "commit": "false"}).outputs["edit-id"]
-    ended = job.run({**STATUS, "existing-edit-id": edit})
-    assert (ended.code, ended.outputs["next-version-code"], edits(job)) == (0, "43", (1, 0, 0)), ended.log
-
-
 def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
     """A release that is to be gone on with is not ended by a look at the tracks."""
     job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)
@@ -125,47 +109,6 @@ def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
     ended = job.run(STATUS)
     assert (ended.code, edits(job)[0]) == (0, 1), ended.log
     assert "unfinished release" in annotated(ended, "warning")[-1]
-
-
-def test_a_status_in_an_edit_that_is_gone_blames_the_input(job: Job) -> None:
-    """Running again would not help."""
-    ended = job.run({**STATUS, "existing-edit-id": "123"})
-    assert ended.code == 4
-    assert "`existing-edit-id` names no open edit" in ended.log
-
-
-def test_a_status_of_a_track_that_is_not_there_says_so(job: Job) -> None:
-    """A misspelt name is not a track without releases."""
-    job.emulator.config.any_track = False
-    ended = job.run({**STATUS, "tracks": "prod"})
-    assert ended.code == 0, ended.log
-    assert annotated(ended, "warning")[-1].startswith("The app has no track prod. Google Play lists production,")
-
-
-def test_a_draft_without_artifacts_is_one_release(job: Job) -> None:
-    """It has no version codes, and is none that were uploaded."""
-    job.emulator.console.add_release("com.example.other", "beta", {"versionCodes": [], "status": "draft", "name": "x"})
-    ended = job.run({**STATUS, "package-name": "com.example.other"})
-    draft = {"versionCodes": [], "name": "x", "status": "draft", "lifecycle": "DRAFT"}
-    assert json.loads(ended.outputs["status"]) == {"beta": {"releases": [draft]}}
-    assert (ended.code, ended.outputs["next-version-code"]) == (0, "1")
-    assert "beta has no version: draft, a draft" in ended.log
-
-
-def test_an_app_without_any_release_has_a_status(job: Job) -> None:
-    """Nothing is on its tracks, and the first version code is free."""
-    ended = job.run({**STATUS, "package-name": "com.example.other"})
-    assert (ended.code, ended.outputs["next-version-code"], ended.outputs["status"]) == (0, "1", "{}"), ended.log
-    assert "com.example.other: no releases." in ended.log
-    assert "Upload" not in ended.log
-
-
-@pytest.mark.parametrize("call", ["play.tracks.list", "play.bundles.list", "play.apks.list"])
-def test_a_status_that_fails_deletes_its_edit(job: Job, call: str) -> None:
-    """Whatever is refused inside it, nothing is left open."""
-    job.emulator.add_fault(call, "status", status=400, message="No.")
-    ended = job.run(STATUS)
-    assert (ended.code, edits(job)) == (4, (0, 0, 1)), ended.log
 
 
 def test_a_status_that_is_cancelled_deletes_its_edit(job: Job) -> None:
@@ -241,16 +184,6 @@ def test_a_rejection_is_6_with_where_to_look(job: Job, inputs: dict[str, str]) -
     assert "Policy status in the Play Console" in error
 
 
-def test_a_signal_ends_the_waiting_at_once(job: Job) -> None:
-    """A cancelled job does not wait for Google."""
-    job.emulator.lifecycle.script({APP: ["IN_REVIEW"]})
-    running = job.start({**RELEASE, "wait-for": "approved"})
-    counted = "androidpublisher.applications.tracks.releases.list"
-    running.when(lambda state: bool(state["requests"].get(counted)))
-    ended = running.send(signal.SIGTERM).end()
-    assert (ended.code, ended.outputs["committed"]) == (143, "true"), ended.log
-
-
 # --- the rollout ------------------------------------------------------------------------------------------------------
 
 
@@ -298,28 +231,6 @@ def test_a_halt_that_google_refuses_is_loud(job: Job) -> None:
     assert message in error
 
 
-def test_a_halt_that_waits_for_people_says_so(job: Job) -> None:
-    """Where changes are sent for review by hand, a halt is as well."""
-    job.emulator.config.review = "manual"
-    rolling(job, 0.05)
-    measure(job, BAD)
-    ended = job.run(GATED)
-    (error,) = annotated(ended, "error")
-    assert (ended.code, ended.outputs["decision"]) == (6, "halted")
-    assert "the change must still be sent for review in the Play Console" in error
-
-
-def test_an_edit_that_no_journal_keeps_is_left_behind(job: Job) -> None:
-    """A rollout can't be told to go on in it, so nobody is sent there."""
-    rolling(job)
-    job.emulator.add_fault("play.tracks.update", "status", status=503)
-    ended = job.run({**ROLLOUT, "max-retries": "0", "state-dir": "/proc/none"})
-    assert ended.code == 75, ended.log
-    assert "is left behind: the next run opens a fresh one." in ended.log
-    assert "existing-edit-id" not in ended.log
-    assert job.run(ROLLOUT).outputs["decision"] == "stepped"
-
-
 HOLDS: dict[str, dict[str, Any]] = {
     "stale": {"freshness_days": 6},
     "no freshness": {"freshness_days": None},
@@ -354,25 +265,6 @@ def test_two_runs_at_once_make_one_step(job: Job) -> None:
     ended = slow.end()
     assert sorted([other.outputs["decision"], ended.outputs["decision"]]) == ["held", "stepped"], ended.log
     assert (other.code, ended.code, track(job)) == (0, 0, "42 inProgress 0.05, 41 completed")
-
-
-@pytest.mark.parametrize(
-    "more",
-    [{"commit": "false"}, {"status": "draft", "user-fraction": ""}, {"changes-not-sent-for-review": "true"}],
-)
-def test_there_must_be_something_to_wait_for(job: Job, more: dict[str, str]) -> None:
-    """What is not committed, is a draft, or is not sent for review never comes into one."""
-    ended = job.run({**RELEASE, **more, "wait-for": "approved"})
-    assert ended.code == 2
-    assert "wait-for: " in ended.log
-
-
-def test_many_pages_are_read_to_the_end(job: Job) -> None:
-    """What is on the last page counts as much as what is on the first."""
-    rolling(job)
-    measure(job, BAD)
-    job.emulator.vitals.script({APP: {"page_size": 1}})
-    assert job.run(GATED).outputs["decision"] == "halted"
 
 
 def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:

@@ -130,17 +130,6 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
     assert len(stored(job)) == 1
 
 
-def test_a_dry_run_leaves_nothing(job: Job) -> None:
-    """A dry run uploads and validates in a throwaway edit, and deletes it."""
-    ended = job.run({**PLAY, "dry-run": "true"})
-    state = job.emulator.state()
-    assert (ended.code, ended.outputs["committed"]) == (0, "false"), ended.log
-    assert not state["edits"]["open"]
-    assert not state["edits"]["committed"]
-    assert len(state["edits"]["deleted"]) == 1
-    assert "NOTHING WAS PUBLISHED" in ended.summary
-
-
 def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
     """When Google says no, its own words come out in one annotation, and the edit that was opened is gone."""
     job.emulator.add_fault("play.tracks.update", "status", status=400, message="Release notes are too naughty.")
@@ -241,21 +230,6 @@ def test_a_mistake_is_told_before_anything_is_sent(job: Job, name: str) -> None:
     assert f"{wrong}:" in ended.log
     assert "secret-but-broken" not in ended.log
     assert not job.emulator.state()["requests"]
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut"], ids=["empty", "truncated"])
-def test_a_damaged_bundle_is_refused_before_anything_is_sent(job: Job, content: bytes) -> None:
-    """An empty or truncated zip is found offline."""
-    (job.workspace / "app.aab").write_bytes(content)
-    assert job.run(PLAY).code == 2
-    assert not job.emulator.state()["requests"]
-
-
-def test_all_mistakes_are_told_together(job: Job) -> None:
-    """Three wrong inputs are three names in one message."""
-    ended = job.run({**PLAY, "files": "gone.aab", "status": "done", "user-fraction": "7"})
-    assert ended.code == 2
-    assert all(f"{name}:" in ended.log for name in ("files", "status", "user-fraction"))
 
 
 def test_a_positional_argument_is_refused_with_gitlabs_remedy(job: Job) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.transfer_harness import Bench, FakeTime
-from tests.support.words import responses
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
 from uploader.http.messages import Headers, Response, TransportError
@@ -78,12 +77,6 @@ def test_every_delay_stays_under_a_minute(attempt: int, fraction: float) -> None
     assert 1 <= backoff(attempt, fraction) < 60
 
 
-def test_the_waits_are_spent_one_by_one() -> None:
-    """Five waits by default schedule, then no more."""
-    waits = [next_wait(spent, 5, time_left=1e9, fraction=0.0) for spent in range(6)]
-    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, None]
-
-
 @pytest.mark.parametrize(
     ("now", "asked", "seconds"), [(0, None, 1.0), (98.9, None, 1.0), (99, None, None), (95, 5, None), (94, 5, 5)]
 )
@@ -96,13 +89,6 @@ def test_the_servers_wish_replaces_the_schedule_and_counts() -> None:
     """What the server asks for is waited instead of the own delay, and is a wait like any other."""
     assert next_wait(0, 1, time_left=1000.0, fraction=0.0, asked=120.0) == 120.0
     assert next_wait(1, 1, time_left=1000.0, fraction=0.0, asked=120.0) is None
-
-
-@given(responses(["Retry-After"]))
-def test_no_response_raises(response: Response) -> None:
-    """Any status, header and body has a wait between 0 and five minutes, or none."""
-    seconds = retry_after(response, NOW)
-    assert seconds is None or 0 <= seconds <= MAX_RETRY_AFTER
 
 
 @given(
@@ -188,30 +174,6 @@ def test_at_once_skips_the_first_sleep_alone(operation: Operation) -> None:
     ]
 
 
-def test_each_wait_is_reported_before_it_begins(operation: Operation) -> None:
-    """Whoever reads the log knows why nothing happens, how long, and how often it may happen again."""
-    seen: list[int] = []
-    clock = operation.policy.clock
-    sleep = clock.sleep
-
-    def noting(seconds: float) -> None:
-        seen.append(len(operation.reported))
-        sleep(seconds)
-
-    clock.sleep = noting
-    operation.retrier.wait("the server answered 503", BUSY)
-    assert seen == [1]
-    assert str(operation.reported[0]) == "The server answered 503; trying again in 1.0 s (retry 1 of 5)."
-
-
-def test_the_cause_is_told_when_no_wait_is_left() -> None:
-    """What the caller knows of the trouble stands in the error instead of the usual cause."""
-    with pytest.raises(TemporaryError) as caught:
-        Operation(max_retries=0).retrier.wait("busy", cause="Another job holds the lock.")
-    assert caught.value.cause == "Another job holds the lock."
-    assert caught.value.what == "Gave up without a retry (`max-retries` is 0); last error: busy."
-
-
 def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:
     """The wait during which the run is cancelled ends as the interruption, and does not count."""
     operation.policy.clock.sleep = lambda _: operation.cancellation.cancel(15)
@@ -250,10 +212,3 @@ def test_no_time_is_one_look() -> None:
     """With a deadline of 0 s nothing is waited for."""
     responses, bench = looks(0)
     assert (responses, bench.time.naps) == ([False], [])
-
-
-def test_a_pause_ends_with_the_run(operation: Operation) -> None:
-    """A cancelled run looks no further."""
-    operation.cancellation.cancel(15)
-    with pytest.raises(Interrupted):
-        operation.policy.poll("it takes its time", 1, operation.time.now + 60, lambda _: None)

@@ -71,13 +71,6 @@ def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
     assert not job.emulator.state()["requests"]
 
 
-def test_a_rehearsal_that_fails_is_one_all_the_same(job: Job) -> None:
-    """A mistake that ends it before it began is told under the same heading, with the same outputs."""
-    ended = job.run({**PLAY, "api-endpoint": "emulator", "tracks": ""})
-    assert (ended.code, ended.outputs["rehearsal"]) == (2, "true")
-    assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.**")
-
-
 def test_a_rehearsal_keeps_nothing_for_a_next_run(job: Job, tmp_path: Path) -> None:
     """Its emulator ends with it: what it holds can't be continued, and what others keep is not looked at."""
     state = tmp_path / "state"
@@ -88,14 +81,6 @@ def test_a_rehearsal_keeps_nothing_for_a_next_run(job: Job, tmp_path: Path) -> N
     assert ended.code == 0, ended.log
     assert "state folder" not in ended.log
     assert "in the state folder can't be opened" in job.run({**PLAY, **folder}).log  # as every other run says
-
-
-def test_another_endpoint_is_named(job: Job) -> None:
-    """A run against an endpoint of one's own is no rehearsal; log and summary say where it went."""
-    ended = job.run(PLAY)
-    assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("true", "false")
-    assert f"API requests go to {job.emulator.url} instead of Google's own servers." in said(ended)
-    assert f"Target: `play` at `{job.emulator.url}`\n" in ended.summary
 
 
 # Sent and stored
@@ -125,14 +110,6 @@ def test_a_session_lost_at_the_end_may_have_stored_all(job: Job) -> None:
     assert "notes.txt: The server answered 404: the session is gone; starting over at 0." in said(ended)
 
 
-def test_less_stored_than_sent_is_said_as_the_server_says_it(job: Job) -> None:
-    """A partial store is told by what the server holds, and what is sent again counts as sent."""
-    job.emulator.add_fault(PUT, "short-store", stored=512 * 1024, nth=2)
-    ended = job.run(CHUNKS)
-    assert "out/app.aab: The server holds 1.5 of 5.0 MiB; continuing from there." in said(ended)
-    assert re.search(r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(5\.5 MiB sent\), ", ended.log, re.MULTILINE)
-
-
 def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> None:
     """Three mebibytes of five are sent by the second run: that number stands in the log, and in the speed."""
     job.emulator.add_fault(PUT, "status", status=503, nth=3)
@@ -151,36 +128,7 @@ def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> No
     assert told == pytest.approx(3.0 / seconds, rel=0.1)
 
 
-def test_a_session_that_was_complete_sends_nothing_and_has_no_speed(job: Job) -> None:
-    """Where the server had the whole file already, the log says so and claims no speed."""
-    job.emulator.add_fault("resumable.final", "answer-lost")
-    drive, run = {"target": "drive.files.create", "files": "out/*.aab"}, {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
-    first = job.run({**drive, "max-retries": "0"}, **run, GITHUB_RUN_ATTEMPT="1")
-    assert first.code == 75, first.log
-    second = job.run(drive, **run, GITHUB_RUN_ATTEMPT="2")
-    assert second.code == 0, second.log
-    assert "out/app.aab: The server already has the whole file; nothing is sent." in said(second)
-    assert re.search(r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(0 B sent\)$", second.log, re.MULTILINE)
-    assert tables(second.summary)[0][1][4] == ""
-
-
 # The summary
-
-
-def test_a_clean_release_has_no_chart_and_speaks_in_words(job: Job) -> None:
-    """Nothing happened that a chart could show; the track says for how many users, and in which state."""
-    ended = job.run({**PLAY, "tracks": "production", "user-fraction": "0.1"})
-    assert "mermaid" not in ended.summary
-    assert ["production", "empty", "42 (10 % of users, in progress)"] in tables(ended.summary)[1]
-    assert "inProgress" not in ended.summary
-
-
-def test_a_failure_before_anything_else_has_no_chart(job: Job) -> None:
-    """A point without a past is no chart."""
-    job.emulator.add_fault("resumable.start", "status", status=400, message="No room.")
-    ended = job.run(PLAY)
-    assert ended.code == 4, ended.log
-    assert "mermaid" not in ended.summary
 
 
 def test_waits_and_failures_have_their_colours(job: Job) -> None:
@@ -193,35 +141,6 @@ def test_waits_and_failures_have_their_colours(job: Job) -> None:
     assert re.search(r"^    waited \d\.\d s, the server answered 503 :\d+, \d+$", ended.summary, re.MULTILINE)
     assert re.search(r"^    starting over, [^:]* :crit, milestone, \d+, \d+$", ended.summary, re.MULTILINE)
     assert "    section app.aab\n" in ended.summary
-
-
-def test_names_in_sentences_are_code_and_no_backtick_is_left(job: Job) -> None:
-    """What to do names an input: in the log in backticks, in the summary in fixed width."""
-    job.run({**PLAY, "tracks": "production", "user-fraction": "0.1"})
-    bundle(job.workspace, 43)
-    ended = job.run({**PLAY, "tracks": "production"})
-    assert ended.code == 4, ended.log
-    assert "or set `replace-rollout: true`." in ended.log
-    assert "or set `replace-rollout: true`.<br>" in ended.summary
-    assert "&#96;" not in ended.summary
-
-
-def test_many_images_are_a_page_that_can_be_read(job: Job) -> None:
-    """Ten rows are seen at once, the others after a click; files that end alike are told apart by their folders."""
-    for language in (f"en-{region}" for region in ("AU", "CA", "GB", "IN", "SG", "US", "ZA")):
-        for number in range(8):
-            place = job.workspace / "listing" / language / "images" / "phoneScreenshots" / f"{number}.png"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            specimens.make_image(place, 320, 640)
-    ended = job.run({**PLAY, "images-directory": "listing"})
-    assert ended.code == 0, ended.log
-    first, rest = tables(ended.summary)[:2]
-    assert (len(first) - 1, len(rest) - 1) == (10, 47)
-    assert "<details><summary>47 more files</summary>" in ended.summary
-    names = [row[0] for row in first[1:] + rest[1:]]
-    assert len(set(names)) == 57
-    assert {"`out/app.aab`", "`en-AU/images/...nshots/0.png`"} <= set(names)
-    assert [row[6] for row in first[1:3]] == ["internal", ""]
 
 
 # Colours

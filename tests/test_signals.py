@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import socket
@@ -12,7 +11,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -186,15 +184,6 @@ def test_a_signal_is_heard_while_a_connection_is_not_made(job: Job) -> None:
         assert len(stopped(running, signal.SIGTERM).results) == 4
 
 
-def test_a_signal_is_heard_while_a_pipe_has_no_writer(job: Job) -> None:
-    """Opening a named pipe waits for whoever writes into it, and can't be interrupted; the run ends in time."""
-    os.mkfifo(job.workspace / "pipe")
-    running = job.start({**DRIVE, "files": "pipe"})
-    running.when(lambda state: state["requests"].get("oauth.token", 0) == 0)
-    time.sleep(1)
-    assert stopped(running, signal.SIGINT).code == 130
-
-
 def test_a_signal_after_the_end_changes_nothing(job: Job) -> None:
     """Signals that rain on a run all the time end it once, properly, whenever the first one comes."""
     for delay in (0.35, 0.5, 0.65, 0.8):
@@ -217,17 +206,6 @@ def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
     mail = {"target": "gmail", "message-file": "mail.eml", "impersonate-user": "a@example.com"}
     running = job.start({**mail, "upload-protocol": "simple"}).when(lambda state: bool(state["faults"]["fired"]))
     assert "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
-
-
-def test_a_signal_begins_no_other_file(job: Job) -> None:
-    """Of many files those in flight are stopped; the others are not even opened, and count as no attempts."""
-    for number in range(200):
-        (job.workspace / f"{number}.txt").write_bytes(b"small")
-    job.emulator.add_fault("storage.objects.insert", "slow-answer", times=200, seconds=30)
-    running = job.start({"target": "storage.objects.insert", "params": "bucket: b", "files": "*.txt"})
-    ended = stopped(running.when(lambda state: len(state["objects"]) == 16), signal.SIGTERM)
-    errors = [result["error"] for result in ended.results]
-    assert (errors.count("Not reached."), ended.outputs["attempts"]) == (184, "16")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -271,79 +249,3 @@ def test_a_run_that_can_not_end_is_left_behind() -> None:
     forever.set()
     assert caught.value.exit_code == 143
     assert time.monotonic() - began < 1
-
-
-def test_the_end_of_the_work_comes_through() -> None:
-    """What the work returns or raises comes back to the main thread, with a cancellation that came too late, too."""
-    cancellation = Cancellation()
-    assert run_in_thread(lambda: 42, cancellation) == 42
-    with pytest.raises(ZeroDivisionError):
-        run_in_thread(lambda: 1 // 0, cancellation)
-    cancellation.cancel(signal.SIGINT)
-    assert run_in_thread(lambda: 43, cancellation) == 43
-
-
-def test_a_stop_within_a_stop() -> None:
-    """A signal that interrupts the handling of another does nothing; the first one gives the exit code."""
-    cancellation = Cancellation()
-    heard: list[str] = []
-    cancellation.on_cancel(lambda: cancellation.cancel(signal.SIGTERM))
-    cancellation.on_cancel(lambda: heard.append("told"))
-    cancellation.cancel(signal.SIGINT)
-    cancellation.cancel(signal.SIGTERM)
-    assert heard == ["told"]
-    with pytest.raises(Interrupted) as caught:
-        cancellation.check()
-    assert caught.value.exit_code == 130
-
-
-@pytest.mark.parametrize("line", [1, 2])
-def test_a_signal_while_a_callback_is_handed_in(line: int) -> None:
-    """Whichever line of `on_cancel` the signal comes before, the callback is called exactly once."""
-    cancellation, heard, lines = Cancellation(), list[str](), list[int]()
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code is Cancellation.on_cancel.__code__:
-            lines.extend([frame.f_lineno] if event == "line" else [])
-            if len(lines) == line:
-                cancellation.cancel(signal.SIGTERM)
-        return trace
-
-    sys.settrace(trace)
-    try:
-        cancellation.on_cancel(lambda: heard.append("told"))
-    finally:
-        sys.settrace(None)
-    cancellation.cancel(signal.SIGTERM)
-    assert heard == ["told"]
-
-
-def test_every_sleeper_wakes() -> None:
-    """A cancellation ends the sleeps of all threads, and later ones at once, each as an interruption."""
-    cancellation = Cancellation()
-    woken = list[int]()
-
-    def sleep() -> None:
-        with pytest.raises(Interrupted) as caught:
-            cancellation.sleep(60.0)
-        woken.append(caught.value.signal_number)
-
-    threads = [threading.Thread(target=sleep) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    began = time.monotonic()
-    cancellation.cancel(signal.SIGINT)
-    for thread in threads:
-        thread.join()
-    sleep()
-    assert woken == [signal.SIGINT] * 9
-    assert time.monotonic() - began < 1
-
-
-def test_a_sleep_without_a_stop_lasts() -> None:
-    """A sleep that nothing ends takes its time; a negative one takes none."""
-    cancellation = Cancellation()
-    began = time.monotonic()
-    cancellation.sleep(-5.0)
-    cancellation.sleep(0.02)
-    assert 0.02 <= time.monotonic() - began < 1

@@ -6,7 +6,6 @@ import hashlib
 import signal
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,15 +84,6 @@ def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
     assert zipfile.is_zipfile(job.workspace / "dist/app.apk")
 
 
-def test_a_dry_run_fetches_nothing(job: Job) -> None:
-    """Nothing is generated of what is not released."""
-    assert job.run({**PLAY, "dry-run": "true"}).code == 0
-    assert job.run({**PLAY, "universal-apk": ""}).code == 0
-    assert job.run({**STATUS, "dry-run": "true"}).code == 0
-    assert requests(job) == 0
-    assert left(job) == ["app.aab"]
-
-
 # The download
 
 
@@ -108,15 +98,6 @@ def test_a_download_that_breaks_goes_on_where_it_was(job: Job) -> None:
     assert fired(job) == ["cut-answer", "status", "cut-answer"]
     apk = (job.workspace / "dist/app.apk").read_bytes()
     assert (len(apk), hashlib.sha256(apk).hexdigest()) == (3 * MIB, ended.outputs["universal-apk-sha256"])
-
-
-@generating(size=MIB, ranges=False, etag=False, digest=False)
-def test_a_server_without_ranges_sends_all_of_it_again(job: Job) -> None:
-    """Nothing but the bytes themselves is needed."""
-    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
-    ended = job.run(PLAY)
-    assert ended.code == 0, ended.log
-    assert (job.workspace / "dist/app.apk").stat().st_size == MIB
 
 
 @generating(size=256 * MIB)
@@ -180,14 +161,6 @@ def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
     assert left(job) == ["app.aab"]
 
 
-@generating(certificate=":".join(CERTIFICATE[at : at + 2] for at in range(0, 64, 2)).upper(), keys=2)
-def test_the_digest_of_the_certificate_may_be_written_with_colons(job: Job) -> None:
-    """As keytool writes it; of several keys the first is taken, which is told."""
-    ended = job.run(PLAY)
-    assert ended.code == 0, ended.log
-    assert "2 keys" in ended.log
-
-
 @pytest.mark.parametrize(
     "emulator",
     [{"rotated": "Newer"}, {"rotated": "Newer", "certificate": hashlib.sha256(certificate("Newer")).hexdigest()}],
@@ -199,14 +172,6 @@ def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
     ended = job.run(PLAY)
     assert ended.code == 0, ended.log
     assert ended.outputs["universal-apk"] == "dist/app.apk"
-
-
-@generating(certificate="unknown")
-def test_a_certificate_that_is_no_digest_breaks_the_protocol(job: Job) -> None:
-    """There is nothing to hold the signer against."""
-    ended = job.run(PLAY)
-    assert ended.code == 4, ended.log
-    assert ended.outputs["failure"] == "protocol-error"
 
 
 # The waiting
@@ -281,22 +246,6 @@ def test_several_bundles_need_a_place_each(job: Job) -> None:
     assert "{version-code}" in ended.log
 
 
-def test_of_an_apk_none_is_made(job: Job) -> None:
-    """Google Play delivers it as it was uploaded."""
-    specimens.make_apk(job.workspace / "app.apk", APP, 43, "1.0")
-    ended = job.run({**PLAY, "files": "app.apk"})
-    assert ended.code == 2, ended.log
-    assert "delivers as it is" in ended.log
-
-
-@pytest.mark.parametrize("more", [{"commit": "false"}, {"files": "", "promote-from": "beta", "package-name": APP}])
-def test_without_a_bundle_that_is_committed_there_is_nothing_to_fetch(more: dict[str, str], job: Job) -> None:
-    """The status fetches what is there already."""
-    ended = job.run({**PLAY, **more})
-    assert ended.code == 2, ended.log
-    assert "target: play-status" in ended.log
-
-
 @pytest.mark.parametrize("path", ["../app.apk", "/tmp/x/app.apk", ".git/hooks/pre-commit", ".env", "dist", "dist/link"])
 def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(path: str, job: Job) -> None:
     """Outside the workspace, through a link, over a folder, or where others would run it."""
@@ -317,26 +266,3 @@ def test_the_apk_never_replaces_what_is_uploaded(job: Job) -> None:
         assert "is one of `files`" in ended.log
     assert (job.workspace / "app.aab").read_bytes() == bundle
     assert job.emulator.state()["requests"] == {}
-
-
-@pytest.mark.parametrize("name", ["uploader-results.json", "uploader.env", "dist/uploader-results.json"])
-def test_the_apk_takes_no_name_of_a_file_that_the_run_writes(job: Job, name: str) -> None:
-    """The run's own file would replace it at the end, while the output still called it the APK."""
-    ended = job.run({**PLAY, "universal-apk": name})
-    assert ended.code == 2, ended.log
-    assert "files of its own" in ended.log
-    assert job.emulator.state()["requests"] == {}
-
-
-def test_a_placeholder_that_nothing_stands_for_is_a_mistake(job: Job) -> None:
-    """It would be the name of the file, letter for letter."""
-    ended = job.run({**PLAY, "universal-apk": "dist/{name}.apk"})
-    assert ended.code == 2, ended.log
-    assert "unknown placeholder" in ended.log
-
-
-def test_a_place_outside_the_workspace_can_be_allowed(job: Job, tmp_path: Path) -> None:
-    """By the same input that lets files come from there."""
-    ended = job.run({**PLAY, "universal-apk": str(tmp_path / "out/app.apk"), "allow-outside-workspace": "true"})
-    assert ended.code == 0, ended.log
-    assert zipfile.is_zipfile(tmp_path / "out/app.apk")
