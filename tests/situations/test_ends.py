@@ -13,7 +13,6 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import (
     DIALECTS,
     GRANULE,
@@ -52,7 +51,6 @@ def test_an_undisturbed_upload_is_stored_once_and_identical(dialect: Dialect, ch
 
 
 @BOTH
-@shows("answer-lost")
 @pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}], ids=str)
 @pytest.mark.parametrize("chunk", [None, GRANULE])
 def test_the_file_is_never_uploaded_a_second_time(
@@ -68,7 +66,6 @@ def test_the_file_is_never_uploaded_a_second_time(
 
 
 @BOTH
-@shows("session-lost")
 @pytest.mark.parametrize("status", [404, 410])
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_lost_session_is_begun_again_from_byte_0(dialect: Dialect, status: int, times: int) -> None:
@@ -81,7 +78,6 @@ def test_a_lost_session_is_begun_again_from_byte_0(dialect: Dialect, status: int
 
 
 @BOTH
-@shows("session-lost")
 def test_a_session_lost_four_times_is_temporary(dialect: Dialect) -> None:
     """After the third new session the run gives up with exit code 75."""
     with Emulator([fault(STEPS[dialect]["put"], "session-lost", times=9)]) as emulator:
@@ -92,7 +88,6 @@ def test_a_session_lost_four_times_is_temporary(dialect: Dialect) -> None:
 
 
 @BOTH
-@shows("session-lost")
 def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None:
     """The question itself is answered 404."""
     step = STEPS[dialect]
@@ -103,7 +98,6 @@ def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None
 
 
 @BOTH
-@shows("session-lost-at-the-end", "answer-lost")
 @pytest.mark.parametrize("chunk", [None, GRANULE])
 @pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}], ids=str)
 def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[str, object], chunk: int | None) -> None:
@@ -118,7 +112,6 @@ def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[st
 
 
 @BOTH
-@shows("unanswered-at-the-end")
 @pytest.mark.parametrize("status", [400, 403, 503])
 def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(dialect: Dialect, status: int) -> None:
     """Everything was sent, the answer was lost, the query has none, and no state is kept for a later run to ask."""
@@ -133,7 +126,6 @@ def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(dialect: Dialec
 
 
 @BOTH
-@shows("session-lost-at-the-end")
 @pytest.mark.parametrize("status", [408, 429])
 def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status: int) -> None:
     """Everything was sent, and the answer says that nothing was done with it: the lost session leaves no doubt."""
@@ -146,7 +138,6 @@ def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status
 
 
 @BOTH
-@shows("session-lost-at-the-end")
 def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> None:
     """The last request failed, the server held only a part, and the session is lost later: nothing is there yet."""
     step = STEPS[dialect]
@@ -158,7 +149,6 @@ def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> Non
 
 
 @BOTH
-@shows("empty-file")
 def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
     """Started, finalised with nothing to send, stored with no bytes."""
     with Emulator() as emulator:
@@ -169,7 +159,6 @@ def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
 
 
 @BOTH
-@shows("empty-file")
 def test_the_finish_of_an_empty_file_may_be_lost(dialect: Dialect) -> None:
     """Even without a byte there is only one object."""
     with Emulator([fault(STEPS[dialect]["final"], "answer-lost")]) as emulator:
@@ -179,7 +168,6 @@ def test_the_finish_of_an_empty_file_may_be_lost(dialect: Dialect) -> None:
 
 
 @BOTH
-@shows("empty-file")
 def test_the_finish_of_an_empty_file_says_so(dialect: Dialect) -> None:
     """`bytes */0` in one dialect, `finalize` in the other, and no bytes in both."""
     with scripted(started(dialect), finished(dialect)) as server:
@@ -188,7 +176,6 @@ def test_the_finish_of_an_empty_file_says_so(dialect: Dialect) -> None:
     assert server.requests[1].headers["content-length"] == "0"
 
 
-@shows("final-error")
 @pytest.mark.parametrize("status", [400, 403, 500, 503])
 def test_final_with_an_error_is_the_end(status: int) -> None:
     """The session is called over: the first error is reported, and no 200 that would follow is believed."""
@@ -200,7 +187,6 @@ def test_final_with_an_error_is_the_end(status: int) -> None:
         assert "The upload has been rejected." in result.error
 
 
-@shows("final-error")
 def test_final_at_the_start_is_a_refusal() -> None:
     """A session that is over before it began was refused, whatever HTTP's status says."""
     refused = says(200, b'{"error": {"message": "No such deployment."}}', "X-Goog-Upload-Status: final")
@@ -211,7 +197,6 @@ def test_final_at_the_start_is_a_refusal() -> None:
 
 
 @BOTH
-@shows("wrong-digest")
 def test_a_wrong_digest_fails_loudly_with_both(dialect: Dialect) -> None:
     """What arrived is not what was sent: exit code 5, the server's digest and ours in the message."""
     with Emulator([fault(STEPS[dialect]["final"], "wrong-digest")]) as emulator:
@@ -224,7 +209,6 @@ def test_a_wrong_digest_fails_loudly_with_both(dialect: Dialect) -> None:
 
 
 @BOTH
-@shows("wrong-digest", "query-complete")
 def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(dialect: Dialect) -> None:
     """The resource that the question brings is checked like any other."""
     step = STEPS[dialect]
@@ -236,7 +220,6 @@ def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(dialect: D
 
 
 @BOTH
-@shows("empty-answer")
 def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
     """The resource was lost on the way: asking returns it, and the upload is complete with it."""
     with Emulator([fault(STEPS[dialect]["final"], "empty-body")]) as emulator:
@@ -247,7 +230,6 @@ def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
 
 
 @BOTH
-@shows("empty-answer")
 @pytest.mark.parametrize("body", [b"", b"<html>done</html>", b"[]", b'{"id": '])
 def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> None:
     """Asked again the server has no resource to show: a protocol error, not a success."""
@@ -271,7 +253,6 @@ def test_a_success_without_the_promised_id_is_asked_again(dialect: Dialect, body
 
 
 @BOTH
-@shows("empty-answer")
 def test_where_bodies_may_be_empty_an_empty_one_is_success(dialect: Dialect) -> None:
     """The OTA service answers 200 without a body."""
     with scripted(started(dialect), finished(dialect, b"")) as server:
@@ -290,7 +271,6 @@ def test_success_while_the_body_is_on_its_way_is_not_believed(dialect: Dialect) 
 
 
 @BOTH
-@shows("query-complete")
 @pytest.mark.parametrize("lie", ["complete", "range beyond"])
 def test_after_a_rewind_only_what_was_sent_since_counts(dialect: Dialect, lie: str) -> None:
     """Everything was sent once, then the server held nothing: a success or a count that skips the rest is a lie."""
@@ -315,7 +295,6 @@ def test_a_server_that_repeats_the_session_uri_reveals_nothing(dialect: Dialect)
 
 
 @BOTH
-@shows("wrong-digest")
 @pytest.mark.parametrize(
     ("body", "whole"),
     [
@@ -372,7 +351,6 @@ def journal(folder: Path) -> Journal:
 
 
 @BOTH
-@shows("process-dies")
 def test_a_run_that_was_killed_is_continued_by_the_next(dialect: Dialect, tmp_path: Path) -> None:
     """SIGKILL in the middle: the next run asks, sends what is missing, and makes the one object."""
     artifact = on_disk(tmp_path, DATA)
@@ -393,7 +371,6 @@ def test_a_run_that_was_killed_is_continued_by_the_next(dialect: Dialect, tmp_pa
 
 
 @BOTH
-@shows("process-dies")
 def test_a_changed_file_is_not_continued(dialect: Dialect, tmp_path: Path) -> None:
     """The session of another build of the same name is left alone: a mixture would be worse than a fresh start."""
     with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2, times=99)]) as emulator:
@@ -408,7 +385,6 @@ def test_a_changed_file_is_not_continued(dialect: Dialect, tmp_path: Path) -> No
 
 
 @BOTH
-@shows("process-dies")
 def test_a_temporary_failure_keeps_the_session_and_a_lasting_one_does_not(dialect: Dialect, tmp_path: Path) -> None:
     """After exit code 75 the entry is there for the next run; after a refusal it is gone."""
     for status, entries in ((503, 1), (400, 0)):

@@ -10,7 +10,6 @@ import pytest
 from google_emulator import Emulator
 from tests.situations.test_ends import journal
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job, on_disk
 from uploader.errors import ApiError, IntegrityError, ProtocolError, TemporaryError
 from uploader.services.base import Dialect
@@ -25,7 +24,6 @@ CONFLICT = says(409, WORDS, ACTIVE)
 AT_ONCE_AND_FOUR_WAITS = [2.0, 4.0, 8.0, 16.0]
 
 
-@shows("active-4xx")
 @pytest.mark.parametrize("status", [400, 404, 409, 412, 416])
 @pytest.mark.parametrize("on", ["goog.upload", "goog.finalize"])
 @pytest.mark.parametrize("after", [0, "end"])
@@ -38,7 +36,6 @@ def test_a_refused_request_of_a_live_session_is_followed_by_the_question(status:
         assert (bench.count("goog.start"), bench.count("goog.query"), result.retries) == (1, 1, 1)
 
 
-@shows("active-4xx")
 def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
     """The connection breaks, the question is answered 409: waits of the schedule, and the rest of the file."""
     refused = fault("goog.query", "status", status=409, headers=LIVES, times=2)
@@ -48,7 +45,6 @@ def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0, 4.0])
 
 
-@shows("active-4xx")
 @pytest.mark.parametrize("status", [400, 404, 409, 412, 416])
 def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(status: int, tmp_path: Path) -> None:
     """Asked and sent to again and again without progress: exit 4 after `max-retries`, and the session is ended."""
@@ -64,7 +60,6 @@ def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(stat
         assert not list((tmp_path / "state").glob("*.sealed"))
 
 
-@shows("active-4xx")
 def test_a_server_that_answers_everything_so_is_left() -> None:
     """Chunks and questions alike, for ever: as many requests as retries, and one that ends the session."""
     with scripted(started(B), *[CONFLICT] * 99) as server:
@@ -75,7 +70,6 @@ def test_a_server_that_answers_everything_so_is_left() -> None:
     assert server.lines() == ["POST start", "POST upload, finalize", *["POST query"] * 5, "POST cancel"]
 
 
-@shows("active-4xx")
 def test_trouble_that_comes_last_is_temporary() -> None:
     """A 409 of a live session and then nothing but 503: the service is having problems, and the session is kept."""
     with scripted(started(B), CONFLICT, *[says(503)] * 99) as server:
@@ -83,7 +77,6 @@ def test_trouble_that_comes_last_is_temporary() -> None:
     assert isinstance(result.failure, TemporaryError)
 
 
-@shows("active-4xx", "range-backward")
 def test_a_live_session_may_not_go_back_twice() -> None:
     """What a 409 says of the offset is not taken; what the question says may go back once."""
     size = 4 * GRANULE
@@ -100,7 +93,6 @@ def test_a_live_session_may_not_go_back_twice() -> None:
     assert len(bench.reporter.warnings) == 1
 
 
-@shows("active-4xx")
 def test_a_live_session_that_claims_more_than_was_sent_is_a_liar() -> None:
     """After a 409 the server holds more than it was given: never a success."""
     with scripted(started(B), CONFLICT, stored(B, len(DATA) + 1), says(499)) as server:
@@ -108,7 +100,6 @@ def test_a_live_session_that_claims_more_than_was_sent_is_a_liar() -> None:
     assert isinstance(result.failure, ProtocolError)
 
 
-@shows("active-4xx")
 def test_a_refusal_of_a_live_session_in_the_middle_of_a_body_is_read() -> None:
     """409 while 24 MiB are on their way: the rest stays unsent, and the upload goes on where the server stands."""
     data = os.urandom(24 << 20)
@@ -118,7 +109,6 @@ def test_a_refusal_of_a_live_session_in_the_middle_of_a_body_is_read() -> None:
         assert (result.error, bench.stored() == [data], bench.naps) == ("", True, [])
 
 
-@shows("active-no-size")
 def test_active_alone_means_that_the_chunk_arrived() -> None:
     """No chunk is followed by a question; the last one is answered `final`."""
     with Emulator([fault("goog.upload", "drop-header", name=RECEIVED, times=99)]) as emulator:
@@ -128,7 +118,6 @@ def test_active_alone_means_that_the_chunk_arrived() -> None:
         assert (result.attempts, bench.count("goog.query"), bench.fired()) == (5, 0, ["drop-header"] * 4)
 
 
-@shows("active-no-size")
 def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
     """A part of a chunk was stored: the next one is refused, the question tells, and every byte gets its place."""
     data = data_of(2 * GRANULE)
@@ -141,7 +130,6 @@ def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
     assert sent[2:] == [("1000", data[1000 : 1000 + GRANULE]), (str(1000 + GRANULE), data[1000 + GRANULE :])]
 
 
-@shows("active-no-size")
 def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
     """The upload was to be finished: whether it is, only the server knows."""
     with scripted(started(B), says(200, b"", ACTIVE), stored(B, 100), finished(B)) as server:
@@ -150,7 +138,6 @@ def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
     assert server.lines() == ["POST start", "POST upload, finalize", "POST query", "POST finalize"]
 
 
-@shows("active-no-size", "wrong-digest")
 def test_a_server_that_claims_every_chunk_and_has_none_is_found_out() -> None:
     """Its resource has the digest of something else."""
     lie = finished(B, b'{"id": "1", "sha256": "%s"}' % (b"0" * 64))
@@ -159,7 +146,6 @@ def test_a_server_that_claims_every_chunk_and_has_none_is_found_out() -> None:
     assert isinstance(result.failure, IntegrityError)
 
 
-@shows("start-400-no-status")
 def test_a_start_without_a_status_is_tried_again() -> None:
     """400 from something that is not the upload service: two waits of the schedule, then the upload."""
     with Emulator([fault("goog.start", "status", status=400, times=2)]) as emulator:
@@ -168,7 +154,6 @@ def test_a_start_without_a_status_is_tried_again() -> None:
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0])
 
 
-@shows("start-400-no-status")
 def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
     """The schedule is the bound; then exit code 4 and what the server said, not a temporary failure."""
     with Emulator([fault("goog.start", "status", status=400, times=99, message="No deployment.")]) as emulator:
@@ -179,7 +164,6 @@ def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
         assert "No deployment." in result.error
 
 
-@shows("start-400-no-status", "start-refused")
 @pytest.mark.parametrize("status", ["final", "active", "cancelled"])
 def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None:
     """With a status header it is the service's word, and nothing is tried again."""
@@ -191,7 +175,6 @@ def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None
         assert (bench.naps, bench.count("upload")) == ([], 1)
 
 
-@shows("no-status-query")
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_question_whose_answer_lost_its_status_is_asked_again(times: int) -> None:
     """A proxy dropped the header and left the size: the size is not taken, and the session is not ended."""
@@ -204,7 +187,6 @@ def test_a_question_whose_answer_lost_its_status_is_asked_again(times: int) -> N
         assert bench.count("goog.cancel") == 0
 
 
-@shows("no-status-query")
 def test_a_question_that_never_gets_a_status_is_temporary_and_keeps_the_session(tmp_path: Path) -> None:
     """Bounded by `max-retries`; the next run goes on in the same session."""
     lost = fault("goog.query", "drop-header", name=STATUS, times=99)

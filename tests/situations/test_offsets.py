@@ -8,7 +8,6 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ProtocolError
 from uploader.protocol.session import AUTO_CHUNK
@@ -23,7 +22,6 @@ ACTIVE = "X-Goog-Upload-Status: active"
 
 
 @BOTH
-@shows("breaks-mid-body")
 @pytest.mark.parametrize("kept", [0, 43, GRANULE, 3 * GRANULE + 1])
 def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, kept: int) -> None:
     """One wait, one question, and the rest from exactly where the server stands."""
@@ -37,7 +35,6 @@ def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, 
 
 
 @BOTH
-@shows("breaks-mid-body")
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -> None:
     """The chunk was stored and its answer lost: the next request is the question, not the chunk again."""
@@ -49,7 +46,6 @@ def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -
 
 
 @BOTH
-@shows("error-mid-body")
 @pytest.mark.parametrize("status", [500, 503])
 def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int) -> None:
     """The answer is read at once, the rest of 24 MiB stays unsent, and the upload goes on where the server stands."""
@@ -63,7 +59,6 @@ def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int)
 
 
 @BOTH
-@shows("error-mid-body")
 def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
     """A 403 that comes while the body is being sent is reported in the server's words, not as a broken pipe."""
     with Emulator([fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")]) as emulator:
@@ -74,7 +69,6 @@ def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
 
 
 @BOTH
-@shows("error-mid-body")
 def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
     """The connection broke under the answer: the question hears the cause, and the run ends with it."""
     refused = fault(STEPS[dialect]["query"], "status", status=403, message="Suspended.")
@@ -85,7 +79,6 @@ def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
         assert (bench.fired(), bench.stored()) == (["reset", "status"], [])
 
 
-@shows("308-without-range")
 def test_308_without_a_range_to_a_chunk_asks() -> None:
     """The chunk was stored; the silence about it costs a question and no bytes."""
     with Emulator([fault("resumable.put", "no-range", nth=2)]) as emulator:
@@ -95,7 +88,6 @@ def test_308_without_a_range_to_a_chunk_asks() -> None:
         assert (result.bytes_resent, bench.count("resumable.query"), bench.naps) == (0, 1, [])
 
 
-@shows("308-without-range")
 def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
     """The upload begins at byte 0 again, in the same session."""
     with Emulator([fault("resumable.put", "reset", after=GRANULE, stored=0)]) as emulator:
@@ -105,7 +97,6 @@ def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
         assert any("holds 0 B of" in text for text in bench.reporter.infos)
 
 
-@shows("308-without-range")
 def test_a_server_that_never_tells_the_range_is_given_up() -> None:
     """Without any offset there is no progress: the budget ends it."""
     with Emulator([fault("resumable", "no-range", times=1000)]) as emulator:
@@ -116,7 +107,6 @@ def test_a_server_that_never_tells_the_range_is_given_up() -> None:
         assert bench.count("upload") < 20
 
 
-@shows("range-lower")
 @pytest.mark.parametrize("kept", [43, GRANULE - 1])
 def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(kept: int) -> None:
     """The server's offset is no multiple of anything; lengths stay multiples of 256 KiB, and there is no hole."""
@@ -127,7 +117,6 @@ def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(kept: int) ->
         assert result.bytes_resent == GRANULE - kept
 
 
-@shows("range-lower")
 def test_a_dialect_b_chunk_stored_in_part_is_continued_there() -> None:
     """The same in the other dialect."""
     with Emulator([fault("goog.upload", "short-store", stored=43, nth=2)]) as emulator:
@@ -138,7 +127,6 @@ def test_a_dialect_b_chunk_stored_in_part_is_continued_there() -> None:
 
 
 @BOTH
-@shows("range-lower")
 def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(dialect: Dialect) -> None:
     """After a partial store `auto` goes on in chunks: what is sent again stays in proportion."""
     data = os.urandom(20 << 20)
@@ -150,7 +138,6 @@ def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(d
 
 
 @BOTH
-@shows("range-backward")
 def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Dialect) -> None:
     """The server really lost bytes: they are sent again, and people hear of it."""
     with Emulator([fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3)]) as emulator:
@@ -163,7 +150,6 @@ def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Diale
 
 
 @BOTH
-@shows("range-backward")
 def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) -> None:
     """A server that loses bytes time after time is not trusted with a release; the session is cancelled."""
     step = STEPS[dialect]
@@ -176,7 +162,6 @@ def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) ->
 
 
 @BOTH
-@shows("range-nonsense")
 def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) -> None:
     """To believe it would leave a hole; the session is cancelled and nothing is finished."""
     with Emulator([fault(STEPS[dialect]["put"], "range-beyond", by=1)]) as emulator:
@@ -187,7 +172,6 @@ def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) ->
         assert bench.state()["sessions"][0]["state"] == "cancelled"
 
 
-@shows("range-nonsense")
 @pytest.mark.parametrize("start", [1, 42])
 def test_a_range_that_does_not_begin_at_0_is_a_protocol_error(start: int) -> None:
     """Bytes 1 to 42 are no prefix of the file."""
@@ -199,7 +183,6 @@ def test_a_range_that_does_not_begin_at_0_is_a_protocol_error(start: int) -> Non
 
 
 @BOTH
-@shows("range-nonsense")
 def test_success_before_the_end_is_a_protocol_error(dialect: Dialect) -> None:
     """A server that calls the upload complete after its first chunk has not got the file."""
     with scripted(started(dialect), finished(dialect), says(499)) as server:
@@ -208,7 +191,6 @@ def test_success_before_the_end_is_a_protocol_error(dialect: Dialect) -> None:
     assert server.lines()[-1] in {"DELETE", "POST cancel"}
 
 
-@shows("range-forms")
 def test_a_range_without_its_unit_is_read_alike() -> None:
     """`Range: 0-262143` moves the upload exactly as `bytes=0-262143` does."""
     with Emulator([fault("resumable.put", "range-plain", times=4)]) as emulator:
@@ -219,7 +201,6 @@ def test_a_range_without_its_unit_is_read_alike() -> None:
 
 
 @BOTH
-@shows("query-complete", "answer-lost")
 @pytest.mark.parametrize("trouble", ["answer-lost", "status-after-effect"])
 def test_complete_is_learnt_by_asking(dialect: Dialect, trouble: str) -> None:
     """The last answer was lost, or an error came after the fact: the question tells, and nothing is sent again."""
@@ -232,7 +213,6 @@ def test_complete_is_learnt_by_asking(dialect: Dialect, trouble: str) -> None:
 
 
 @BOTH
-@shows("interim-answers")
 def test_interim_answers_are_read_over(dialect: Dialect) -> None:
     """Every answer of a chunked upload comes behind several: nothing is asked, waited for or sent twice."""
     data = data_of(2 * GRANULE + 5)
@@ -244,7 +224,6 @@ def test_interim_answers_are_read_over(dialect: Dialect) -> None:
     assert b"".join(one.body for one in server.requests) == data
 
 
-@shows("308-location")
 def test_308_with_a_location_is_no_redirect() -> None:
     """The next chunk goes to the session, not to the address beside the Range."""
     with Emulator([fault("resumable.put", "redirect-308", times=4)]) as emulator:
@@ -254,7 +233,6 @@ def test_308_with_a_location_is_no_redirect() -> None:
         assert bench.count("any") == 6
 
 
-@shows("size-received")
 def test_the_size_received_is_the_next_offset() -> None:
     """42 bytes received means that byte 42 comes next."""
     b: Dialect = "goog-upload"
@@ -265,7 +243,6 @@ def test_the_size_received_is_the_next_offset() -> None:
     assert len(server.requests[3].body) == 58
 
 
-@shows("no-status-query")
 def test_a_query_without_a_status_is_a_protocol_error() -> None:
     """200 with neither X-Goog-Upload-Status nor a size is not the service's answer: nothing is concluded from it."""
     lost = fault("goog.query", "html", status=200)
@@ -276,7 +253,6 @@ def test_a_query_without_a_status_is_a_protocol_error() -> None:
         assert (bench.fired(), bench.stored()) == (["reset", "html"], [])
 
 
-@shows("active-no-size")
 def test_a_query_without_a_size_is_a_protocol_error() -> None:
     """`active` alone does not say where to go on."""
     lost = fault("goog.query", "drop-header", name=RECEIVED)
@@ -287,7 +263,6 @@ def test_a_query_without_a_size_is_a_protocol_error() -> None:
 
 
 @BOTH
-@shows("no-status-5xx")
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> None:
     """An HTML page with a 5xx says nothing of the session: wait, ask, go on."""
@@ -298,7 +273,6 @@ def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> 
         assert (bench.fired(), result.bytes_resent) == (["html"], 0)
 
 
-@shows("no-status-5xx")
 def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None:
     """A page with 200 in place of the service's answer does not move the upload; the question does."""
     with Emulator([fault("goog.upload", "html", status=200, nth=2)]) as emulator:
@@ -308,7 +282,6 @@ def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None
 
 
 @BOTH
-@shows("chunk-size")
 @pytest.mark.parametrize(("asked", "length"), [(1, GRANULE), (GRANULE + 1, GRANULE), (3 * GRANULE - 1, 2 * GRANULE)])
 def test_a_chunk_size_is_rounded_to_the_granularity(dialect: Dialect, asked: int, length: int) -> None:
     """The strict server takes every chunk, and there are as many as the rounded size makes."""
@@ -318,7 +291,6 @@ def test_a_chunk_size_is_rounded_to_the_granularity(dialect: Dialect, asked: int
         assert (result.error, bench.stored(), result.attempts) == ("", [DATA], -(-len(DATA) // length))
 
 
-@shows("chunk-size")
 @pytest.mark.parametrize("granularity", [1000, 3 * GRANULE, 1 << 20])
 def test_the_servers_granularity_is_kept(granularity: int) -> None:
     """What the start of a session announces is the measure of every chunk, in interruptions too."""
@@ -330,7 +302,6 @@ def test_the_servers_granularity_is_kept(granularity: int) -> None:
 
 
 @BOTH
-@shows("range-backward")
 def test_after_a_retreat_every_chunk_is_progress(dialect: Dialect) -> None:
     """Eleven chunks are sent a second time without a fault: that is no trouble, and costs no wait of the budget."""
     data = data_of(14 * GRANULE)

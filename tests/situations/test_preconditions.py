@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, MemoryJournal, data_of, fault, in_memory
 from tests.support.transfer_harness import job as upload_of
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError
@@ -50,7 +49,6 @@ def is_unknown(result: FileResult, *words: str) -> None:
         assert word in result.error
 
 
-@shows("precondition-answer-lost")
 @ONE_REQUEST
 @pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 503}], ids=str)
 def test_a_lost_answer_is_found_in_the_object(protocol: str, trouble: dict[str, Any]) -> None:
@@ -63,7 +61,6 @@ def test_a_lost_answer_is_found_in_the_object(protocol: str, trouble: dict[str, 
         assert any("holds exactly the bytes" in text for text in bench.reporter.infos)
 
 
-@shows("precondition-answer-lost")
 @ONE_REQUEST
 @pytest.mark.parametrize("trouble", [{"do": "status", "status": 503}, NOT_STORED], ids=str)
 def test_a_try_that_had_no_effect_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
@@ -74,7 +71,6 @@ def test_a_try_that_had_no_effect_is_repeated(protocol: str, trouble: dict[str, 
         assert (result.error, bench.stored(), bench.count(GET)) == ("", [DATA], 0)
 
 
-@shows("precondition-answer-lost")
 @ONE_REQUEST
 def test_somebody_elses_object_of_the_same_size_is_no_success(protocol: str) -> None:
     """The first try was lost on its way, and the object holds other bytes: exit code 4, and it is left as it is."""
@@ -86,7 +82,6 @@ def test_somebody_elses_object_of_the_same_size_is_no_success(protocol: str) -> 
         assert (held(bench), len(bench.stored())) == (before, 1)
 
 
-@shows("precondition-answer-lost")
 def test_an_object_of_another_size_is_told_by_its_size() -> None:
     """Both sizes are in the words."""
     with Emulator() as emulator:
@@ -95,7 +90,6 @@ def test_an_object_of_another_size_is_told_by_its_size() -> None:
         is_unknown(Bench(emulator, protocol="simple").send(job()), "5 bytes", str(len(DATA)))
 
 
-@shows("precondition-answer-lost")
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_without_a_lost_answer_412_is_the_services_word(protocol: str) -> None:
     """Even for an object with the very same bytes: this run has not written it, and nothing is looked up."""
@@ -107,7 +101,6 @@ def test_without_a_lost_answer_412_is_the_services_word(protocol: str) -> None:
         assert (result.failure.status, bench.naps, bench.count(GET)) == (412, [], 0)
 
 
-@shows("precondition-answer-lost")
 @pytest.mark.parametrize("status", [408, 429])
 def test_a_try_that_was_turned_away_leaves_no_doubt(status: int) -> None:
     """It was not acted on, so the 412 that follows is about somebody else's object."""
@@ -120,7 +113,6 @@ def test_a_try_that_was_turned_away_leaves_no_doubt(status: int) -> None:
         assert bench.count(GET) == 0
 
 
-@shows("precondition-answer-lost")
 def test_an_object_that_was_to_be_replaced_shows_that_it_was() -> None:
     """`ifGenerationMatch` with a generation: the object has another one now, and the file's bytes."""
     with Emulator() as emulator:
@@ -132,7 +124,6 @@ def test_an_object_that_was_to_be_replaced_shows_that_it_was() -> None:
         assert held(bench)["generation"] != before["generation"]
 
 
-@shows("precondition-answer-lost")
 def test_a_precondition_that_still_holds_lets_the_repeat_through() -> None:
     """`ifMetagenerationMatch: 1` is true of what the first try made, too: the same bytes are written again."""
     with Emulator() as emulator:
@@ -143,7 +134,6 @@ def test_a_precondition_that_still_holds_lets_the_repeat_through() -> None:
         assert (result.error, bench.stored(), bench.count(GET)) == ("", [FOREIGN, DATA, DATA], 0)
 
 
-@shows("precondition-answer-lost")
 def test_an_object_that_nobody_replaced_is_no_success() -> None:
     """Its generation is still the one to be replaced: the other precondition failed, whatever bytes it holds."""
     with Emulator() as emulator:
@@ -154,7 +144,6 @@ def test_an_object_that_nobody_replaced_is_no_success() -> None:
         is_unknown(result, "still the one that was to be replaced")
 
 
-@shows("precondition-answer-lost")
 @pytest.mark.parametrize(
     ("trouble", "words"),
     [
@@ -177,7 +166,6 @@ def test_an_object_that_does_not_show_its_bytes_is_no_success(trouble: dict[str,
         is_unknown(Bench(emulator, protocol="simple").send(job()), words)
 
 
-@shows("precondition-answer-lost")
 def test_the_look_is_tried_again() -> None:
     """A service that fails for now is asked once more."""
     with Emulator([fault("simple", "answer-lost"), fault(GET, "status", status=503)]) as emulator:
@@ -185,7 +173,6 @@ def test_the_look_is_tried_again() -> None:
         assert (bench.send(job()).error, bench.naps) == ("", [1.0, 2.0])
 
 
-@shows("precondition-answer-lost")
 def test_answers_that_are_always_lost_are_temporary() -> None:
     """Nothing was refused, so there is nothing to look up: the retries are spent."""
     with Emulator([fault("simple", "reset", after="end", times=99)]) as emulator:
@@ -194,7 +181,6 @@ def test_answers_that_are_always_lost_are_temporary() -> None:
         assert bench.count(GET) == 0
 
 
-@shows("precondition-answer-lost")
 @pytest.mark.parametrize("forgotten", [404, 410])
 def test_a_session_that_was_forgotten_after_its_work_is_looked_up(forgotten: int) -> None:
     """The last answer was lost, then the session; the new one is refused with 412, and the object tells."""
@@ -206,7 +192,6 @@ def test_a_session_that_was_forgotten_after_its_work_is_looked_up(forgotten: int
         assert (result.id, bench.count("resumable.start")) == (held(bench)["id"], 2)
 
 
-@shows("precondition-answer-lost")
 @pytest.mark.parametrize("step", ["resumable.query", "resumable.start"])
 def test_412_after_a_lost_last_answer_is_looked_up_wherever_it_comes(step: str) -> None:
     """As the answer to the question, or to the start of the next session."""
@@ -220,7 +205,6 @@ def test_412_after_a_lost_last_answer_is_looked_up_wherever_it_comes(step: str) 
         assert (result.error, bench.stored(), bench.count(GET)) == ("", [DATA], 1)
 
 
-@shows("precondition-answer-lost")
 def test_a_session_that_lost_a_part_leaves_no_doubt() -> None:
     """Not all of it was sent when the answer was lost: the 412 at the end is about somebody else's object."""
     with Emulator([fault("resumable.put", "reset", after=GRANULE)]) as emulator:
@@ -231,7 +215,6 @@ def test_a_session_that_lost_a_part_leaves_no_doubt() -> None:
         assert bench.count(GET) == 0
 
 
-@shows("precondition-answer-lost")
 def test_an_empty_object_is_looked_up_too() -> None:
     """Without a byte to send, a lost answer to the start is no doubt, and one to the end is."""
     with Emulator([fault("simple", "answer-lost")]) as emulator:
@@ -243,7 +226,6 @@ def test_an_empty_object_is_looked_up_too() -> None:
         assert (bench.naps, bench.count(GET)) == ([1.0], 1)
 
 
-@shows("precondition-answer-lost", "process-dies")
 def test_a_finished_session_is_kept_until_the_run_has_ended() -> None:
     """A run that dies before it has reported finds its own finished session, instead of a 412."""
     with Emulator() as emulator:
@@ -256,7 +238,6 @@ def test_a_finished_session_is_kept_until_the_run_has_ended() -> None:
         assert not journal.entries
 
 
-@shows("precondition-answer-lost", "process-dies")
 @pytest.mark.parametrize("content", [DATA, FOREIGN], ids=["own", "foreign"])
 def test_the_next_run_looks_up_what_the_last_one_may_have_stored(content: bytes) -> None:
     """The last run could not learn how its session ended, and by now it is forgotten: the object tells the next run."""

@@ -9,7 +9,6 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ApiError, CredentialsError, Interrupted, TemporaryError
 from uploader.http.client import HttpClient, Timeouts
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.parametrize("dialect", DIALECTS)
 DATA = data_of(4 * GRANULE + 5)
 
 
-@shows("token-expired")
 def test_an_expired_token_is_renewed_and_the_offset_asked(dialect: Dialect) -> None:
     """401 to the second chunk: a fresh token, a question, and the rest, without a wait."""
     with Emulator([fault(STEPS[dialect]["put"], "token-expired", nth=2)]) as emulator:
@@ -30,7 +28,6 @@ def test_an_expired_token_is_renewed_and_the_offset_asked(dialect: Dialect) -> N
         assert (bench.login.renewals, bench.count(STEPS[dialect]["query"]), bench.naps) == (1, 1, [])
 
 
-@shows("token-expired")
 def test_a_token_that_expires_in_mid_body_costs_no_second_body(dialect: Dialect) -> None:
     """The 401 is read while the body is on its way; the body is not sent again before the offset is known."""
     with Emulator([fault(STEPS[dialect]["put"], "token-expired", after=2 * GRANULE)]) as emulator:
@@ -40,7 +37,6 @@ def test_a_token_that_expires_in_mid_body_costs_no_second_body(dialect: Dialect)
         assert bench.state()["sessions"][0]["bytes_repeated"] == 0
 
 
-@shows("token-expired")
 def test_the_token_is_renewed_once_for_each_stretch_of_progress(dialect: Dialect) -> None:
     """Every chunk may find the token expired, as long as the one before it was stored."""
     with Emulator([fault(STEPS[dialect]["put"], "token-expired", nth=nth) for nth in (1, 3, 5)]) as emulator:
@@ -49,7 +45,6 @@ def test_the_token_is_renewed_once_for_each_stretch_of_progress(dialect: Dialect
         assert (result.error, bench.stored(), bench.login.renewals) == ("", [DATA], 3)
 
 
-@shows("token-expired")
 def test_a_second_401_without_progress_is_about_the_credentials(dialect: Dialect) -> None:
     """The fresh token is not accepted either: exit code 3, and no loop."""
     step = STEPS[dialect]
@@ -60,7 +55,6 @@ def test_a_second_401_without_progress_is_about_the_credentials(dialect: Dialect
         assert (result.failure.exit_code, bench.login.renewals, bench.stored()) == (3, 1, [])
 
 
-@shows("rate-limit")
 @pytest.mark.parametrize("reason", ["rateLimitExceeded", "userRateLimitExceeded"])
 def test_a_rate_limit_is_waited_out(dialect: Dialect, reason: str) -> None:
     """403 with one of two reasons: wait, ask, go on."""
@@ -71,7 +65,6 @@ def test_a_rate_limit_is_waited_out(dialect: Dialect, reason: str) -> None:
         assert bench.count(STEPS[dialect]["query"]) == 1
 
 
-@shows("rate-limit")
 @pytest.mark.parametrize("reason", ["forbidden", "insufficientPermissions", "dailyLimitExceeded", "quotaExceeded"])
 def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
     """What is not permitted now is not permitted a second later."""
@@ -82,7 +75,6 @@ def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
         assert (result.failure.reason, bench.naps, bench.stored()) == (reason, [], [])
 
 
-@shows("timeout-408", "retry-after")
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) -> None:
     """408, 429 and 503 without Retry-After: the first wait of the schedule, then the question."""
@@ -93,7 +85,6 @@ def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) ->
         assert bench.count(STEPS[dialect]["query"]) == 1
 
 
-@shows("retry-after")
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
     ("wish", "waited"),
@@ -116,7 +107,6 @@ def test_the_servers_wish_is_waited(dialect: Dialect, status: int, wish: str, wa
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [waited])
 
 
-@shows("retry-after")
 def test_the_servers_wish_counts_as_a_retry(dialect: Dialect) -> None:
     """A server that says `Retry-After: 0` for ever is given up as soon as any other."""
     with Emulator([fault(STEPS[dialect]["start"], "status", status=503, retry_after=0, times=99)]) as emulator:
@@ -126,7 +116,6 @@ def test_the_servers_wish_counts_as_a_retry(dialect: Dialect) -> None:
         assert (bench.naps, bench.count("upload")) == ([0.0] * 5, 6)
 
 
-@shows("retry-after", "budget")
 def test_a_wait_that_would_pass_the_deadline_is_not_begun(dialect: Dialect) -> None:
     """The run ends at once with exit code 75 instead of sleeping into its deadline."""
     with Emulator([fault(STEPS[dialect]["put"], "status", status=503, retry_after=200)]) as emulator:
@@ -137,7 +126,6 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(dialect: Dialect) -> N
         assert "deadline" in result.error
 
 
-@shows("budget")
 def test_the_budget_is_full_again_after_progress(dialect: Dialect) -> None:
     """Eight interruptions with one retry allowed: each comes after progress, so none is the last."""
     faults = [fault(STEPS[dialect]["put"], "reset", after="end", stored=GRANULE, nth=nth) for nth in range(1, 9)]
@@ -148,7 +136,6 @@ def test_the_budget_is_full_again_after_progress(dialect: Dialect) -> None:
         assert bench.fired() == ["reset"] * 8
 
 
-@shows("budget")
 def test_without_progress_the_budget_is_spent(dialect: Dialect) -> None:
     """Chunk after chunk fails and nothing is stored: the schedule once, then exit code 75; the session stays."""
     with Emulator([fault(STEPS[dialect]["put"], "status", status=500, times=99, nth=3)]) as emulator:
@@ -159,7 +146,6 @@ def test_without_progress_the_budget_is_spent(dialect: Dialect) -> None:
         assert bench.state()["sessions"][0]["state"] == "open"
 
 
-@shows("budget")
 def test_progress_does_not_move_the_deadline(dialect: Dialect) -> None:
     """However often the offset advances, no attempt follows a failure after the deadline."""
     faults = [fault(STEPS[dialect]["put"], "reset", after="end", stored=GRANULE, nth=nth) for nth in range(1, 9)]
@@ -178,7 +164,6 @@ def test_no_retries_means_none(dialect: Dialect) -> None:
         assert bench.naps == []
 
 
-@shows("stops-reading")
 def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None:
     """A write that blocks for the stall limit breaks the connection; the offset is asked over a new one."""
     data = os.urandom(24 << 20)
@@ -190,7 +175,6 @@ def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None
         assert bench.count(STEPS[dialect]["query"]) == 1
 
 
-@shows("slow-finalise")
 def test_a_slow_finalise_is_waited_for(dialect: Dialect) -> None:
     """The answer to the last byte may take longer than the stall limit: it is not sent again, nor asked for."""
     with Emulator([fault(STEPS[dialect]["final"], "slow-answer", seconds=0.6)]) as emulator:
@@ -200,7 +184,6 @@ def test_a_slow_finalise_is_waited_for(dialect: Dialect) -> None:
         assert (bench.naps, result.attempts, bench.count(STEPS[dialect]["query"])) == ([], 1, 0)
 
 
-@shows("slow-finalise")
 def test_after_the_finalise_timeout_the_offset_is_asked(dialect: Dialect) -> None:
     """The answer takes too long: the question hears that the upload is complete, and no byte goes twice."""
     with Emulator([fault(STEPS[dialect]["final"], "slow-answer", seconds=30)]) as emulator:

@@ -9,7 +9,6 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import says, scripted
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, ServiceError
 from uploader.transfer.engine import SMALL, protocol_for
@@ -18,7 +17,6 @@ DATA = data_of(2 * GRANULE)
 ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])
 
 
-@shows("single-answer-lost")
 @ONE_REQUEST
 @pytest.mark.parametrize(
     "trouble",
@@ -40,7 +38,6 @@ def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[st
         assert "resumable" in result.error
 
 
-@shows("single-answer-lost")
 @ONE_REQUEST
 @pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status", "status": 503}], ids=str)
 def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
@@ -52,7 +49,6 @@ def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, A
         assert bench.stored()[-1] == DATA
 
 
-@shows("single-answer-lost")
 @ONE_REQUEST
 @pytest.mark.parametrize("status", [408, 429])
 def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) -> None:
@@ -63,7 +59,6 @@ def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) 
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
 
 
-@shows("single-answer-lost")
 @ONE_REQUEST
 def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> None:
     """An error that comes while 24 MiB are on their way is about a request that the server does not have."""
@@ -74,7 +69,6 @@ def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> No
         assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == ("", True, ["status"], [1.0])
 
 
-@shows("single-answer-lost")
 def test_auto_sends_a_method_with_an_effect_resumable() -> None:
     """A mail of any size has a session to ask, so its lost answer is no riddle."""
     with Emulator([fault("resumable.final", "answer-lost")]) as emulator:
@@ -134,7 +128,6 @@ def test_a_redirect_is_not_followed(protocol: str, status: int) -> None:
         assert (result.failure.exit_code, bench.count("any")) == (4, 1)
 
 
-@shows("wrong-digest")
 @ONE_REQUEST
 def test_a_wrong_digest_is_found(protocol: str) -> None:
     """The check of what arrived is the same for every protocol."""
@@ -144,7 +137,6 @@ def test_a_wrong_digest_is_found(protocol: str) -> None:
         assert bench.fired() == ["wrong-digest"]
 
 
-@shows("empty-answer")
 @ONE_REQUEST
 def test_success_without_a_resource_is_none(protocol: str) -> None:
     """A page or nothing in place of the resource is no success."""

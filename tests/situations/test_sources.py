@@ -12,7 +12,6 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, scripted, silent, started, stored
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
 from uploader.errors import IntegrityError, TemporaryError
 from uploader.files.artifacts import Artifact, identity
@@ -43,7 +42,6 @@ def _fill(path: Path, data: bytes) -> None:
             return
 
 
-@shows("size-unknown")
 @pytest.mark.parametrize("size", [0, 1, GRANULE, 2 * GRANULE, 4 * GRANULE + 5])
 @pytest.mark.parametrize("chunk", [None, GRANULE])
 def test_a_stream_of_unknown_size_arrives_whole(dialect: Dialect, size: int, chunk: int | None, tmp_path: Path) -> None:
@@ -56,7 +54,6 @@ def test_a_stream_of_unknown_size_arrives_whole(dialect: Dialect, size: int, chu
         assert result.resource["sha256"] == result.sha256
 
 
-@shows("size-unknown")
 def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: Path) -> None:
     """No length at the start, `*` for the total until the end is seen, and then the total."""
     responses = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
@@ -70,7 +67,6 @@ def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: 
     )
 
 
-@shows("size-unknown")
 @pytest.mark.parametrize("nth", [1, 3, 5])
 def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path: Path) -> None:
     """What the server has not confirmed is still held: it is sent again from the server's offset."""
@@ -82,7 +78,6 @@ def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path:
         assert (result.error, bench.stored()) == ("", [DATA])
 
 
-@shows("size-unknown")
 def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Path) -> None:
     """`*/*`: a question with the total could finish an upload, and so is asked even when the end was seen."""
     responses = (started(dialect), silent, stored(dialect, 5), finished(dialect))
@@ -92,7 +87,6 @@ def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Pat
     assert server.requests[3].body == b"56789"
 
 
-@shows("size-unknown")
 def test_a_stream_whose_last_answer_is_lost_is_not_sent_again(dialect: Dialect, tmp_path: Path) -> None:
     """Everything was stored: the question brings the resource."""
     with Emulator([fault(STEPS[dialect]["final"], "answer-lost")]) as emulator, pipe(tmp_path, DATA) as stream:
@@ -102,7 +96,6 @@ def test_a_stream_whose_last_answer_is_lost_is_not_sent_again(dialect: Dialect, 
         assert bench.fired() == ["answer-lost"]
 
 
-@shows("size-unknown")
 def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(dialect: Dialect, tmp_path: Path) -> None:
     """The session was lost after bytes had left the pipe: nobody has them any more, and people are told."""
     with Emulator([fault(STEPS[dialect]["put"], "session-lost", nth=3)]) as emulator, pipe(tmp_path, DATA) as stream:
@@ -143,7 +136,6 @@ def _delete(path: Path) -> None:
 CHANGES = [_shrink, _grow, _rewrite, _replace, _delete]
 
 
-@shows("file-changes")
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
 @pytest.mark.parametrize("chunk", [None, GRANULE])
 def test_a_file_that_changes_is_never_finished(
@@ -162,7 +154,6 @@ def test_a_file_that_changes_is_never_finished(
         assert "app.bin changed during the upload" in result.error
 
 
-@shows("file-changes")
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
 def test_a_file_that_changed_before_its_upload_is_not_sent(
     dialect: Dialect, change: Callable[[Path], None], tmp_path: Path
@@ -176,7 +167,6 @@ def test_a_file_that_changed_before_its_upload_is_not_sent(
         assert (bench.stored(), bench.state()["bytes_received"]) == ([], 0)
 
 
-@shows("file-changes")
 def test_a_file_that_shrinks_during_a_wait_is_noticed(dialect: Dialect, tmp_path: Path) -> None:
     """Between two attempts nothing is read; the first look afterwards sees the change."""
     artifact = on_disk(tmp_path, DATA)

@@ -6,7 +6,6 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started
-from tests.support.situation_rows import shows
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
 from uploader.services.base import Dialect
@@ -26,7 +25,6 @@ TRANSIENT = [
 ]
 
 
-@shows("start-fails")
 @pytest.mark.parametrize("trouble", TRANSIENT, ids=str)
 def test_a_start_that_fails_for_now_is_tried_again(dialect: Dialect, trouble: dict[str, object]) -> None:
     """5xx, 408, 429, a rate limit or a broken connection: two waits of the schedule, then the upload."""
@@ -38,7 +36,6 @@ def test_a_start_that_fails_for_now_is_tried_again(dialect: Dialect, trouble: di
         assert result.bytes_resent == 0
 
 
-@shows("start-fails")
 def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
     """Five waits, 31 s in all, then exit code 75."""
     with Emulator([fault(STEPS[dialect]["start"], "status", status=503, times=6)]) as emulator:
@@ -48,7 +45,6 @@ def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (75, [1.0, 2.0, 4.0, 8.0, 16.0], [])
 
 
-@shows("start-refused")
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 412, 413])
 def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, status: int) -> None:
     """No second try, and the service's message reaches people."""
@@ -62,7 +58,6 @@ def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, 
         assert (bench.naps, bench.count("upload"), bench.stored()) == ([], 1, [])
 
 
-@shows("start-refused")
 def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
     """401 fetches a fresh token; a second 401 is about the credentials, exit code 3."""
     for times, ending in ((1, None), (2, CredentialsError)):
@@ -76,7 +71,6 @@ def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
 
 
 @pytest.mark.threat("server", "sends the token to another host")
-@shows("foreign-host")
 @pytest.mark.parametrize(
     "origin",
     [
@@ -97,7 +91,6 @@ def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -
         assert origin not in result.error
 
 
-@shows("foreign-host")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_at_the_start_is_not_followed(dialect: Dialect, status: int) -> None:
     """Whatever kind of redirect it is, the token stays where it was sent."""
