@@ -15,11 +15,9 @@ import pytest
 import yaml
 
 from google_emulator import Emulator, specimens
+from tests.support.job import Job
 from tests.support.runner import gitlab
 from tests.support.runner.gitlab import Project
-from tests.support.runner.machines import MakeRunner, engine, google, machine
-
-__all__ = ["engine", "google", "machine"]  # fixtures
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
@@ -47,21 +45,21 @@ def build(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("login", ["a rehearsal", "keyless"])
-def test_the_smallest_workflow_runs(machine: MakeRunner, google: Emulator, login: str) -> None:
+def test_the_smallest_workflow_runs(job: Job, login: str) -> None:
     """Without an account, as the sentence below it says; and keyless, with the provider and account of the emulator."""
-    workflow = loaded("README.md", "jobs")
+    google, workflow = job.emulator, loaded("README.md", "jobs")
     steps = workflow["jobs"]["release"]["steps"]
     (step,) = [step for step in steps if "google-release-uploader@" in step.get("uses", "")]
     assert workflow["permissions"]["id-token"] == "write"
     given = {name: value for name, value in step["with"].items() if name not in KEYLESS}
+    more = {}
     if login == "keyless":
         given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
         token = {"URL": google.oidc_url, "TOKEN": google.oidc_request_token}
-        runner = machine(more={f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()})
-    else:
-        runner = machine()
-    build(runner.workspace)
-    done = runner.step({**given, "api-endpoint": google.url if login == "keyless" else "emulator"})
+        more = {f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()}
+    build(job.workspace)
+    endpoint = google.url if login == "keyless" else "emulator"
+    done = job.run({"credentials": "", **given, "api-endpoint": endpoint}, **more)
     assert done.code == 0, done.log
     assert (done.outputs["version-code"], done.outputs["rehearsal"]) == ("7", str(login == "a rehearsal").lower())
 

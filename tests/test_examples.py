@@ -14,10 +14,8 @@ import yaml
 
 from google_emulator import specimens
 from scripts.make_reference import LEFT_OUT
-from tests.support.runner.machines import MakeRunner, engine, google, machine
+from tests.support.job import Job
 from uploader import inputs
-
-__all__ = ["engine", "google", "machine"]  # fixtures
 
 ROOT = Path(__file__).resolve().parent.parent
 GITHUB = sorted((ROOT / "examples" / "github").glob("*.yml"))
@@ -91,14 +89,13 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
         assert (problems, read.warnings) == ((), ())
 
 
-def test_the_rehearsal_runs_as_it_stands(machine: MakeRunner) -> None:
+def test_the_rehearsal_runs_as_it_stands(job: Job) -> None:
     """Whoever copies it sees a release without owning a key."""
     (given,) = steps(ROOT / "examples" / "github" / "rehearsal.yml")
-    runner = machine()
-    folder = runner.workspace / "app" / "build" / "outputs" / "bundle" / "release"
+    folder = job.workspace / "app" / "build" / "outputs" / "bundle" / "release"
     folder.mkdir(parents=True)
     specimens.make_bundle(folder / "app-release.aab", "com.example.app", 7, "1.4.2")
-    step = runner.step(given)
+    step = job.run({"credentials": "", **given})
     assert (step.code, step.outputs["version-code"]) == (0, "7"), step.log
     assert (step.outputs["committed"], step.outputs["rehearsal"]) == ("false", "true")
     assert "NOTHING WAS PUBLISHED" in step.summary

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,8 +24,6 @@ MAIL = {
     "mail-subject": "s",
 }
 DRIVE = {"target": "drive.files.create"}
-
-Link = Callable[[Path, Path], None]
 
 
 def soft(path: Path, target: Path) -> None:
@@ -149,6 +146,31 @@ def test_allow_symlinks_lets_a_text_come_from_elsewhere_in_the_workspace(job: Jo
     (job.workspace.parent / "outside.txt").write_text("New things.")
     soft(job.workspace / "notes/whatsnew-de-DE", job.workspace.parent / "outside.txt")
     assert "which only `allow-outside-workspace: true` permits" in job.run(given).log
+
+
+# What lies in the checkout to be run, read or sent
+
+MODULES = ("requests", "urllib3", "google", "yaml", "tqdm", "json", "ssl", "sitecustomize", "uploader/__init__")
+PLANTED = "import pathlib\npathlib.Path(__file__).with_name('PLANTED').touch()\n"
+
+
+def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(job: Job) -> None:
+    """Planted modules, a `.env` and credential files change nothing: the release is the one that was asked for."""
+    (job.workspace / "uploader").mkdir()
+    for name in MODULES:
+        (job.workspace / f"{name}.py").write_text(PLANTED)
+    foreign = json.dumps({**job.emulator.key, "client_email": "evil@example.com"})
+    for name in ("gha-creds-feedfeedfeedfeed.json", "application_default_credentials.json"):
+        (job.workspace / name).write_text(foreign)
+    (job.workspace / ".env").write_text("UPLOADER_TRACKS=production\nUPLOADER_DRY_RUN=true\n")
+    (job.workspace / ".netrc").write_text("default login a password b\n")
+    ended = job.run(PLAY)
+    state = job.emulator.state()
+    assert ended.code == 0, ended.log
+    assert not list(job.workspace.rglob("PLANTED"))
+    assert list(state["edits"]["committed"][0]["tracks"]) == ["internal"]
+    assert {token["email"] for token in state["tokens"]} == {job.emulator.service_account}
+    assert [item["path"].rsplit("/", 1)[1] for item in state["objects"]] == ["bundles"]
 
 
 # A mail that wants another reader

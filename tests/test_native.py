@@ -8,23 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator import specimens
-from tests.support.runner.github import Runner
-from tests.support.runner.native import FOLDER, Native
-
-REHEARSAL = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "emulator"}
-
-
-def test_a_rehearsal_runs_twice_in_one_job_and_installs_once(tmp_path: Path) -> None:
-    """The second use finds the environment of the first; the outputs are those of the action in the container."""
-    runner = Runner(tmp_path / "runner", Native())
-    specimens.make_bundle(runner.workspace / "app.aab", "com.example.app", 7, "1.4.2")
-    first, second = runner.step(REHEARSAL), runner.step(REHEARSAL)
-    for step in (first, second):
-        assert step.code == 0, step.log
-        assert (step.outputs["version-code"], step.outputs["rehearsal"]) == ("7", "true")
-    assert "Installing requirements.lock" in first.log
-    assert "Installing" not in second.log
+FOLDER = Path(__file__).resolve().parent.parent / "native"
 
 
 def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> None:

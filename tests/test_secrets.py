@@ -100,6 +100,17 @@ def test_no_ending_tells_a_secret(job: Job, name: str) -> None:
     assert len(secret_watch.secrets(job.emulator)) > 20
 
 
+def test_scalar_outputs_survive_the_masks_of_a_pretty_printed_key(tmp_path: Path, emulator: Emulator) -> None:
+    """GitHub masks such a secret line by line, `{` and `}` too, and drops job outputs that hold one: only JSON does."""
+    filled(tmp_path / "workspace")
+    key = json.dumps(emulator.key, indent=2)
+    ended = Job(tmp_path / "workspace", emulator).run({**PLAY, "credentials": key})
+    assert ended.code == 0, ended.log
+    masked = [name for name, value in ended.outputs.items() if any(line.strip() in value for line in key.splitlines())]
+    assert masked == ["status"]
+    assert ended.outputs.keys() >= {"version-codes", "edit-id", "committed", "results-file"}
+
+
 def test_what_a_server_repeats_is_hidden(place: Place) -> None:
     """A server that puts the request's own token, address and body into its refusal finds them masked everywhere."""
     for pattern in (r"POST /token", r"POST \S+/edits ", r"POST /upload", r"PUT \S+upload_id", r"PUT \S+/tracks/"):

@@ -1,17 +1,15 @@
-"""Login without a key, on the runner's stand-in: GitHub's token for Google's, again and again while bytes travel."""
+"""Login without a key: GitHub's token for Google's, again and again while bytes travel."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from google_emulator import Emulator
-from tests.support.runner.machines import MakeRunner, engine, google, leaks, machine
-from tests.test_github_runner import bundle
-
-__all__ = ["engine", "google", "machine"]  # fixtures
+from google_emulator import Emulator, specimens
+from tests.support.job import Job
 
 OIDC = "oidc.token"
 STS = "sts.token"
@@ -31,13 +29,17 @@ def given(google: Emulator, **changes: str) -> dict[str, str]:
     """The inputs of a keyless release; `changes` by their names with underscores."""
     inputs = {
         "target": "play",
+        "credentials": "",
         "files": "*.aab",
         "tracks": "internal",
         "workload-identity-provider": google.provider,
         "service-account": google.service_account,
-        "api-endpoint": google.url,
     }
     return inputs | {name.replace("_", "-"): value for name, value in changes.items()}
+
+
+def bundle(job: Job, size: int = 0) -> None:
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=size)
 
 
 def request_counts(google: Emulator, *names: str) -> list[int]:
@@ -45,56 +47,49 @@ def request_counts(google: Emulator, *names: str) -> list[int]:
     return [google.state()["requests"].get(name, 0) for name in names]
 
 
-def test_a_slow_upload_outlives_three_tokens(machine: MakeRunner) -> None:
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds a bundle."""
+    bundle(job)
+    return job
+
+
+def test_a_slow_upload_outlives_three_tokens(tmp_path: Path) -> None:
     """Each renewal fetches all anew, ahead of time, in the midst of one upload, and no byte is sent twice for it.
 
     Access tokens live three seconds here and GitHub's two. No channel shows any of them, with debug logging on.
     """
     with Emulator(config={"token_lifetime": 3, "oidc_lifetime": 2, "read_rate": 1_000_000}) as google:
-        runner = machine(debug=True, more=permitted(google))
-        bundle(runner.workspace, size=7_000_000)
-        step = runner.step(given(google, chunk_size="512KiB"))
-        assert (step.code, step.outputs.get("committed")) == (0, "true"), step.log
+        job = Job(tmp_path, google)
+        bundle(job, 7_000_000)
+        ended = job.run(given(google, chunk_size="512KiB"), RUNNER_DEBUG="1", **permitted(google))
+        assert (ended.code, ended.outputs.get("committed")) == (0, "true"), ended.log
         rounds = request_counts(google, OIDC, STS, ACT_AS)
         assert min(rounds) >= 1 + 3
         assert len(set(rounds)) == 1, "each access token takes a fresh token of GitHub's"
-        assert step.outputs["bytes-resent"] == "0"
-        assert step.outputs["attempts"] == str(-(-7_000_000 // 524_288))
+        assert ended.outputs["bytes-resent"] == "0"
+        assert ended.outputs["attempts"] == str(-(-7_000_000 // 524_288))
         assert {token["email"] for token in google.state()["tokens"] if token["scopes"]} >= {google.service_account}
-        assert leaks(runner, google, step) == []
 
 
-def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(machine: MakeRunner, google: Emulator) -> None:
+def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(job: Job) -> None:
     """A keyless run has nothing to seal a session with, unless it is given a `state-key`."""
-    runner = machine(more=permitted(google))
-    bundle(runner.workspace)
-    step = runner.step(given(google))
-    assert "there is no lasting secret to encrypt them with; set `state-key`" in step.log
-    assert not (runner.temp / "uploader").exists()
+    ended = job.run(given(job.emulator), **permitted(job.emulator))
+    assert "there is no lasting secret to encrypt them with; set `state-key`" in ended.log
+    assert not (job.workspace.with_name("workspace.private") / "uploader").exists()
 
 
-def test_with_a_state_key_the_next_run_goes_on(machine: MakeRunner) -> None:
+def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
     """The sealed session of a keyless run is opened by another one with the same `state-key`."""
     cut = {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "after": 600_000}
     with Emulator([cut]) as google:
-        runner = machine(more=permitted(google), secrets=["a lasting secret of ours"])
-        bundle(runner.workspace, size=1_000_000)
+        job = Job(tmp_path, google)
+        bundle(job, 1_000_000)
         inputs = given(google, state_key="a lasting secret of ours")
-        first = runner.step({**inputs, "max-retries": "0"})
+        first = job.run({**inputs, "max-retries": "0"}, **permitted(google))
         assert first.code == 75, first.log
-        again = runner.step(inputs)
+        again = job.run(inputs, **permitted(google))
         assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
-        assert leaks(runner, google, first, again) == []
-
-
-def test_a_job_without_the_permission_is_told_what_to_write(machine: MakeRunner, google: Emulator) -> None:
-    """Without `id-token: write` there is no token to exchange: exit 3, and the line to add to the workflow."""
-    runner = machine()
-    bundle(runner.workspace)
-    step = runner.step(given(google))
-    assert step.code == 3
-    assert "`permissions: id-token: write`" in step.log
-    assert google.state()["requests"] == {}
 
 
 @pytest.mark.parametrize(
@@ -104,29 +99,32 @@ def test_a_job_without_the_permission_is_told_what_to_write(machine: MakeRunner,
         ({"workload_identity_provider": "projects/my-app/providers/ci"}, "workload-identity-provider"),
     ],
 )
-def test_a_login_that_is_refused_sends_nothing(
-    machine: MakeRunner, google: Emulator, changes: dict[str, str], words: str
-) -> None:
+def test_a_login_that_is_refused_sends_nothing(job: Job, changes: dict[str, str], words: str) -> None:
     """An account that may not be acted for, or a provider that is none, ends the run before any edit is opened."""
-    runner = machine(more=permitted(google))
-    bundle(runner.workspace)
-    step = runner.step(given(google, **changes))
-    assert step.code in (2, 3), step.log
-    assert words in step.log
-    assert google.state()["edits"] == {"open": [], "committed": [], "deleted": []}
+    ended = job.run(given(job.emulator, **changes), **permitted(job.emulator))
+    assert ended.code in (2, 3), ended.log
+    assert words in ended.log
+    assert job.emulator.state()["edits"] == {"open": [], "committed": [], "deleted": []}
 
 
-def test_acting_for_a_user_signs_through_iam(machine: MakeRunner, google: Emulator) -> None:
+def test_acting_for_a_user_signs_through_iam(job: Job) -> None:
     """Keyless and domain-wide delegation together: IAM signs the assertion, and the mailbox is the user's."""
-    runner = machine(more=permitted(google))
+    google = job.emulator
     mail = {"mail-to": "team@example.com", "mail-subject": "Out", "mail-body": "Here."}
     inputs = given(google, target="gmail", files="", tracks="", impersonate_user="release@example.com")
-    step = runner.step({**inputs, **mail})
-    assert step.code == 0, step.log
+    ended = job.run({**inputs, **mail}, **permitted(google))
+    assert ended.code == 0, ended.log
     assert request_counts(google, SIGN, ACT_AS) == [1, 0]
     assert len(google.state()["messages"]) == 1
     assert google.state()["tokens"][-1]["subject"] == "release@example.com"
-    assert leaks(runner, google, step) == []
+
+
+def test_a_job_without_the_permission_is_told_what_to_write(job: Job) -> None:
+    """Without `id-token: write` there is no token to exchange: exit 3, and the line to add to the workflow."""
+    ended = job.run(given(job.emulator))
+    assert ended.code == 3
+    assert "`permissions: id-token: write`" in ended.log
+    assert job.emulator.state()["requests"] == {}
 
 
 def external_account(google: Emulator) -> dict[str, Any]:
@@ -147,15 +145,11 @@ def external_account(google: Emulator) -> dict[str, Any]:
     }
 
 
-def test_the_file_of_the_auth_action_works_as_it_comes(machine: MakeRunner, google: Emulator) -> None:
-    """GOOGLE_APPLICATION_CREDENTIALS points into the workspace, by a path that is another one inside the container."""
-    runner = machine()
-    bundle(runner.workspace)
-    path = runner.workspace / "gha-creds-0123456789abcdef.json"
-    path.write_text(json.dumps(external_account(google)))
-    runner.more = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
-    step = runner.step({"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": google.url})
-    assert (step.code, step.outputs.get("committed")) == (0, "true"), step.log
-    assert request_counts(google, OIDC, STS, ACT_AS) == [1, 1, 1]
-    path.unlink()
-    assert leaks(runner, google, step) == []
+def test_the_file_of_the_auth_action_works_as_it_comes(job: Job) -> None:
+    """GOOGLE_APPLICATION_CREDENTIALS points at a file in the workspace, which no pattern takes."""
+    path = job.workspace / "gha-creds-0123456789abcdef.json"
+    path.write_text(json.dumps(external_account(job.emulator)))
+    inputs = {"target": "play", "files": "*.aab", "tracks": "internal", "credentials": ""}
+    ended = job.run(inputs, GOOGLE_APPLICATION_CREDENTIALS=str(path))
+    assert (ended.code, ended.outputs.get("committed")) == (0, "true"), ended.log
+    assert request_counts(job.emulator, OIDC, STS, ACT_AS) == [1, 1, 1]

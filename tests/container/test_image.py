@@ -34,7 +34,15 @@ def test_a_shell_given_to_the_entrypoint_fails_instead_of_passing_idly(image: Im
     assert "the script\n" not in done.stdout
 
 
-@pytest.mark.parametrize("env", [{}, {"PYTHONPATH": "/github/workspace", "PYTHONSTARTUP": "/github/workspace/yaml.py"}])
+@pytest.mark.parametrize(
+    "env",
+    [
+        {},
+        {"PYTHONPATH": "/github/workspace", "PYTHONSTARTUP": "/github/workspace/yaml.py", "PYTHONINSPECT": "1"},
+        {"PYTHONHOME": "/github/workspace", "PYTHONPLATLIBDIR": "x", "PYTHONSAFEPATH": ""},
+        {"PYTHONUSERBASE": "/github/workspace", "VIRTUAL_ENV": "/github/workspace", "PYTHONBREAKPOINT": "requests.x"},
+    ],
+)
 def test_nothing_is_imported_from_the_workspace(image: Image, env: dict[str, str]) -> None:
     """Modules planted in the checkout are not run, even if the workflow puts the checkout on Python's own path."""
     for name in ("requests", "uploader", "yaml", "tqdm", "sitecustomize", "usercustomize", "google", "json", "ssl"):

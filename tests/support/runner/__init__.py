@@ -1,1 +1,1 @@
-"""Stand-ins for the machines that run the program: what they do to its environment, its files and its log."""
+"""GitLab's runner as the tests start it."""
