@@ -30,6 +30,8 @@ OUTPUTS: Mapping[str, str] = {
     "committed": "`true` when everything that was asked for is committed on Google Play, including when nothing had "
     "to be changed; empty when the run ended before it could see whether the commit happened; otherwise `false`, as "
     "in every rehearsal.",
+    "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits for a person in the "
+    "Play Console; empty when nobody knows, and in every rehearsal.",
     "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), else `false`.",
     "version-code": "The highest version code.",
     "version-codes": "All version codes, separated by commas.",

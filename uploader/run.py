@@ -24,6 +24,7 @@ from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
 from uploader.retry import RetryPolicy
 from uploader.services.base import Outcome, Section
+from uploader.services.play.rehearsal import live_app
 from uploader.state.journal import Journal
 from uploader.state.sealed_store import make_seal_key
 from uploader.transfer.api_client import ApiClient, TransferSettings
@@ -88,7 +89,7 @@ class Run:
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
             self._reporter.warning(warning)
         with ExitStack() as stack:
-            inputs = self._rehearsed(plan.inputs, stack) if plan.inputs.rehearsal else plan.inputs
+            inputs = self._rehearsed(plan, stack) if plan.inputs.rehearsal else plan.inputs
             self.engine = self._log_in(plan, inputs)
             sends = plan.files or not inputs.target.startswith("play")
             with self._reporter.group("Upload" if sends else "Run"):
@@ -96,14 +97,17 @@ class Run:
         if self._outcome.trouble:
             raise self._outcome.trouble
 
-    def _rehearsed(self, inputs: Inputs, stack: ExitStack) -> Inputs:
+    def _rehearsed(self, plan: Plan, stack: ExitStack) -> Inputs:
         """The inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
         from google_emulator import Emulator  # a package of its own, which nothing else of the program needs
 
-        emulator = stack.enter_context(Emulator())
+        config, begins_with = live_app(plan.inputs, plan.prepared)
+        emulator = stack.enter_context(Emulator(config=config))
         self._reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
+        if begins_with:
+            self._reporter.info(begins_with)
         return replace(
-            inputs,
+            plan.inputs,
             api_endpoint=emulator.url,
             credentials=json.dumps(emulator.key),
             workload_identity_provider="",

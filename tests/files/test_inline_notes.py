@@ -52,6 +52,7 @@ def test_a_number_stays_as_it_was_written() -> None:
         ("en-US: Fixed: a crash", "a text with `: ` in it needs quotes"),
         ("en-US: a\nEnglish: b", "`English` is not a language"),
         ("en-US: a\nen-US: b", "two texts for `en-US`"),
+        ("de: Text", "`de` is not in Google's list of languages. Did you mean de-DE?"),
         ("en-US: [a, b]", "not a map from languages to texts"),
         ("en-US: a\n'': b", "not a map from languages to texts"),
         ("en-US: " + "x" * 501, "the text for `en-US` has 501 characters"),
@@ -71,7 +72,6 @@ def test_what_is_neither_is_a_mistake(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("de: Text", "`de` is not in Google's list of languages. Did you mean de-DE?"),
         ("en-US: a\nde-DE: ''", "the text for `de-DE` is empty"),
         ("\U0001f600" * 300, "but 600 in UTF-16"),
     ],

@@ -168,15 +168,28 @@ def test_a_name_that_is_no_language_is_refused_with_the_right_spelling(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("en", "en-AU or en-CA"), ("he-IL", "iw-IL"), ("de-AT", "de-DE"), ("xx-XX", "")]
+    ("name", "hint"),
+    [
+        ("en", "en-US or en-AU or en-CA? Rename it to `whatsnew-en-US.txt`."),
+        ("pt", "pt-BR or pt-PT? Rename it to `whatsnew-pt-BR.txt`."),
+        ("he-IL", "iw-IL? Rename it to `whatsnew-iw-IL.txt`."),
+        ("de-AT", "de-DE? Rename it to `whatsnew-de-DE.txt`."),
+        ("xx-XX", "is not in Google's list of languages."),
+    ],
 )
-def test_a_language_that_google_does_not_list_is_a_warning(tmp_path: Path, name: str, hint: str) -> None:
-    """The list is Google's and grows; the nearest names are offered."""
-    write(tmp_path, {f"whatsnew-{name}": "x"})
-    found, warnings = release_notes(*named(tmp_path), (), ())
-    assert found == {None: {name: "x"}}
-    assert "is not in Google's list" in warnings[0]
-    assert hint in warnings[0]
+def test_a_language_that_google_does_not_know_is_refused(tmp_path: Path, name: str, hint: str) -> None:
+    """Google would refuse it after the upload; the nearest names are offered, the likeliest first."""
+    write(tmp_path, {f"whatsnew-{name}.txt": "x"})
+    (problem,) = note_problems(tmp_path)
+    assert problem.rstrip(".").endswith(hint.rstrip(".")), problem
+
+
+@pytest.mark.parametrize("file", ["fr/changelogs/default.txt", "release-notes/fr/default.txt"])
+def test_a_folder_that_is_named_for_no_language_of_google_s_is_to_be_renamed(tmp_path: Path, file: str) -> None:
+    """It is the folder that has the language in its name."""
+    write(tmp_path, {file: "x"})
+    (problem,) = note_problems(tmp_path)
+    assert problem.endswith("Did you mean fr-FR or fr-CA? Rename it to `fr-FR`."), problem
 
 
 def test_unknown_and_empty_files_are_warned_about(tmp_path: Path) -> None:

@@ -346,7 +346,10 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     assert "must still be sent for review" in outcome.sections[-1].rows[0][1]
     (warning,) = engine.warnings
     assert warning.startswith(
-        f"{PACKAGE}: the committed changes must still be sent for review in the Play Console, under Publishing overview"
+        f"{PACKAGE}: committed; send it for review in the Play Console, under Publishing overview"
+    )
+    assert outcome.headline == (
+        f"{PACKAGE} 2 on internal (all users, completed) is committed; send it for review in the Play Console."
     )
     assert "Committing edit 1 again with the opposite review setting." in engine.log
     assert "Google Play says: The service" not in engine.log

@@ -62,6 +62,7 @@ def test_version_code_and_other_ids_are_outputs() -> None:
     assert json.loads(engine.outputs.pop("status")) == {"internal": on_both, "beta": on_both}
     assert engine.outputs == {
         "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
+        "sent-for-review": "true",
     }  # fmt: skip
     assert outcome.headline == "com.example.app 30+4 is released on internal, beta."
 

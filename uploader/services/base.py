@@ -220,10 +220,14 @@ Flow: TypeAlias = Steps[Outcome]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A target whose checks have passed: its plan, a step a line, and its flow; `package` is the app of a release."""
+    """A target whose checks have passed: its plan, a step a line, and its flow.
+
+    `package` is the app of a release, `version_codes` are those of its artifacts.
+    """
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
     flow: Callable[[Context], Flow]
     warnings: tuple[str, ...] = ()
     package: str = ""
+    version_codes: tuple[int, ...] = ()

@@ -28,7 +28,7 @@ from uploader.input_problems import Problems
 ACCEPTED_LANGUAGE = "en-US, de-DE, es-419, fil"
 _LANGUAGE_NAME = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 
-# Play Console Help, table 4419860; the list grows, so that a language outside it is a warning and not an error.
+# Play Console Help, table 4419860. Release notes in any other language are refused, and so would be the release.
 _PLAY = """
 af am ar az-AZ be bg bn-BD ca cs-CZ da-DK de-DE el-GR en-AU en-CA en-GB en-IN en-SG en-US en-ZA es-419 es-ES es-US et
 eu-ES fa fa-AE fa-AF fa-IR fi-FI fil fr-CA fr-FR gl-ES gu hi-IN hr hu-HU hy-AM id is-IS it-IT iw-IL ja-JP ka-GE kk
@@ -37,6 +37,7 @@ ru-RU si-LK sk sl sq sr sv-SE sw ta-IN te-IN th tr-TR uk ur vi zh-CN zh-HK zh-TW
 """
 LANGUAGES = frozenset(_PLAY.split())
 # Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
+_LIKELIEST = {"en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR"}  # where a language alone was written
 _ALIASES = {"he": "iw-IL", "he-IL": "iw-IL", "nb": "no-NO", "nb-NO": "no-NO", "in": "id", "tl": "fil", "zh": "zh-CN"}
 
 
@@ -45,13 +46,20 @@ def is_language_name(name: str) -> bool:
     return _LANGUAGE_NAME.fullmatch(name) is not None
 
 
+def likeliest(name: str) -> list[str]:
+    """The languages that may be meant by a name that is none of Google's, the likeliest first; three at most."""
+    spelled = name.replace("_", "-").lower()
+    base = spelled.partition("-")[0]
+    exact = [known for known in LANGUAGES if known.lower() == spelled]
+    family = [known for known in LANGUAGES if known.partition("-")[0] == base]
+    family.sort(key=lambda known: (known != _LIKELIEST.get(base), known))
+    return (exact or [other for alias, other in _ALIASES.items() if alias.lower() == spelled] or family)[:3]
+
+
 def suggestion(name: str) -> str:
     """A question that names the likeliest languages, after a space; empty when none comes near."""
-    spelled = name.replace("_", "-").lower()
-    exact = [known for known in LANGUAGES if known.lower() == spelled]
-    family = sorted(known for known in LANGUAGES if known.partition("-")[0] == spelled.partition("-")[0])
-    known = exact or [other for alias, other in _ALIASES.items() if alias.lower() == spelled] or family
-    return f" Did you mean {' or '.join(known[:3])}?" if known else ""
+    known = likeliest(name)
+    return f" Did you mean {' or '.join(known)}?" if known else ""
 
 
 _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
@@ -219,7 +227,7 @@ def _whatsnew(folder: LocalizedFolder) -> Notes:
         return {}
     for entry in files:
         if entry.name.startswith("whatsnew-"):
-            _add(texts, entry.name.removeprefix("whatsnew-").removesuffix(".txt"), entry, folder)
+            _add(texts, entry, entry, folder)
         else:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
     return {None: texts}
@@ -231,7 +239,7 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Notes:
         changelogs = {path.name: path for path in folder.entries(entry / "changelogs")}
         names = [*(f"{code}.txt" for code in codes), "default.txt"]
         if chosen := next(filter(None, map(changelogs.get, names)), None):
-            _add(texts, entry.name, chosen, folder)
+            _add(texts, entry, chosen, folder)
         elif changelogs:
             folder.warn(entry, "has no notes for this release: neither a default.txt nor a file for its version.")
     return {None: texts} if texts else {}
@@ -246,16 +254,26 @@ def _release_notes_folder(folder: LocalizedFolder, tracks: Sequence[str]) -> Not
             continue
         files = {path.name: path for path in folder.entries(entry)}
         if chosen := files.get("default.txt"):
-            _add(default, entry.name, chosen, folder)
+            _add(default, entry, chosen, folder)
         for track, texts in own.items():
             if chosen := files.get(f"{track}.txt"):
-                _add(texts, entry.name, chosen, folder)
+                _add(texts, entry, chosen, folder)
     result: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
     return {None: default, **result} if default or result else {}
 
 
-def _add(texts: Texts, language: str, path: Path, folder: LocalizedFolder) -> None:
-    """One file as the notes of one language; a second file for it is a mistake."""
+def _add(texts: Texts, named: Path, path: Path, folder: LocalizedFolder) -> None:
+    """One file as the notes of the language that it, or its folder, is `named` for; a second file for it is a mistake.
+
+    So is a language that Google Play does not know.
+    """
+    language = named.name.removeprefix("whatsnew-").removesuffix(".txt")
+    if is_language_name(language) and language not in LANGUAGES:
+        known = likeliest(language)
+        rename = f" Rename it to `{named.name.replace(language, known[0], 1)}`." if known else ""
+        what = f"is for `{language}`, which is not in Google's list of languages.{suggestion(language)}{rename}"
+        folder.wrong(named, what, ACCEPTED_LANGUAGE)
+        return
     if not folder.is_language(language, path):
         return
     if language in texts:
@@ -312,7 +330,8 @@ def _check(language: str, text: str, problems: Problems) -> None:
         what = f"`{printable(language)}` is not a language.{suggestion(language)}"
         problems.add(_INPUT, what, ACCEPTED_LANGUAGE)
     elif language and language not in LANGUAGES:
-        problems.warn(f"{_INPUT}: `{language}` is not in Google's list of languages.{suggestion(language)}")
+        what = f"`{language}` is not in Google's list of languages.{suggestion(language)}"
+        problems.add(_INPUT, what, ACCEPTED_LANGUAGE)
     wrong, odd = _judged(text, MAX_RELEASE_NOTES)
     if wrong:
         problems.add(_INPUT, f"{name} {wrong}")

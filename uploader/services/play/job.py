@@ -53,7 +53,7 @@ class ReleaseJob:
     """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
     under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
     without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
-    `rollout` marks a look at a release that is there already.
+    `rollout` marks a look at a release that is there already. In a `rehearsal` it all happens in the emulator.
 
     Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
     `retained` version codes, or it is the one that is on the track already.
@@ -79,6 +79,7 @@ class ReleaseJob:
     existing_edit: str = ""
     commit: bool = True
     dry_run: bool = False
+    rehearsal: bool = False
     rollout: bool = False
     not_sent_for_review: Literal["auto", "true", "false"] = "auto"
     cancel_review: bool = False

@@ -162,7 +162,7 @@ class Changes:
     """Everything that a commit would publish.
 
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.
-    `remarks` say what can't be shown.
+    `remarks` say what can't be shown. In a `rehearsal` nothing goes further than the emulator.
     """
 
     package: str
@@ -173,6 +173,7 @@ class Changes:
     images: tuple[ImageChange, ...] = ()
     others: tuple[OtherTrack, ...] = ()
     remarks: tuple[str, ...] = ()
+    rehearsal: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -260,6 +261,8 @@ def on_review(changes: Changes) -> list[str]:
         return ["nothing is committed: the edit stays open"]
     if changes.nothing:
         return ["nothing changes, so nothing is committed"]
+    if changes.rehearsal:
+        return ["the changes stay in the emulator, and nobody reviews them"]
     sent = {
         "true": "the changes are not sent for review: that remains to be done in the Play Console",
         "false": "the changes are sent for review",

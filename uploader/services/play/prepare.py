@@ -79,6 +79,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         existing_edit=inputs.existing_edit_id,
         commit=inputs.commit,
         dry_run=inputs.dry_run,
+        rehearsal=inputs.rehearsal,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
         review=review.goal_of(inputs, problems),
@@ -91,6 +92,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         flow=partial(flow, job),
         warnings=(*_warnings(inputs, artifacts), *problems.warnings),
         package=package,
+        version_codes=tuple(map(int, job.codes)),
     )
 
 

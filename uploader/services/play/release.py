@@ -25,6 +25,7 @@ from uploader.services.play.universal_apk import fetched
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 STORE = "https://play.google.com/store/apps/details?id="
 BY_HAND = "must still be sent for review in the Play Console, under Publishing overview"
+TO_SEND = "committed; send it for review in the Play Console"
 
 AlreadyThere = Mapping[int, FileResult]  # version code to the record of an artifact that need not be sent
 
@@ -146,6 +147,7 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_list
     changes = Changes(
         job.package,
         Review(job.commit, job.not_sent_for_review, job.cancel_review),
+        rehearsal=job.rehearsal,
         tracks=tuple(updates),
         files=tuple(_files(edit, there)),
         texts=listing.text_changes if listing else (),
@@ -292,8 +294,8 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
             context.info(f"Google Play says: {refused.message}")
         yield from edits.discard(edit)
         edit.forget()
-        headline = f"{what} passed Google Play's validation; nothing was published."
-        return _outcome(job, headline, "nothing was published: this was a dry run", changes)
+        passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
+        return _outcome(job, f"{what} passed {passed}.", "nothing was published: this was a dry run", changes)
     if not job.commit:
         edit.forget()
         headline = f"{what} is in edit {edit.id}, which is left open."
@@ -315,24 +317,36 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
     if not edit.state.own:
         context.info(f"The commit of edit {edit.id} publishes: {changes.published or 'no release'}.")
     by_hand = yield from committed(edit)
-    draft = "saved as a draft; roll it out in the Play Console"
-    review = BY_HAND if by_hand else draft if job.options.status == "draft" else "sent for review"
-    return _outcome(job, _headline(edit, what, updates), review, changes)
+    review = BY_HAND if by_hand else "sent for review"
+    if job.rehearsal:
+        review = "committed in the emulator, where nobody reviews it"
+    elif job.options.status == "draft" and not by_hand:
+        review = "saved as a draft; roll it out in the Play Console"
+    return _outcome(job, _headline(edit, what, updates, by_hand=by_hand), review, changes)
 
 
 def committed(edit: ReleaseEdit) -> Steps[bool]:
     """Commits the edit and tells so; the result is whether the changes still have to be sent for review by hand."""
-    by_hand = yield from edits.commit(edit)
+    by_hand, job, context = (yield from edits.commit(edit)), edit.job, edit.context
     edit.forget()
-    edit.context.publish({"committed": "true"})
-    edit.context.info(f"Committed edit {edit.id}.")
+    context.publish({"committed": "true"})
+    context.info(f"Committed edit {edit.id}{' in the emulator' if job.rehearsal else ''}.")
+    if job.rehearsal:
+        return by_hand
+    # A draft waits for a person as well, who rolls it out.
+    context.publish({"sent-for-review": "false" if by_hand or job.options.status == "draft" else "true"})
     if by_hand:
-        edit.context.warning(f"{edit.job.package}: the committed changes {BY_HAND}: {CONSOLE}")
+        context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
     return by_hand
 
 
-def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange]) -> str:
+def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], *, by_hand: bool) -> str:
     """What happened, in one sentence: tracks that met the same are named together."""
+    if by_hand:
+        places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in updates)
+        where = f" on {places}" if places else ""
+        end = "committed; Google Play would not send it for review by itself" if edit.job.rehearsal else TO_SEND
+        return f"{what}{where} is {end}."
     if not updates:
         return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
     fates: dict[str, list[str]] = {}

@@ -118,6 +118,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         package=inputs.package_name,
         tracks=inputs.tracks,
         dry_run=inputs.dry_run,
+        rehearsal=inputs.rehearsal,
         rollout=True,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
@@ -242,7 +243,9 @@ class Rollout:
         if decision.release is not None:
             after = tracks.merged(self._track, live, decision.release, replace_rollout=False)
         review_of = Review(job.commit, job.not_sent_for_review, job.cancel_review)
-        changes = Changes(job.package, review_of, (tracks.TrackChange(self._track, live, after),))
+        changes = Changes(
+            job.package, review_of, (tracks.TrackChange(self._track, live, after),), rehearsal=job.rehearsal
+        )
         if decision.release is None or job.dry_run:
             yield from discard(edit)
             edit.forget()

@@ -447,18 +447,18 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     known = dict.fromkeys((*STANDARD, *(yield from all_tracks(edit))))
     if track in known:
         return
-    meant = _meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
-    if meant or missing:
-        instead = f"Write `{meant}`" if meant else "Correct the name"
+    other = meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
+    if other or missing:
+        instead = f"Write `{other}`" if other else "Correct the name"
         raise ReleaseRefused(
             f"The app has no track {track}.",
-            cause=f"It is probably a misspelling of {meant}." if meant else f"Google Play lists {', '.join(known)}.",
+            cause=f"It is probably a misspelling of {other}." if other else f"Google Play lists {', '.join(known)}.",
             hint=f"{instead}, or create the closed track {track} in the Play Console.",
             code="track-not-found",
         )
 
 
-def _meant(track: str, known: Iterable[str]) -> str:
+def meant(track: str, known: Iterable[str]) -> str:
     """The name that was probably meant, misspelt or cut short. Another number is another track, not a misspelling."""
     number, written = re.sub(r"[^0-9]", "", track), track.lower()
     names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}

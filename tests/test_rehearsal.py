@@ -1,0 +1,169 @@
+"""What a run tells of the emulator, and what it tells of a review that people have to ask for; both never too much."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from google_emulator import specimens
+from tests.support.job import Ended, Job
+
+PLAY = {"target": "play", "files": "*.aab", "tracks": "production"}
+CHANGE = {"target": "play", "package-name": "com.example.app", "tracks": "production"}
+ROLLOUT = {**CHANGE, "target": "play-rollout", "rollout-steps": "20%, 100%", "halt-above": "crash-rate 1.09%"}
+TO_SEND = "committed; send it for review in the Play Console"
+DEEDS = ("Committed edit", "sent for review", "passed Google Play's validation")
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds one bundle, com.example.app 42."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
+    return job
+
+
+def rehearsed(job: Job, inputs: Mapping[str, str]) -> Ended:
+    """A run against the embedded emulator."""
+    ended = job.run({**inputs, "api-endpoint": "emulator"})
+    assert not job.emulator.state()["requests"]
+    return ended
+
+
+# A rehearsal
+
+
+@pytest.mark.parametrize("more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr)
+def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> None:
+    """What was committed is so in the emulator, which is said once; nothing is reviewed, or validated by Google."""
+    ended = rehearsed(job, {**PLAY, **more})
+    assert ended.code == 0, ended.log
+    everything = ended.log + ended.summary + ended.outputs.get("plan", "")
+    said = [line for line in everything.splitlines() if any(deed in line for deed in DEEDS)]
+    if "dry-run" in more:
+        assert said == []
+    else:
+        assert [re.sub("[0-9]+", "1", line) for line in said] == ["Committed edit 1 in the emulator."]
+    assert (ended.outputs["committed"], ended.outputs.get("sent-for-review", "")) == ("false", "")
+    assert TO_SEND not in everything
+
+
+def test_a_dry_run_in_a_rehearsal_says_once_that_nothing_was_published(job: Job) -> None:
+    """The last line begins with it."""
+    last = rehearsed(job, {**PLAY, "dry-run": "true"}).log.splitlines()[-1]
+    assert last == "Rehearsal, nothing was published. In the emulator: com.example.app 42 passed the validation."
+
+
+def test_a_rehearsed_release_is_an_update(job: Job) -> None:
+    """The app is live on every standard track, with a lower version code."""
+    ended = rehearsed(job, PLAY)
+    live = "The emulator begins with com.example.app live: 41 (all users, completed) on"
+    assert f"{live} production, beta, alpha, internal." in ended.log.splitlines()
+    (row,) = [line for line in ended.summary.splitlines() if line.startswith("| production")]
+    assert row == "| production | 41 (all users, completed) | 42 (all users, completed) |"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "headline"),
+    [
+        ({"promote-from": "beta"}, "2 is promoted from beta to production."),
+        ({"promote-from": "qa-team", "user-fraction": "0.05"}, "2 is promoted from qa-team, at 5 %, to production."),
+        ({"promote-from": "beta", "promote-version-codes": "41"}, "41 is promoted from beta to production."),
+        ({"user-fraction": "0.2"}, "2 is now at 20 % on production."),
+        ({"user-fraction": "0.05"}, "2 is now at 5 % on production."),
+        ({"status": "halted"}, "2 is halted on production."),
+        ({"status": "completed"}, "2 is rolled out to all users on production."),
+        ({"version-codes-to-retain": "7"}, "7 is released on production."),
+    ],
+    ids=repr,
+)
+def test_what_is_there_already_can_be_rehearsed(job: Job, inputs: dict[str, str], headline: str) -> None:
+    """Whoever promotes, widens, halts or completes a release finds one in progress."""
+    ended = rehearsed(job, {**CHANGE, **inputs})
+    last = ended.log.splitlines()[-1]
+    assert (ended.code, last) == (
+        0,
+        f"Rehearsal, nothing was published. In the emulator: com.example.app {headline}",
+    ), ended.log
+
+
+def test_a_rehearsed_rollout_makes_its_step(job: Job) -> None:
+    """The gate finds healthy days of the release in progress."""
+    ended = rehearsed(job, ROLLOUT)
+    assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.2"), ended.log
+    assert "2 (10 % of users, in progress) on production, with measurements of healthy days." in ended.log
+
+
+def test_the_first_version_of_an_app_is_a_first_release(job: Job) -> None:
+    """Nothing has a lower version code than 1, so nothing is live."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 1, "1.0")
+    ended = rehearsed(job, PLAY)
+    assert ended.code == 0, ended.log
+    assert "The emulator begins with" not in ended.log
+
+
+def test_a_rehearsal_finds_a_misspelt_track(job: Job) -> None:
+    """It is not made up for the run."""
+    ended = rehearsed(job, {**CHANGE, "tracks": "prodution", "status": "completed"})
+    assert (ended.code, ended.outputs["failure"]) == (4, "track-not-found")
+
+
+# Committed is not sent
+
+
+@pytest.mark.parametrize("asked", ["auto", "true"])
+def test_what_waits_for_a_person_is_never_called_released(job: Job, asked: str) -> None:
+    """The last line, the summary and the annotation tell what is left to do, and the output does."""
+    job.emulator.config.review = "manual"
+    ended = job.run({**PLAY, "changes-not-sent-for-review": asked})
+    assert ended.code == 0, ended.log
+    assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == ("true", "false")
+    last = f"com.example.app 42 on production (all users, completed) is {TO_SEND}."
+    assert ended.log.splitlines()[-1] == last
+    assert last in ended.summary
+    assert f"::warning::com.example.app: {TO_SEND}, under Publishing overview: https://play.google.com/" in ended.log
+    assert "is released" not in ended.log + ended.summary
+
+
+def test_what_went_into_the_review_is_told_by_the_output(job: Job) -> None:
+    """A second run commits nothing, so it does not know."""
+    assert job.run(PLAY).outputs["sent-for-review"] == "true"
+    again = job.run(PLAY)
+    assert (again.outputs["committed"], again.outputs.get("sent-for-review", "")) == ("true", "")
+
+
+def test_a_draft_waits_for_a_person(job: Job) -> None:
+    """Nobody reviews it before it is rolled out."""
+    assert job.run({**PLAY, "status": "draft"}).outputs["sent-for-review"] == "false"
+
+
+def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
+    """A rollout that is reviewed by hand is no further before somebody sends it."""
+    job.emulator.config.review = "manual"
+    release = {"versionCodes": ["42"], "status": "inProgress", "userFraction": 0.1}
+    job.emulator.console.add_release("com.example.app", "production", release)
+    ended = job.run({name: value for name, value in ROLLOUT.items() if name != "halt-above"})
+    assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), ended.log
+
+
+# Languages of release notes
+
+
+def test_notes_in_a_language_that_google_does_not_know_end_the_run_before_the_upload(job: Job) -> None:
+    """The likeliest language comes first, with the file to rename."""
+    notes = job.workspace / "whatsnew"
+    notes.mkdir()
+    (notes / "whatsnew-en").write_text("Fixed")
+    ended = job.run({**PLAY, "whats-new-directory": "whatsnew"})
+    assert (ended.code, job.emulator.state()["requests"]) == (2, {}), ended.log
+    assert "whatsnew/whatsnew-en is for `en`" in ended.log
+    assert "Did you mean en-US or en-AU or en-CA? Rename it to `whatsnew-en-US`." in ended.log
+
+
+def test_the_text_of_an_unknown_language_ends_the_run_before_the_upload(job: Job) -> None:
+    """In the input itself there is no file to rename."""
+    ended = job.run({**PLAY, "whats-new": json.dumps({"en": "Fixed"})})
+    assert (ended.code, job.emulator.state()["requests"]) == (2, {}), ended.log
+    assert "`en` is not in Google's list of languages. Did you mean en-US or" in ended.log

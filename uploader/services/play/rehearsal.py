@@ -1,0 +1,48 @@
+"""What a rehearsal begins with: an app that is live in the embedded emulator, so that it can go beyond a first release.
+
+Every standard track has a completed release with lower version codes than those of the run. Where the run changes or
+promotes what is there, the track concerned has a release in progress as well, with healthy days for a rollout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uploader.inputs import Inputs
+from uploader.inputs.parsers import LAST_RELEASE
+from uploader.services.base import Prepared
+from uploader.services.play.tracks import STANDARD, describe, meant
+
+SHARE = 0.1  # of users who have the release in progress
+
+
+def live_app(inputs: Inputs, prepared: Prepared) -> tuple[dict[str, Any], str]:
+    """The emulator's configuration, and the line that tells of it; both empty where there is no app, or none before."""
+    retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
+    ours = [*prepared.version_codes, *map(int, inputs.promote_version_codes), *retained]
+    latest = min(ours, default=2) - 1
+    if not prepared.package or latest < 1:
+        return {}, ""
+    done = {"versionCodes": [str(latest)], "status": "completed"}
+    found: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
+    told = f"{describe(done)} on {', '.join(STANDARD)}"
+    changes = inputs.target == "play" and not prepared.version_codes and (inputs.promote_from or not retained)
+    if inputs.target == "play-rollout" or changes:
+        codes = inputs.promote_version_codes or (str(latest + 1),)
+        wider = inputs.user_fraction is None or inputs.user_fraction > SHARE or bool(inputs.promote_from)
+        share = SHARE if wider else (inputs.user_fraction or SHARE) / 2  # what the run asks for must be more
+        rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}
+        concerned = [inputs.promote_from] if inputs.promote_from else inputs.tracks
+        # A name that is almost a standard one is a misspelling, which the rehearsal is to find.
+        concerned = [one for one in concerned if one.rpartition(":")[2] in STANDARD or not meant(one, STANDARD)]
+        found |= {track: [rollout, done] for track in concerned}
+        told += f"; {describe(rollout)} on {', '.join(concerned)}" if concerned else ""
+    config: dict[str, Any] = {
+        "apps": {prepared.package: {"tracks": found, "artifacts": [{"versionCode": code} for code in retained]}}
+    }
+    if inputs.target == "play-rollout":
+        users = 1000 + 100 * inputs.gate_min_users
+        healthy = {"users": users, "userPerceivedCrashRate": 0.0001, "userPerceivedAnrRate": 0.0001}
+        config["vitals"] = {prepared.package: {"versions": {str(code): healthy for code in (latest, latest + 1)}}}
+        told += ", with measurements of healthy days"
+    return config, f"The emulator begins with {prepared.package} live: {told}."
