@@ -1,4 +1,4 @@
-"""Google's discovery documents accept what is sent to Play, and the check that says so notices every kind of mistake.
+"""Google's discovery documents accept what is sent to Play.
 
 Every run that tests.support.job starts is held against the documents at its end; here is one that sends a request of
 each kind.
@@ -6,9 +6,7 @@ each kind.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,22 +17,6 @@ from tests.support.emulator_client import APP, PACKAGE, EmulatorClient
 from tests.support.job import Job
 
 EDIT = f"{APP}/edits/1"
-METRICS = f"/v1beta1/apps/{PACKAGE}/crashRateMetricSet"
-TRACK: dict[str, Any] = {"track": "production", "releases": [{"status": "completed", "versionCodes": ["42"]}]}
-
-
-def sent(method: str, target: str, body: Any = None, content_type: str = "application/json") -> LoggedRequest:
-    path, _, query = target.partition("?")
-    data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-    return LoggedRequest(method, path, query, content_type if data else "", data)
-
-
-def release(**changed: Any) -> dict[str, Any]:
-    return {"releases": [{**TRACK["releases"][0], **changed}]}
-
-
-def query(**changed: Any) -> LoggedRequest:
-    return sent("POST", f"{METRICS}:query", changed)
 
 
 def write_release(workspace: Path) -> dict[str, str]:

@@ -192,17 +192,6 @@ def test_a_folder_that_is_named_for_no_language_of_google_s_is_to_be_renamed(tmp
     assert problem.endswith("Did you mean fr-FR or fr-CA? Rename it to `fr-FR`."), problem
 
 
-def test_unknown_and_empty_files_are_warned_about(tmp_path: Path) -> None:
-    """A stray file is not used, an empty one gives no notes; hidden files are nobody's business."""
-    write(tmp_path, {"whatsnew-en-US": "x", "whatsnew-fr-FR": " \n", "README.md": "?", ".DS_Store": b"\0"})
-    found, warnings = release_notes(*named(tmp_path), (), ())
-    assert found == {None: {"en-US": "x"}}
-    assert [w.split(": ", 1)[1] for w in warnings] == [
-        f"{tmp_path.name}/README.md is not used: it is not named whatsnew-<language>.",
-        f"{tmp_path.name}/whatsnew-fr-FR is empty: no notes for `fr-FR`.",
-    ]
-
-
 # Images and listing texts
 
 
@@ -275,24 +264,6 @@ def test_images_of_a_wrong_size_are_refused(tmp_path: Path, name: str, width: in
     found, _ = image_result(tmp_path, name, png(width, height))
     assert len(found) == 1
     assert sentence in found[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "width", "height", "sentence"),
-    [
-        ("phoneScreenshots/1.png", 1000, 2001, "twice the other"),
-        ("tenInchScreenshots/1.png", 800, 1280, "1080 or more"),
-        ("wearScreenshots/1.png", 384, 400, "square"),
-    ],
-)
-def test_images_against_googles_advice_are_a_warning(
-    tmp_path: Path, name: str, width: int, height: int, sentence: str
-) -> None:
-    """Documented in the console, not enforced by the API: people decide."""
-    found, warnings = image_result(tmp_path, name, png(width, height))
-    assert found == []
-    assert len(warnings) == 1
-    assert sentence in warnings[0]
 
 
 @pytest.mark.parametrize(

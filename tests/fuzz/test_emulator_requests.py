@@ -18,7 +18,6 @@ from google_emulator import Emulator
 from tests.support.emulator_client import STORAGE
 
 PATIENCE = 10.0  # seconds
-SESSIONS = (f"{STORAGE}?name=x", "/upload/drive/v3/files?", "/upload/package?", "/upload/v1/things?")
 
 
 @pytest.fixture(scope="module")
@@ -155,88 +154,6 @@ def test_a_defect_is_a_500(capsys: pytest.CaptureFixture[str]) -> None:
         assert response(broken, request("GET /nowhere")) is not None
 
 
-# Any request at all
-
-METHODS = some.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "X"])
-PATHS = some.sampled_from(
-    [
-        *SESSIONS,
-        *(
-            f"{path}{'&' if '?' in path else '?'}uploadType={kind}"
-            for path in SESSIONS
-            for kind in ("media", "multipart", "resumable")
-        ),
-        "/token",
-        "/v1/token",
-        "/storage/v1/b/bucket/o",
-        "/drive/v3/files",
-        "/gmail/v1/users/me/drafts",
-        "/gmail/v1/users/me/messages/send",
-        "/androidpublisher/v3/applications/com.example.app/edits",
-        "/androidpublisher/v3/applications/com.example.app/edits/1/tracks/beta",
-        "/v1beta1/apps/com.example.app/crashRateMetricSet:query",
-        "/v1/projects/-/serviceAccounts/x:signJwt",
-        "/__emulator/state",
-        "/__emulator/faults",
-    ]
-)
-TEXTS = some.text(some.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=20)
-HEADERS = some.tuples(
-    some.sampled_from(
-        [
-            "Content-Type",
-            "Content-Range",
-            "Content-Encoding",
-            "Range",
-            "Expect",
-            "X-Upload-Content-Length",
-            "X-Goog-Upload-Protocol",
-            "X-Goog-Upload-Command",
-            "X-Goog-Upload-Offset",
-        ]
-    ),
-    some.one_of(
-        TEXTS,
-        some.sampled_from(
-            ["application/json", MULTIPART[14:], "bytes 0-*/*", "bytes */5", "gzip", "bytes=0-", "100-continue"]
-        ),
-        some.sampled_from(["raw", "multipart", "resumable", "start", "upload", "upload, finalize", "query", "0", "7"]),
-    ),
-)
-JSONS = some.recursive(
-    some.none() | some.booleans() | some.integers() | some.floats() | TEXTS,
-    lambda inner: (
-        some.lists(inner, max_size=3)
-        | some.dictionaries(
-            some.sampled_from(["name", "id", "message", "raw", "metadata", "track", "releases", "payload", "faults"])
-            | TEXTS,
-            inner,
-            max_size=3,
-        )
-    ),
-    max_leaves=8,
-)
-BODIES = some.one_of(
-    some.binary(max_size=200),
-    JSONS.map(lambda value: json.dumps(value).encode()),
-    some.binary(max_size=50).map(lambda data: b"--b\r\n\r\n{}\r\n--b\r\n\r\n" + data + b"\r\n--b--"),
-    some.binary(max_size=50).map(gzip.compress),
-)
-
-
-@some.composite
-def requests(draw: some.DrawFn) -> tuple[str, list[str], bytes]:
-    """A request that could be one: a line, headers and a body."""
-    headers = [f"{name}: {value}" for name, value in draw(some.lists(HEADERS, max_size=4))]
-    return f"{draw(METHODS)} {draw(PATHS)}", headers, draw(BODIES)
-
-
-@some.composite
-def mutations(draw: some.DrawFn) -> tuple[int, int, bytes]:
-    """Where bytes are taken out, how many, and what comes in their place."""
-    return draw(some.integers(0, 400)), draw(some.integers(0, 30)), draw(some.binary(max_size=10))
-
-
 def is_answered(emulator: Emulator, sent: bytes) -> None:
     """Anything but empty lines is; within bounded time, with a status, and completely."""
     before = time.monotonic()
@@ -254,25 +171,4 @@ patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow,
 @given(sent=some.binary(max_size=300))
 def test_any_bytes_are_answered(emulator: Emulator, sent: bytes) -> None:
     """Bytes that are nobody's request."""
-    is_answered(emulator, sent)
-
-
-@patiently
-@given(drawn=requests())
-def test_any_request_is_answered(emulator: Emulator, drawn: tuple[str, list[str], bytes]) -> None:
-    """Requests with headers and bodies that do not belong together, behind a token that is right."""
-    line, headers, body = drawn
-    is_answered(emulator, sized(line, *headers, body=body, token=token_of(emulator)))
-
-
-@patiently
-@given(drawn=requests(), changes=some.lists(mutations(), min_size=1, max_size=3))
-def test_any_damaged_request_is_answered(
-    emulator: Emulator, drawn: tuple[str, list[str], bytes], changes: list[tuple[int, int, bytes]]
-) -> None:
-    """The same, with bytes changed wherever it may be."""
-    line, headers, body = drawn
-    sent = sized(line, *headers, body=body, token=token_of(emulator))
-    for at, count, put in changes:
-        sent = sent[:at] + put + sent[at + count :]
     is_answered(emulator, sent)

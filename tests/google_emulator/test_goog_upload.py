@@ -8,7 +8,7 @@ import os
 import pytest
 
 from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import GRANULE, STORAGE, EmulatorClient, Reply
+from tests.support.emulator_client import GRANULE, EmulatorClient, Reply
 
 DATA = os.urandom(2 * GRANULE + 10)
 PACKAGE = json.dumps({"deployment": "d1", "package_title": "Title"}).encode()
@@ -127,23 +127,6 @@ def test_a_wrong_offset_is_a_conflict(client: EmulatorClient, offset: str) -> No
     url = client.start_goog_session(size=len(DATA))
     assert status(client.goog(url, "upload", DATA[:GRANULE], Offset=offset)) == (409, "active", "0")
     assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(len(DATA))
-
-
-@pytest.mark.parametrize("headers", [{"Content-Type": "text/x"}, {"X-Goog-Upload-Content-Type": "text/x"}])
-def test_a_small_file_may_come_raw(client: EmulatorClient, headers: dict[str, str]) -> None:
-    """X-Goog-Upload-Protocol raw: the body is the file, in one request, and its type is in either header."""
-    reply = client.request("POST", f"{STORAGE}?name=x", b"abc", {"X-Goog-Upload-Protocol": "raw", **headers})
-    assert (reply.status, reply.header("X-Goog-Upload-Status")) == (200, "final")
-    assert (reply.json["size"], reply.json["contentType"]) == ("3", "text/x")
-    assert client.emulator.state()["requests"]["goog.raw"] == 1
-
-
-def test_the_granularity_is_configurable(start_emulator: StartEmulator) -> None:
-    """A server may announce its own granularity, and means it."""
-    client = start_emulator(granularity=1000)
-    url = client.start_goog_session()
-    assert client.goog(url, "upload", b"x" * 1000, Offset="0").status == 200
-    assert client.goog(url, "upload", b"x" * 1500, Offset="1000").status == 400
 
 
 def test_the_upload_url_may_lack_its_scheme(start_emulator: StartEmulator) -> None:

@@ -100,13 +100,6 @@ def test_a_review_by_time(with_course: Any) -> None:
     assert look(client)[8] == "PUBLISHED"
 
 
-def test_a_rejected_release_leaves_the_one_before(with_course: Any) -> None:
-    """NOT_APPROVED stays, and so does the release that everybody still has."""
-    client = with_course("NOT_APPROVED")
-    commit(client, release(8))
-    assert look(client) == look(client) == {8: "NOT_APPROVED", 7: "PUBLISHED"}
-
-
 def test_changes_that_were_not_sent_wait_for_a_person(with_course: Any) -> None:
     """A commit with changesNotSentForReview leaves a release unsent until a person sends it."""
     client = with_course({"state": "IN_REVIEW", "looks": 1}, "PUBLISHED")
@@ -137,19 +130,6 @@ def test_a_published_release_is_not_reviewed_again_for_its_fraction(with_course:
     assert look(client) == {8: "PUBLISHED", 7: "PUBLISHED"}
     commit(client, release(10))
     assert look(client) == {10: "IN_REVIEW", 8: "PUBLISHED", 7: "PUBLISHED"}
-
-
-def test_courses_can_be_changed_while_it_runs(with_course: Any) -> None:
-    """For what will be committed by the lifecycle's route, for a release that is there by the console's."""
-    client = with_course()
-    assert client.request("POST", "/__emulator/lifecycle", json={"*": ["IN_REVIEW"]}).status == 200
-    commit(client, release(8))
-    assert look(client)[8] == "IN_REVIEW"
-    approve = {"do": "review", "package": PACKAGE, "track": "production", "course": ["APPROVED_NOT_PUBLISHED"]}
-    assert client.request("POST", "/__emulator/console", json={"operations": [approve]}).status == 200
-    assert look(client)[8] == "APPROVED_NOT_PUBLISHED"
-    wrong = client.request("POST", "/__emulator/lifecycle", json={"*": ["DONE"]})
-    assert (wrong.status, "unknown state 'DONE'" in wrong.message) == (400, True)
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,6 @@ def test_an_edit_needs_no_resource(client: EmulatorClient, body: bytes) -> None:
     assert client.request("POST", f"{APP}/edits", body, JSON).status == 200
 
 
-def test_a_post_without_a_body_may_be_an_empty_form(client: EmulatorClient) -> None:
-    """As google-apis-core, in fastlane, sends an insert, a validation and a commit."""
-    edit = client.request("POST", f"{APP}/edits", b"", FORM).json["id"]
-    assert client.request("POST", f"{APP}/edits/{edit}:validate", b"", FORM).json["id"] == edit
-    assert client.request("POST", f"{APP}/edits/{edit}:commit", b"", FORM).json["id"] == edit
-
-
 def test_the_query_of_a_post_may_be_a_form(start_emulator: StartEmulator) -> None:
     """google-apis-core puts the parameters of a commit into its body: they count, and are logged, as the query's."""
     client = start_emulator(review="manual")
@@ -65,14 +58,6 @@ def test_a_body_may_be_compressed(client: EmulatorClient) -> None:
     assert client.request("PATCH", details, body[:-9], packed).status == 400
     assert client.request("PATCH", details, gzip.compress(bytes(PAYLOAD_LIMIT + 1)), packed).status == 413
     assert client.request("PATCH", details, b"{}", {"Content-Encoding": "identity"}).status == 200
-
-
-def test_a_patch_may_come_as_a_post(client: EmulatorClient) -> None:
-    """Java's own HTTP client has no PATCH, so Google's Java client names the method in a header."""
-    path = f"{client.edit()}/details"
-    headers = {"X-HTTP-Method-Override": "PATCH"}
-    assert client.request("POST", path, headers=headers, json={"contactPhone": "1"}).json["contactPhone"] == "1"
-    assert client.request("POST", path, json={}).status == 404
 
 
 @pytest.mark.parametrize(

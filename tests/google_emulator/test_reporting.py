@@ -110,25 +110,6 @@ def test_rows_by_day_and_version(reporting: Any) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "codes"),
-    [
-        ("", {"41", "42"}),
-        ("versionCode = 42", {"42"}),
-        ('versionCode="42"', {"42"}),
-        ("versionCode = 42 OR versionCode = 41", {"41", "42"}),
-        ("(versionCode=42) AND apiLevel = 'UNKNOWN'", {"42"}),
-        ("versionCode = 42 countryCode = DE", set()),
-        ("NOT versionCode = 42", {"41"}),
-        ("-(versionCode = 41)", {"42"}),
-        ("versionCode = 1", set()),
-    ],
-)
-def test_filters_compare_dimensions(reporting: Any, text: str, codes: set[str]) -> None:
-    """AIP-160, as far as it is about equality."""
-    assert {row[1] for row in table(query(reporting(), filter=text))} == codes
-
-
 def test_pages_hold_together(reporting: Any) -> None:
     """Page by page the same rows come; a token is good for the same request alone."""
     client = reporting(page_size=4)
@@ -160,16 +141,6 @@ def test_an_outage(reporting: Any, down: str, status: int, reason: str) -> None:
         assert (reply.status, reason in reply.body.decode()) == (status, True)
     assert client.request("POST", "/__emulator/vitals", json={PACKAGE: {"down": ""}}).status == 200
     assert len(table(query(client))) == 6
-
-
-def test_the_days_go_by(reporting: Any) -> None:
-    """With the clock moved there is more data; an answer's Date follows it."""
-    client = reporting()
-    assert client.request("GET", SET).header("Date") == "Mon, 02 Nov 2026 20:30:00 GMT"
-    assert query(client, timelineSpec=timeline(endTime=day(2, 11))["timelineSpec"]).status == 400
-    client.emulator.clock.advance(86_400)
-    assert len(table(query(client, timelineSpec=timeline(endTime=day(2, 11))["timelineSpec"]))) == 8
-    assert client.request("GET", SET).header("Date") == "Tue, 03 Nov 2026 20:30:00 GMT"
 
 
 def test_each_api_has_its_scope(reporting: Any) -> None:

@@ -30,16 +30,6 @@ def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
     assert client.emulator.state()["connections"] == 1
 
 
-def test_a_client_may_wait_for_100_continue(client: EmulatorClient) -> None:
-    """`Expect: 100-continue` is answered when the body is wanted."""
-    uri = client.start_session(size=3)
-    connection = raw_request(client.emulator, "PUT", uri, client.token, "Content-Length: 3", "Expect: 100-continue")
-    assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
-    connection.sendall(b"abc")
-    assert read_reply(connection).status == 200
-    connection.close()
-
-
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [

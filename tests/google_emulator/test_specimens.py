@@ -78,12 +78,3 @@ def png(path: Path) -> tuple[int, int, int, bytes]:
     pixels = zlib.decompress(chunks[b"IDAT"])
     assert (depth, len(pixels)) == (8, height * (1 + width * channels))
     return width, height, kind, pixels[1 : 1 + channels]
-
-
-@pytest.mark.parametrize("arguments", [["bundle", "--version-code", "-1"], ["image", "--width", "0"]])
-def test_wrong_values_end_the_command(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A value out of range ends with 2 and one line that says why; so does a file that can't be written."""
-    assert main([*arguments, "--out", str(tmp_path / "a")]) == 2
-    assert main(["image", "--out", str(tmp_path / "no" / "folder")]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert [line.partition(":")[0] for line in errors] == ["specimens", "specimens"]

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import PACKAGE, EmulatorClient
+from tests.support.emulator_client import EmulatorClient
 
 GROUPS = {"googleGroups": ["qa@googlegroups.com", "press@googlegroups.com"]}
 CLOSED = {"type": "CLOSED_TESTING", "formFactor": "DEFAULT"}
@@ -26,25 +25,6 @@ def test_testers_are_groups(client: EmulatorClient) -> None:
     edit = client.edit()
     assert client.request("GET", f"{edit}/testers/alpha").json == GROUPS
     assert client.request("PUT", f"{edit}/testers/alpha", json={}).json == {}
-
-
-def test_a_track_is_to_be_had_where_production_is(start_emulator: StartEmulator) -> None:
-    """Unless it has countries of its own; production is to be had everywhere, unless it was said where."""
-    apps = {PACKAGE: {"countries": {"production": ["US", "DE"], "beta": ["DE"]}, "testers": {"beta": ["a@b.example"]}}}
-    client = start_emulator(apps=apps)
-    edit = client.edit()
-
-    def available(track: str) -> Any:
-        return client.request("GET", f"{edit}/countryAvailability/{track}").json
-
-    assert available("production") == {"countries": [{"countryCode": "DE"}, {"countryCode": "US"}]}
-    assert available("alpha") == {**available("production"), "syncWithProduction": True}
-    assert available("beta") == {"countries": [{"countryCode": "DE"}]}
-    assert client.request("GET", f"{edit}/testers/beta").json == {"googleGroups": ["a@b.example"]}
-    other = "/androidpublisher/v3/applications/com.other/edits/"
-    edit = other + client.request("POST", other[:-1], json={}).json["id"]
-    assert available("production")["restOfWorld"] is True
-    assert {"countryCode": "DK"} in available("production")["countries"]
 
 
 @pytest.mark.parametrize(

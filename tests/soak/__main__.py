@@ -8,9 +8,24 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.soak.chaos import Chaos
-from tests.soak.report import page
+from tests.soak.chaos import Chaos, Ledger
 
+FIGURES = (
+    *(
+        "releases",
+        "targets",
+        "runs",
+        "kills",
+        "real_kills",
+        "signals",
+        "jumps",
+        "rivals",
+        "faults",
+        "resumed",
+        "doubts",
+    ),
+    *("size", "received", "waited", "commits", "memory", "descriptors", "seconds", "codes", "wrong"),
+)
 SETTLED = 50  # releases after which memory is compared: until then libraries are still being loaded
 
 
@@ -30,6 +45,12 @@ def main() -> int:
     if asked.write:
         asked.write.write_text(page(chaos.ledger, asked.seed), encoding="utf-8")
     return 1 if chaos.ledger.wrong else 0
+
+
+def page(ledger: Ledger, seed: int) -> str:
+    """The figures in Markdown, a line each; sizes are in bytes, times in seconds."""
+    lines = (f"- {name}: {getattr(ledger, name)}" for name in FIGURES)
+    return "\n".join(["# Reliability", "", f"Seed {seed}, written by `make soak`.", "", *lines, ""])
 
 
 def soak(folder: Path, seed: int, releases: int, minutes: float, children: int) -> Chaos:

@@ -1,7 +1,7 @@
 """Which clients do which jobs, and which faults each is known not to survive: the set of cases that a run goes through.
 
-A client is used as its documentation shows, with what it has of retries. The table in docs/EMULATOR.md is made of this
-and of the run that held it to be true (`make strangers`).
+A client is used as its documentation shows, with what it has of retries. `make strangers` holds this to be
+true.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 PLAIN = "no fault"
-# What a fault does, by its name in the table. `{start}`, `{put}` and `{final}` are the steps of the job's protocol.
+# What a fault does, by its name. `{start}`, `{put}` and `{final}` are the steps of the job's protocol.
 FAULTS: Mapping[str, Mapping[str, object] | None] = {
     PLAIN: None,
     "503 at the start": {"on": "{start}", "do": "status"},
@@ -52,10 +52,6 @@ class Job:
     def faults(self) -> list[str]:
         """The faults that can happen to this protocol."""
         return [name for name in FAULTS if name != "partly stored" or self.protocol in SESSIONS]
-
-    def expected(self, fault: str) -> str:
-        """What the table says: `yes`, `no`, or a dash where the fault can't happen."""
-        return "-" if fault not in self.faults() else "no" if fault in self.fails else "yes"
 
 
 # Why a client does not survive a fault, as its source says.

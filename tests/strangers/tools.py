@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
-import json
 import shutil
 import subprocess
 import sys
@@ -15,28 +13,15 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-GEMS = "require 'google/apis/androidpublisher_v3'; puts Gem.loaded_specs['google-api-client'].version"
-
-
-GO_CLIENT = ("dpkg-query", "--show", "--showformat=${Version}", "golang-google-api-dev")
-# Where a client is a package of another name.
-PACKAGES = {
-    "@google-cloud/storage for Node": "@google-cloud/storage",
-    "googleapis for Node": "googleapis-common",
-    "google-cloud-storage for Python": "google-cloud-storage",
-}
+GEMS = "require 'google/apis/androidpublisher_v3'"
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that is there: its folder (empty for one that the system has), variables that it needs, its version.
-
-    `version` is asked with the name of a package, since one tool may have several.
-    """
+    """A tool that is there: its folder (empty for one that the system has), and variables that it needs."""
 
     folder: str
     environment: Mapping[str, str]
-    version: Callable[[str], str]
 
 
 def said(*command: str) -> str:
@@ -57,17 +42,12 @@ def fetched(name: str) -> str:
 def _node() -> Tool:
     said("node", "--version")
     folder = fetched("node")
-
-    def version(package: str) -> str:
-        described = (Path(folder) / "node_modules" / package / "package.json").read_text(encoding="utf-8")
-        return str(json.loads(described)["version"])
-
-    return Tool(folder, {"NODE_PACKAGES": folder}, version)
+    return Tool(folder, {"NODE_PACKAGES": folder})
 
 
 def _python() -> Tool:
     # httplib2 speaks to no proxy without PySocks, which is not among the project's packages.
-    return Tool("", {"PYTHONPATH": fetched("wheels")}, importlib.metadata.version)
+    return Tool("", {"PYTHONPATH": fetched("wheels")})
 
 
 def _codemagic() -> Tool:
@@ -76,29 +56,27 @@ def _codemagic() -> Tool:
 
 
 def _ruby() -> Tool:
-    version = said("ruby", "-e", GEMS)
-    return Tool("", {}, lambda _: version)
+    said("ruby", "-e", GEMS)
+    return Tool("", {})
 
 
 def _go() -> Tool:
     said("go", "version")
-    version = said(*GO_CLIENT).partition("-")[0]
-    return Tool(fetched("go"), {}, lambda _: version)
+    said("dpkg-query", "--show", "golang-google-api-dev")
+    return Tool(fetched("go"), {})
 
 
 def _gsutil() -> Tool:
-    folder = fetched("gsutil")
-    version = said(f"{folder}/bin/gsutil", "version").rpartition(" ")[2]
-    return Tool(folder, {}, lambda _: version)
+    return Tool(fetched("gsutil"), {})
 
 
 def _rclone() -> Tool:
-    version = said("sh", "-c", "rclone version | head -n 1").rpartition("v")[2].partition("-")[0]
-    return Tool("", {}, lambda _: version)
+    said("rclone", "version")
+    return Tool("", {})
 
 
 def _wheels() -> Tool:
-    return Tool(fetched("wheels"), {}, importlib.metadata.version)
+    return Tool(fetched("wheels"), {})
 
 
 _TOOLS: Mapping[str, Callable[[], Tool]] = {

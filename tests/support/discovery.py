@@ -8,18 +8,99 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote
 
 from google_emulator.traffic import LoggedRequest
-from tests.support.discovery_schema import Schema, SchemaChecker, scalar_problems
 
 DOCUMENTS = ("androidpublisher.v3", "playdeveloperreporting.v1beta1", "gmail.v1")
 UPLOAD_TYPES = ("media", "multipart", "resumable")
+
+
+Schema: TypeAlias = Mapping[str, Any]
+
+_INTEGERS = {"int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63), "uint64": (0, 2**64)}
+
+
+def _is_integer(value: object, limits: tuple[int, int]) -> bool:
+    """A whole number, as a number or as text: Google's JSON reads either, whatever the schema's type."""
+    if isinstance(value, str):
+        return re.fullmatch(r"-?\d+", value) is not None and limits[0] <= int(value) < limits[1]
+    return type(value) is int and limits[0] <= value < limits[1]
+
+
+# Texts that have a form of their own, of those that are ever sent.
+_TEXTS = {"google-datetime": r"\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)", "google-duration": r"-?\d+(\.\d{1,9})?s"}
+
+
+class SchemaChecker:
+    """The schemas of one document."""
+
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self._schemas = schemas
+
+    def problems(self, value: object, schema: Schema, where: str = "") -> Iterator[str]:
+        """Everything that does not fit, with the path to it. A null is as good as absent."""
+        if value is None:
+            return
+        if "$ref" in schema:
+            schema = self._schemas[schema["$ref"]]
+        match schema.get("type", "any"):
+            case "object":
+                yield from self._object(value, schema, where)
+            case "array":
+                yield from self._array(value, schema, where)
+            case "any":
+                return
+            case _:
+                yield from scalar_problems(value, schema, where)
+
+    def _object(self, value: object, schema: Schema, where: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield f"{where or 'the body'} is no object: {value!r}"
+            return
+        known, others = schema.get("properties", {}), schema.get("additionalProperties")
+        for name, one in value.items():
+            inner = f"{where}.{name}".lstrip(".")
+            if name in known:
+                yield from self.problems(one, known[name], inner)
+            elif others is not None:
+                yield from self.problems(one, others, inner)
+            else:
+                yield f"unknown field {inner}"
+
+    def _array(self, value: object, schema: Schema, where: str) -> Iterator[str]:
+        if not isinstance(value, list):
+            yield f"{where} is no list: {value!r}"
+            return
+        for index, one in enumerate(value):
+            yield from self.problems(one, schema["items"], f"{where}[{index}]")
+
+
+def scalar_problems(value: object, schema: Schema, where: str) -> Iterator[str]:
+    """What does not fit of a value that has nothing inside; enums and formats included."""
+    if "enum" in schema:
+        if value not in schema["enum"]:
+            yield f"{where} is none of {', '.join(schema['enum'])}: {value!r}"
+    elif not _fits(value, schema):
+        yield f"{where} is no {schema.get('format', schema['type'])}: {value!r}"
+    elif "pattern" in schema and not re.fullmatch(schema["pattern"], str(value)):
+        yield f"{where} does not fit {schema['pattern']}: {value!r}"
+
+
+def _fits(value: object, schema: Schema) -> bool:
+    kind, form = schema["type"], schema.get("format", "")
+    if form in _INTEGERS:
+        return _is_integer(value, _INTEGERS[form])
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, str) and re.fullmatch(_TEXTS.get(form, ".*"), value, re.DOTALL) is not None
 
 
 @dataclass(frozen=True)

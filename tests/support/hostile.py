@@ -4,41 +4,25 @@ from __future__ import annotations
 
 import struct
 
-from google_emulator.specimens.manifests import field
-
 _NONE = 0xFFFFFFFF
 _AA = 0x6161  # UTF-16 units
 _ROOT = "manifest"
 
 
-def crowded_axml(attributes: int, *, overlapping: bool = False) -> bytes:
-    """Binary XML whose root has so many attributes (65,535 at most), every one named by a huge string.
-
-    All of them name the same one, or, overlapping, each its own, which lies within the others.
-    """
-    names = attributes if overlapping else 1
+def crowded_axml(attributes: int) -> bytes:
+    """Binary XML whose root has so many attributes (65,535 at most), all of them named by one huge string."""
     # In UTF-16, "aa" is both two letters and the length of a string: one begins wherever one may.
     root = struct.pack("<H", len(_ROOT)) + _ROOT.encode("utf-16-le") + bytes(2)
-    body = root + b"a" * (2 + 2 * _AA + 2 * names)
-    start = 28 + 4 * (names + 1)
-    offsets = [0, *(len(root) + 2 * index for index in range(names))]
-    pool = struct.pack("<5I", len(offsets), 0, 0, start, 0) + struct.pack(f"<{len(offsets)}I", *offsets) + body
+    body = root + b"a" * (4 + 2 * _AA)
+    pool = struct.pack("<7I", 2, 0, 0, 36, 0, 0, len(root)) + body
     element = struct.pack("<2I", 1, _NONE) + struct.pack("<2I6H", _NONE, 0, 20, 20, attributes, 0, 0, 0)
-    element += b"".join(
-        struct.pack("<3IHBBI", _NONE, 1 + index % names, _NONE, 8, 0, 0x10, index) for index in range(attributes)
-    )
+    element += b"".join(struct.pack("<3IHBBI", _NONE, 1, _NONE, 8, 0, 0x10, index) for index in range(attributes))
     return _chunk(3, 8, _chunk(1, 28, pool) + _chunk(0x102, 16, element))
 
 
 def fragmented_axml(chunks: int) -> bytes:
     """Binary XML of so many empty chunks, and no element."""
     return _chunk(3, 8, _chunk(0x180, 8, b"") * chunks)
-
-
-def crowded_proto(attributes: int, length: int) -> bytes:
-    """Protobuf XML whose root has so many attributes with names and values of so many bytes."""
-    each = field(4, field(1, b"a" * length) + field(2, b"a" * length) + field(3, b"a" * length))
-    return field(1, field(3, b"manifest") + each * attributes)
 
 
 def fill_bytes_jpeg(size: int) -> bytes:
