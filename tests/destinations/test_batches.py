@@ -100,16 +100,6 @@ def test_four_large_files_are_in_flight_among_the_small_ones(begin: Begin) -> No
     assert [name for name, _ in stored(job)].index("small.txt") < 4
 
 
-def test_a_throttled_file_delays_itself_alone(begin: Begin) -> None:
-    """A 429 in the middle is waited for and sent again; the others go on."""
-    job = begin({**TOO_MANY, "nth": 6}, LATE)
-    digests = fill(job.workspace, 60, 1000)
-    ended = job.run({**STORAGE, "files": "*.bin"})
-    assert ended.code == 0, ended.log[-2000:]
-    assert sorted(stored(job)) == sorted(digests.items())
-    assert sum(result["attempts"] for result in ended.results) == 61
-
-
 def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:
     """With a number there are never more connections, and a 429 delays its own file alone."""
     job = begin({**TOO_MANY, "nth": 6}, LATE)

@@ -102,14 +102,6 @@ def test_the_outputs_are_the_services_own_words(seen: Seen) -> None:
     assert result["error"] == ""
 
 
-@pytest.mark.parametrize("seen", PLACES, indirect=True)
-def test_one_token_with_the_narrowest_scope(seen: Seen) -> None:
-    """One token is asked for, with the one scope that Google names for the work, for the user that is acted for."""
-    [token] = seen.tokens
-    assert token["scopes"] == [f"https://www.googleapis.com/auth/{seen.place.scope}"]
-    assert token["subject"] == seen.place.subject
-
-
 def attachment(message: bytes) -> bytes:
     """The one file in a mail, whose parts are a text, the same in HTML, and the file."""
     mail = message_from_bytes(message, policy=default)
@@ -123,17 +115,6 @@ def attachment(message: bytes) -> bytes:
     content = part.get_content()
     assert isinstance(content, bytes)
     return content
-
-
-@pytest.mark.parametrize(("name", "last"), [("gmail-send", "resumable.final"), ("ota", "goog.finalize")])
-def test_a_service_that_fails_after_its_work_does_it_once(name: str, last: str, tmp_path: Path) -> None:
-    """A 503 in place of the final answer is no reason to begin again: the session tells that the work is done."""
-    fault = {"on": last, "do": "status-after-effect", "status": 503, "retry_after": 0}
-    seen = visit(RESUMABLE[name], tmp_path / "workspace", [fault])
-    assert seen.ended.code == 0
-    assert seen.fired == ["status-after-effect"]
-    assert len(seen.stored) == 1
-    assert seen.ended.outputs["bytes-resent"] == "0"
 
 
 @pytest.mark.parametrize("name", SINGLE)

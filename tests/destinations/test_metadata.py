@@ -212,21 +212,3 @@ def test_an_image_is_sent_again(begin: Begin, protocol: str, fault: Mapping[str,
     assert [stored["protocol"] for stored in state["objects"]] == [protocol] * 2
     assert list(state["gameImages"]) == ["CgkI/ACHIEVEMENT_ICON"]
     assert ended.outputs["attempts"] == "2"
-
-
-def test_a_small_image_saves_a_round_trip(job: Job) -> None:
-    """As with everything that a repeat replaces, `auto` sends it in one request."""
-    (job.workspace / "icon.png").write_bytes(PNG)
-    ended = job.run(ICON)
-    assert ended.code == 0, ended.log
-    assert [stored["protocol"] for stored in job.emulator.state()["objects"]] == ["simple"]
-
-
-def test_every_method_takes_metadata(job: Job) -> None:
-    """Also one whose description lists no fields: it goes along as it was given."""
-    (job.workspace / "a.eml").write_bytes(MAIL)
-    given = {"target": "groupsmigration.archive.insert", "params": "groupId: g@example.com", "files": "a.eml"}
-    ended = job.run({**given, "metadata": '{"note": "of the release"}', "upload-protocol": "multipart"})
-    assert ended.code == 0, ended.log
-    stored = job.emulator.state()["objects"][-1]
-    assert (stored["protocol"], stored["metadata"]) == ("multipart", {"note": "of the release"})

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.destinations.conftest import Begin
 from tests.support.destinations import MIB, apk, bundle, noise, package
 from tests.support.job import Ended, Job
 
@@ -62,21 +61,6 @@ def test_what_would_be_added_twice_is_in_doubt(job: Job, name: str, trouble: str
     assert stored(job) == 2
 
 
-@pytest.mark.parametrize("status", [403, 503])
-def test_what_no_later_run_can_ask_about_is_in_doubt(job: Job, status: int) -> None:
-    """The service has the file, and says of the session nothing but no, or nothing until the retries are spent."""
-    fill(job)
-    silent = {"on": "resumable.query", "do": "status", "status": status, "message": "Not now.", "times": 9}
-    job.emulator.faults.add([{"on": "resumable.final", "do": "answer-lost"}, silent])
-    (job.workspace / "file").touch()
-    ended = job.run({**DRIVE, "max-retries": "1", "state-dir": "file/state"})
-    assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
-    assert stored(job) == 1
-    assert "It is not known whether a.bin arrived: all of it was sent, and then the connection was closed" in ended.log
-    assert "Not now." in ended.log
-    assert "Check whether the service has it before you run again" in ended.log
-
-
 def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
     """The session is kept while the retries are spent: the next run finds it complete, and sends nothing."""
     fill(job)
@@ -87,33 +71,6 @@ def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
     again = job.run(DRIVE, **attempt(2))
     assert again.code == 0, again.log
     assert stored(job) == 1
-
-
-def test_the_other_files_of_a_batch_are_sent(begin: Begin) -> None:
-    """One file is in doubt and two are there; the results say which, and the exit code is that of the doubt."""
-    job = begin()
-    for number in range(3):
-        (job.workspace / f"{number}.bin").write_bytes(noise(1000 + number))
-    lost(job, TROUBLES["answer lost"])
-    ended = job.run({**DRIVE, "files": "*.bin", "concurrency": "1"})
-    assert ended.code == 4, ended.log
-    assert [bool(result["id"]) for result in ended.results] == [False, True, True]
-    assert stored(job) == 3
-
-
-def test_a_part_that_was_lost_leaves_no_doubt(job: Job) -> None:
-    """Not every byte was sent when the connection broke: the new session is no risk."""
-    (job.workspace / "a.bin").write_bytes(noise(3 * MIB))
-    job.emulator.faults.add(
-        [
-            {"on": "resumable.put", "do": "reset", "after": MIB, "nth": 2},
-            {"on": "resumable.query", "do": "session-lost"},
-        ]
-    )
-    ended = job.run({**DRIVE, "chunk-size": "1MiB"})
-    assert ended.code == 0, ended.log
-    assert stored(job) == 1
-    assert job.emulator.state()["requests"]["resumable.start"] == 2
 
 
 @pytest.mark.parametrize("given", [STORAGE, PLAY], ids=["named object", "Play"])

@@ -89,15 +89,6 @@ def test_a_list_that_is_refused_ends_no_upload(begin: Begin, status: int, more: 
     assert len(names(job)) == 1
 
 
-def test_an_account_that_may_neither_list_nor_upload_sends_nothing(begin: Begin) -> None:
-    """The start of the upload is refused as well: exit code 3, before the first byte."""
-    denied = {"do": "status", "status": 403, "reason": "PERMISSION_DENIED", "message": "No."}
-    job = begin({"on": LIST, **denied}, {"on": "goog.start", **denied})
-    ended = upload(job)
-    assert (ended.code, ended.outputs["failure"]) == (3, "permission-denied"), ended.log
-    assert ended.outputs["attempts"] == "0"
-
-
 AGAIN = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
 
 
@@ -119,19 +110,6 @@ def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, pro
     assert [failed, again.outputs["id"]] == names(job)
 
 
-def test_a_failure_among_several_new_packages_is_told(begin: Begin) -> None:
-    """Another job's package failed meanwhile: nobody can tell whose it is, so the log has the reason and no id."""
-    job = begin({"on": LIST, "nth": 2, "do": "status", "status": 503, "retry_after": 1})
-    package(job.workspace, 100_000)
-    running = job.start(GIVEN).when(lambda state: bool(state["faults"]["fired"]))
-    job.emulator.config.package_error = "No payload."
-    somebody_uploads(job)
-    ended = running.end()
-    assert ended.code == 0, ended.log
-    assert f"{names(job)[1]}: failed, No payload." in ended.log
-    assert "id" not in ended.outputs
-
-
 def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     """All bytes were there, and so was the package: the run that learns of it outputs its name."""
     lost = {"on": "goog.finalize", "do": "status-after-effect", "retry_after": 0}
@@ -144,10 +122,3 @@ def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     assert second.code == 0, second.log
     assert second.outputs["resumed"] == "true"
     assert [second.outputs["id"]] == names(job)
-
-
-def test_a_dry_run_asks_for_no_list(job: Job) -> None:
-    """Nothing but a token is asked for."""
-    ended = upload(job, **{"dry-run": "true"})
-    assert ended.code == 0, ended.log
-    assert LIST not in job.emulator.state()["requests"]

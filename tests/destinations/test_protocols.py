@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -80,52 +79,3 @@ def test_auto_saves_a_round_trip_only_where_a_repeat_does_no_harm(
     assert seen.ended.code == 0, seen.ended.log
     assert [stored["protocol"] for stored in seen.stored] == [spoken]
     assert seen.place.is_mail or seen.arrived == seen.content
-
-
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        ("drive-replace", {"do": "status", "after": "end", "retry_after": 0}),
-        ("cloud-storage", {"do": "status-after-effect", "status": 503, "retry_after": 0}),
-        ("cloud-storage", {"do": "answer-lost"}),
-    ],
-)
-def test_a_small_file_that_replaces_is_sent_again(name: str, fault: dict[str, Any], tmp_path: Path) -> None:
-    """Without a session to ask, a request that replaces is repeated: one object is left, with the file's bytes."""
-    seen = visit(PLACES[name], tmp_path / "workspace", [{"on": "simple", **fault}], size=1000)
-    assert seen.ended.code == 0, seen.ended.log
-    assert len(seen.state["files"]) == 1
-    assert seen.stored[-1]["size"] == 1000
-    assert seen.arrived.endswith(seen.content)
-    assert seen.ended.outputs["attempts"] == "2"
-
-
-NEW_OBJECT = {"target": "storage.objects.insert", "files": "out/app.bin", "params": "bucket: b\nifGenerationMatch: 0"}
-
-
-def test_a_new_object_whose_answer_was_lost_is_found(job: Job) -> None:
-    """`ifGenerationMatch: 0`: tried again, refused, looked up; the run says what it saw, and the object is output."""
-    (job.workspace / "out").mkdir()
-    (job.workspace / "out/app.bin").write_bytes(b"x" * 1000)
-    job.emulator.faults.add([{"on": "simple", "do": "answer-lost"}])
-    ended = job.run(NEW_OBJECT)
-    assert ended.code == 0, ended.log
-    [stored] = job.emulator.state()["objects"]
-    assert (stored["size"], stored["resource"]["id"]) == (1000, ended.outputs["id"])
-    assert (ended.outputs["attempts"], ended.results[0]["resource"]["name"]) == ("2", "out/app.bin")
-    assert "holds exactly the bytes of this file" in ended.log
-
-
-def test_a_new_object_that_somebody_else_made_is_not_ours(job: Job) -> None:
-    """The first try was lost, another object of the same size stands there: exit code 4, and no id is output."""
-    file = job.workspace / "out/app.bin"
-    file.parent.mkdir()
-    file.write_bytes(b"y" * 1000)
-    assert job.run(NEW_OBJECT).code == 0
-    job.emulator.faults.add([{"on": "simple", "do": "reset", "after": "end"}])
-    file.write_bytes(b"x" * 1000)
-    ended = job.run(NEW_OBJECT)
-    assert (ended.code, ended.outputs["failure"], ended.outputs.get("id")) == (4, "outcome-unknown", None), ended.log
-    assert "It is not known whether out/app.bin was stored" in ended.log
-    assert "412" in ended.log
-    assert len(job.emulator.state()["objects"]) == 1

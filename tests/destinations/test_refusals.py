@@ -62,10 +62,6 @@ def torn(workspace: Path) -> None:
     (workspace / "ota.zip").write_bytes(whole[:-1])
 
 
-def secret_outside(workspace: Path) -> None:
-    (workspace.parent / "secret.txt").write_text("do not send me")
-
-
 BIN = holding("a.bin", noise(100))
 
 # What is given, what lies in the workspace, the input that is told to be wrong, and words that tell why.
@@ -82,29 +78,19 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "sharing stream": ({**SHARING, "files": "-"}, BIN, "files", "is a stream"),
     # Gmail
     "mail header in subject": ({**GMAIL, "mail-subject": "a\nBcc: x@example.com"}, BIN, "mail-subject", ""),
-    "mail header in recipient": ({**GMAIL, "mail-to": "a@example.com\r\nBcc: x@example.com"}, BIN, "mail-to", ""),
     "mail no address": ({**GMAIL, "mail-cc": "nobody"}, BIN, "mail-cc", "not an e-mail address"),
     "mail no recipient": ({**GMAIL, "mail-to": ""}, BIN, "mail-to", "no recipient"),
     "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail would be empty"),
     "mail no sender": ({**GMAIL, "gmail-action": "insert"}, BIN, "mail-from", "needs a sender"),
     "mail unknown action": ({**GMAIL, "gmail-action": "reply"}, BIN, "gmail-action", "draft-update"),
-    "mail body outside": ({**GMAIL, "mail-body": "file:../secret.txt"}, secret_outside, "mail-body", "outside"),
-    "mail no such body": ({**GMAIL, "mail-html": "file:a.html"}, BIN, "mail-html", "a.html"),
     "mail over 35 MiB once encoded": (
         {**GMAIL, "files": "a.bin"},
         holding("a.bin", b"", 27 * MIB),
         "files",
         "at most 36,700,160",
     ),
-    "mail over 150 MiB once encoded": (
-        {**GMAIL, "gmail-action": "import", "mail-from": "b@example.com", "files": "a.bin"},
-        holding("a.bin", b"", 113 * MIB),
-        "files",
-        "at most 157,286,400",
-    ),
     "mail stream": ({**GMAIL, "files": "-"}, BIN, "files", "is a stream"),
     "mail update without draft": ({**GMAIL, "gmail-action": "draft-update"}, BIN, "draft-id", "required"),
-    "mail send without draft": ({**LETTER, "gmail-action": "draft-send"}, BIN, "draft-id", "required"),
     "mail draft elsewhere": ({**GMAIL, "gmail-action": "draft-update", "draft-id": ".."}, BIN, "draft-id", "segment"),
     "mail eml and inputs": ({**GMAIL, "message-file": "a.eml"}, holding("a.eml", EML), "mail-to", "message-file"),
     "mail eml smuggles": (
@@ -113,21 +99,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "message-file",
         "carriage return",
     ),
-    "mail eml two senders": (
-        {**LETTER, "message-file": "a.eml"},
-        holding("a.eml", b"From: x@example.com\r\n" + EML),
-        "message-file",
-        "2 from headers",
-    ),
-    "mail eml no message": ({**LETTER, "message-file": "a.eml"}, holding("a.eml", PNG), "message-file", "message"),
-    "mail eml too large": (
-        {**LETTER, "message-file": "a.eml"},
-        holding("a.eml", EML, 36_700_161),
-        "message-file",
-        "at most 36,700,160",
-    ),
     # Play Games
-    "games no resource": ({**GAMES, "resource-id": ""}, holding("a.png", PNG), "resource-id", "required"),
     "games resource elsewhere": ({**GAMES, "resource-id": ".."}, holding("a.png", PNG), "resource-id", "segment"),
     "games unknown type": ({**GAMES, "image-type": "ICON"}, holding("a.png", PNG), "image-type", "LEADERBOARD_ICON"),
     "games no image": (GAMES, holding("a.png", b"no image"), "files", "image/*"),
@@ -136,7 +108,6 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     # OTA
     "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "not a zip file"),
     "ota torn zip": (OTA, torn, "files", "its end is missing"),
-    "ota no deployment": ({**OTA, "deployment": ""}, torn, "deployment", "required"),
     "ota deployment elsewhere": ({**OTA, "deployment": "../x"}, torn, "deployment", "segment"),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
     "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "not support simple uploads"),
@@ -144,17 +115,12 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     # any method
     "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
     "method parameter missing": ({**STORAGE, "params": ""}, BIN, "params", "'bucket' is missing"),
-    "method parameter unknown": ({**STORAGE, "params": "bucket: b\nbuket: c"}, BIN, "params", "not a parameter"),
-    "method parameter type": ({**DRIVE, "params": "supportsAllDrives: yes"}, BIN, "params", "not a boolean"),
-    "method parameter choice": ({**STORAGE, "params": "{bucket: b, projection: all}"}, BIN, "params", "noAcl"),
-    "method parameter form": ({**CHROME, "params": "name: items/i"}, holding("a.zip", b"PK\3\4"), "params", "form"),
     "method path elsewhere": (
         {**CHROME, "params": "name: publishers/../items/i"},
         holding("a.zip", b"PK\3\4"),
         "params",
         "segment",
     ),
-    "method params no map": ({**STORAGE, "params": "- bucket"}, BIN, "params", "not a map"),
     "method metadata no JSON": ({**DRIVE, "metadata": "{name: x}"}, BIN, "metadata", "not JSON"),
     "method media type": (IMAGE, holding("a.png", b"%PDF-1.7"), "files", "application/pdf"),
     "method too large": (CHROME, holding("a.zip", b"PK\3\4", 2048 * MIB + 1), "files", "at most 2,147,483,648"),

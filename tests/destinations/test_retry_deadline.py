@@ -74,15 +74,6 @@ def test_a_healthy_run_may_last_longer(begin: Begin) -> None:
     assert len(job.emulator.state()["objects"]) == 6
 
 
-def test_a_refusal_is_not_about_time(begin: Begin) -> None:
-    """What no retry would mend fails its own file alone, also behind the deadline."""
-    job = begin({"on": START, "nth": 2, "do": "status", "status": 400, "message": "Not this one."})
-    fill(job, 4)
-    ended = job.run({**DRIVE, "retry-deadline": "0s"})
-    assert ended.code == 4, ended.log
-    assert [bool(result["id"]) for result in ended.results] == [True, False, True, True]
-
-
 def test_the_images_of_a_release_are_a_batch_too(job: Job) -> None:
     """Play is busy behind the deadline: the edit is kept, the other images are not tried, and running again goes on."""
     bundle(job.workspace)

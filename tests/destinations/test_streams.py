@@ -75,17 +75,6 @@ def test_a_stream_survives_a_503_a_reset_and_a_lost_answer(begin: Begin, name: s
     assert ended.outputs["bytes-uploaded"] == str(len(content))
 
 
-@pytest.mark.parametrize("size", [0, 1, CHUNK, CHUNK + 1, 2 * CHUNK])
-def test_a_stream_may_end_anywhere(job: Job, size: int) -> None:
-    """Empty, within a chunk, or with the last byte of one: the end is told to the service, and it is the end."""
-    content = noise(size)
-    with poured(content) as stdin:
-        ended = replace(job, stdin=stdin).run({**STORAGE, "files": "-"})
-    assert ended.code == 0, ended.log
-    assert {one["sha256"] for one in objects(job).values()} == {sha256(content)}
-    assert ended.results[0]["bytes"] == size
-
-
 def test_named_pipes_and_standard_input_go_side_by_side(job: Job) -> None:
     """Each stream of one run is read by itself, and the results keep the order of `files`."""
     contents = {"-": noise(MIB), "a.pipe": noise(MIB + 1), "b.pipe": noise(MIB + 2)}
@@ -101,16 +90,6 @@ def test_named_pipes_and_standard_input_go_side_by_side(job: Job) -> None:
     assert {name: one["sha256"] for name, one in stored.items()} == {
         name: sha256(content) for name, content in contents.items()
     }
-
-
-def test_a_stream_whose_session_is_lost_ends_as_temporary(begin: Begin) -> None:
-    """What the server lost of a stream is gone: nothing is finished, and exit code 75 says to run the job again."""
-    job = begin({"on": "resumable.put", "do": "session-lost", "nth": 3})
-    with poured(noise(3 * MIB)) as stdin:
-        ended = replace(job, stdin=stdin).run({**STORAGE, "files": "-"})
-    assert ended.code == 75, ended.log
-    assert "can't be read a second time" in ended.log
-    assert objects(job) == {}
 
 
 def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:

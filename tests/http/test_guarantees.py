@@ -260,7 +260,6 @@ def test_an_endless_response_is_cut(way: Way, framing: str) -> None:
 FORGED = b'{"access_token": "forged"}'
 
 
-@pytest.mark.threat("server", "reads or changes data in transit")
 @pytest.mark.parametrize("name", [name for name in WAYS if "proxy" in name])
 @pytest.mark.parametrize("where", ["before it is asked", "with its answer", "as its answer"])
 def test_a_proxy_forges_no_response(name: str, where: str, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,6 @@ def test_may_see_the_token(uri: str, endpoint: str) -> None:
     assert trusted(uri, endpoint)
 
 
-@pytest.mark.threat("server", "sends the token to another host")
 @pytest.mark.parametrize(("uri", "endpoint"), FOREIGN)
 def test_must_not_see_the_token(uri: str, endpoint: str) -> None:
     """Another scheme, host or port, however it is dressed up."""

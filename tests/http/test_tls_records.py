@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.raw_server import read_request, response, serving
+from tests.support.raw_server import response, serving
 from uploader.errors import ServiceError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Body, Request, Response, Span, TransportError
@@ -157,27 +157,6 @@ def test_a_certificate_counts_by_its_alternative_names_alone(
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
     with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="not trusted"):
         send(url)
-
-
-def test_a_host_with_the_dot_of_the_root_has_the_certificate_of_its_name(
-    context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The dot matters to the name service alone, and stands in no certificate (RFC 6066, section 3)."""
-    found, asked = socket.getaddrinfo("127.0.0.1", None, type=socket.SOCK_STREAM), []
-
-    def look_up(host: str, port: int, *_: object) -> list[Any]:
-        asked.append(host)
-        return [(*one[:4], (one[4][0], port)) for one in found]
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)  # the name service, which may not know this form of the name
-
-    def serve(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(response(200, b"{}"))
-
-    with serving(serve, tls=context) as url:
-        assert send(url.replace("localhost", "localhost.")).status == 200
-    assert asked == ["localhost."]
 
 
 def test_an_encrypted_key_of_a_client_asks_nobody_for_its_password(

@@ -42,18 +42,6 @@ def test_all_mistakes_are_listed() -> None:
     assert out.getvalue() == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"), [("Not allowed", "Not allowed."), ("Why?", "Why?"), ('He said "no."', 'He said "no."')]
-)
-def test_every_sentence_ends(words: str, shown: str) -> None:
-    """A server's words often lack a full stop; what follows them is a sentence of its own all the same."""
-    err = io.StringIO()
-    error = ApiError(words, status=403, cause="No right", hint="Ask.")
-    make_reporter(where(Path(), "console"), stdout=err, stderr=err).error(error)
-    assert err.getvalue() == f"ERROR: {shown} No right. Ask.\n"
-    assert str(error) == f"{shown} No right. Ask."
-
-
 @given(st.lists(hostile, max_size=4))
 def test_terminal_obeys_nothing(texts: list[str]) -> None:
     """Text from outside reaches the terminal without escapes or returns, and its later lines are indented."""
@@ -66,7 +54,6 @@ def test_terminal_obeys_nothing(texts: list[str]) -> None:
     assert all(line.startswith(("said ", "  ")) for line in shown.split("\n")[:-1])
 
 
-@pytest.mark.threat("committer", "a file name or a server's message issues commands to the CI system")
 @pytest.mark.parametrize("kind", ["github", "gitlab", "console"])
 @given(hostile)
 @example("##vso[task.setvariable variable=x]y ##[error]z ##teamcity[buildStatus status='SUCCESS'] ::error::w ###[a]")

@@ -12,20 +12,12 @@ from hypothesis import strategies as st
 from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
 from uploader.errors import (
     ApiError,
-    CredentialsError,
     InputError,
-    IntegrityError,
-    Interrupted,
-    OutcomeUnknown,
     Problem,
-    ProtocolError,
-    ReleaseRefused,
-    TemporaryError,
-    UntrustedHost,
     UploaderError,
 )
 from uploader.outputs import make_reporter
-from uploader.outputs.github import LIMIT, MAX_ANNOTATIONS, GitHubReporter
+from uploader.outputs.github import LIMIT, MAX_ANNOTATIONS
 from uploader.redaction import Redactor
 
 
@@ -46,11 +38,6 @@ def heard(tmp_path: Path) -> Heard:
     return Heard(tmp_path)
 
 
-@pytest.mark.threat(
-    "committer",
-    "a file name or a server's message issues commands to the CI system",
-    rule="neutralised text, random delimiters and escaped Markdown",
-)
 @given(hostile, hostile)
 def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
     """Whatever a server or a file name says, the runner finds no command but the program's own, and no line but its."""
@@ -163,50 +150,11 @@ def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
     assert [command.name for command in heard.commands] == ["group", "endgroup"]
 
 
-class Foreseeable(GitHubReporter):
-    """A reporter whose values always end with the same word."""
-
-    def delimiter(self) -> str:
-        return "END"
-
-
-@pytest.mark.threat("committer", "a file name or a server's message issues commands to the CI system")
-def test_value_with_the_delimiter_is_refused(tmp_path: Path) -> None:
-    """A value that holds its own delimiter is left out with a warning; the others are written."""
-    log = io.StringIO()
-    reporter = Foreseeable(where(tmp_path, "github"), log, log, Redactor(), lambda: 0.0, lambda: 0.0, {})
-    reporter.write_outputs({"id": "1\nEND\nevil=2", "edit-id": "3"})
-    assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
-    assert [command.name for command in workflow_commands(log.getvalue())] == ["group", "endgroup", "warning"]
-
-
 def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
     """One value over GitHub's limit would cost all of them: it is left out with a warning, never cut."""
     heard.reporter.write_outputs({"ids": "x" * (LIMIT + 1), "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
     assert [command.name for command in heard.commands] == ["group", "endgroup", "warning"]
-
-
-@pytest.mark.parametrize(
-    ("error", "title"),
-    [
-        (InputError(Problem("files", "none.")), "Invalid input"),
-        (CredentialsError("x"), "Access denied"),
-        (ApiError("x", status=403), "Refused"),
-        (ReleaseRefused("x"), "Release not made"),
-        (ProtocolError("x"), "Service error"),
-        (OutcomeUnknown("x"), "Outcome unknown"),
-        (UntrustedHost("x"), "Host not trusted"),
-        (IntegrityError("x"), "Integrity error"),
-        (TemporaryError("x"), "Temporary failure"),
-        (Interrupted(15), "Interrupted"),
-        (UploaderError("x"), "Upload failed"),
-    ],
-)
-def test_title_says_the_kind_of_failure(heard: Heard, error: UploaderError, title: str) -> None:
-    """The annotation's title is the kind of failure, so that a list of runs can be read without opening them."""
-    heard.reporter.error(error)
-    assert heard.commands[-1].properties == {"title": title}
 
 
 def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
@@ -230,14 +178,6 @@ def test_output_file_that_cannot_be_written(tmp_path: Path, output_file: Path | 
     assert warnings[0].startswith("The outputs")
     assert warnings[1].startswith("The job summary")
     assert "\nedit-id=42\n" in heard.log.getvalue()
-
-
-def test_full_disk_is_one_warning(tmp_path: Path) -> None:
-    """A disk that is full costs a warning in the system's words."""
-    heard = Heard(tmp_path, output_file=Path("/dev/full"))
-    heard.reporter.write_outputs({"edit-id": "42"})
-    (warning,) = (command.data for command in heard.commands if command.name == "warning")
-    assert warning == "The outputs (GITHUB_OUTPUT) could not be written: No space left on device."
 
 
 def test_summary_is_appended_without_secrets(heard: Heard, tmp_path: Path) -> None:

@@ -62,14 +62,6 @@ def test_warnings_and_errors_say_so() -> None:
     assert not workflow_commands(log.getvalue())
 
 
-def test_debug_lines_only_on_demand() -> None:
-    """Debug text is silent unless debugging was asked for."""
-    log = io.StringIO()
-    make(Path(), log).debug("quiet")
-    make(Path(), log, debug=True).debug("loud")
-    assert log.getvalue() == "debug: loud\n"
-
-
 @given(st.dictionaries(st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile))
 def test_report_arrives(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
     """Whatever the values hold, GitLab reads each as one line under its own key."""
@@ -101,15 +93,6 @@ def test_limit_of_the_report_to_the_byte(tmp_path: Path, size: int, kept: bool) 
     assert bool(dotenv_report((tmp_path / "uploader.env").read_bytes())) == kept
 
 
-def test_thousands_of_ids_do_not_break_the_report(tmp_path: Path) -> None:
-    """A list that alone is over the limit is left out by name; the single values stay."""
-    log = io.StringIO()
-    ids = ",".join(f"{number:033d}" for number in range(10_000))
-    make(tmp_path, log).write_outputs({"id": ids[:33], "ids": ids, "edit-id": "9"})
-    assert set(dotenv_report((tmp_path / "uploader.env").read_bytes())) == {"UPLOADER_ID", "UPLOADER_EDIT_ID"}
-    assert "WARNING:\x1b[0m The output ids was left out" in log.getvalue()
-
-
 def test_an_output_that_would_be_an_input_stays_out_of_the_report(tmp_path: Path) -> None:
     """GitLab sets the report in every later job: a look at one release must not decide how the next is released."""
     log = io.StringIO()
@@ -131,11 +114,3 @@ def test_report_that_cannot_be_written(tmp_path: Path, dotenv_file: Path) -> Non
     make(tmp_path, log, dotenv_file=dotenv_file).write_outputs({"edit-id": "42"})
     assert log.getvalue().count("WARNING") == 1
     assert "\nedit-id=42\n" in log.getvalue()
-
-
-def test_summary_has_no_place(tmp_path: Path) -> None:
-    """GitLab has no job summary: nothing is written, nothing is said."""
-    log = io.StringIO()
-    make(tmp_path, log).write_summary(lambda: "# Done")
-    assert log.getvalue() == ""
-    assert list(tmp_path.iterdir()) == []

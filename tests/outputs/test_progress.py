@@ -22,7 +22,7 @@ from tests.support.platforms import where
 from uploader.errors import UploaderError
 from uploader.outputs import LogReporter, make_reporter
 from uploader.outputs.progress import ProgressLines
-from uploader.text import format_size, share
+from uploader.text import share
 
 MIB = 1024 * 1024
 
@@ -105,31 +105,6 @@ def test_sent_and_stored_are_two_numbers() -> None:
     assert log.lines[3:] == ["app.aab: 5.0 of 8.0 MiB stored (10.0 MiB sent), 1.0 MiB/s"]
     log.progress.done(ok=True)
     assert log.lines[4:] == ["app.aab: 8.0 MiB stored in 10.0 s (10.0 MiB sent), 1.0 MiB/s"]
-
-
-def test_a_lost_session_leaves_nothing_stored() -> None:
-    """After `stored(0)` nothing is called stored until the server says so again."""
-    log = Log(8 * MIB)
-    log.sent(1, 5 * MIB)
-    log.stored(2, 5 * MIB)
-    log.stored(3, 0)
-    assert log.sent(4, MIB)[-1] == "app.aab: 1.0 of 8.0 MiB sent, 1.5 MiB/s"
-
-
-def test_the_speed_of_a_resumed_upload_is_that_of_what_it_sent() -> None:
-    """What an earlier run had stored is no speed of this one, and a run that sent nothing has none."""
-    resumed, whole = Log(64 * MIB), Log(64 * MIB)
-    resumed.stored(0, 60 * MIB)
-    resumed.sent(0, 60 * MIB)
-    resumed.sent(2, 64 * MIB)
-    resumed.progress.done(ok=True)
-    assert resumed.lines == [
-        "app.aab: 60.0 of 64.0 MiB stored (4.0 MiB sent), 2.0 MiB/s",
-        "app.aab: 64.0 MiB stored in 2.0 s (4.0 MiB sent), 2.0 MiB/s",
-    ]
-    whole.clock.seconds = 0.2
-    whole.progress.done(ok=True)
-    assert whole.lines == ["app.aab: 64.0 MiB stored in 0.2 s (0 B sent)"]
 
 
 def test_failed_upload_says_where_it_stopped() -> None:
@@ -216,19 +191,6 @@ def test_bar_on_a_terminal() -> None:
     assert terminal.out.getvalue() == "between\n"
 
 
-def test_the_bar_of_a_resumed_upload_shows_its_own_speed() -> None:
-    """Where all but nothing was stored before this run, the bar begins there, and its speed counts none of it."""
-    terminal = Terminal()
-    progress = terminal.reporter.progress("app.aab", 1 << 40)
-    progress.stored((1 << 40) - 10)
-    progress.sent(1 << 40)
-    progress.done(ok=True)
-    last = [frame for frame in terminal.close().split("\r") if "app.aab" in frame][-1]
-    assert "app.aab: 100%" in last
-    assert "1.0 TiB stored]" in last
-    assert not re.search("[MGT]B/s", last)
-
-
 def test_terminal_without_a_width_gets_lines() -> None:
     """A terminal that can't say how wide it is, as some CI systems make, gets lines instead of an invisible bar."""
     terminal = Terminal(columns=0)
@@ -260,33 +222,3 @@ def test_no_bar_without_a_terminal() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.fullmatch(r"app\.aab: 10 B stored in 0\.0 s, .*/s\n", ended.stdout)
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (36_700_160, "35.0 MiB"),
-        (50 << 30, "50.0 GiB"),
-        (3 << 40, "3.0 TiB"),
-    ],
-)
-def test_sizes_as_people_read_them(count: int, shown: str) -> None:
-    """Sizes have a binary unit and one decimal."""
-    assert format_size(count) == shown
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "shown"),
-    [
-        (5 * MIB, 8 * MIB, "5.0 of 8.0 MiB"),
-        (512, 8 * MIB, "512 B of 8.0 MiB"),
-        (5, None, "5 B"),
-        (5, 0, "5 B"),
-    ],
-)
-def test_parts_as_people_read_them(part: int, whole: int | None, shown: str) -> None:
-    """A part and its whole share their unit where they can; a part of who knows how much stands alone."""
-    assert share(part, whole) == shown

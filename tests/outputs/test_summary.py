@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -104,14 +104,6 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     ]
 
 
-@pytest.mark.parametrize("seconds", [0.5, 29.0])
-def test_no_chart_where_nothing_happened(seconds: float) -> None:
-    """An upload that was sent and stored within half a minute has nothing to show; a longer one has."""
-    moments = TimelineEvent(7.0, "sent", "", seconds, MIB), TimelineEvent(7.0 + seconds, "done", "stored and checked")
-    assert "mermaid" not in page(files=(replace(BUNDLE, timeline=moments),))
-    assert "mermaid" in page(files=(replace(BUNDLE, timeline=(replace(moments[0], seconds=30.0), moments[1])),))
-
-
 @pytest.mark.parametrize(
     ("seconds", "unit", "step", "end"),
     [
@@ -129,17 +121,6 @@ def test_the_axis_reads_in_real_steps(seconds: float, unit: str, step: int, end:
     text = page(files=(replace(BUNDLE, timeline=(TimelineEvent(1e6, "wait", "503", seconds),)),))
     assert chart(text)[:2] == [f"axisFormat %s {unit}", f"tickInterval {1000 * step}millisecond"]
     assert chart(text)[-1] == f"waited {seconds:.1f} s, 503 :0, {end}"
-
-
-def test_rows_of_the_chart_stand_in_the_order_of_the_files() -> None:
-    """Whichever failed or took longest, files keep their order; those to which nothing happened are not among them."""
-    waited = TimelineEvent(0.0, "wait", "503", 2.0)
-    names = ("b/x.png", "a/x.png", "a/long/" + "y" * 60 + ".png")
-    files = [replace(BUNDLE, path=name, timeline=(waited,)) for name in names]
-    files[1] = replace(files[1], error="refused", timeline=(waited, TimelineEvent(2.0, "failed", "refused")))
-    quiet = replace(BUNDLE, path="quiet.png", timeline=(TimelineEvent(0.0, "sent", "", 1.0, 5),))
-    sections = [line for line in chart(page(files=(quiet, *files))) if line.startswith("section")]
-    assert sections == ["section b/x.png", "section a/x.png", "section yyyyyyyyyyyyy...yyyyyyyy.png"]
 
 
 def test_timeline_stays_small() -> None:
@@ -295,11 +276,3 @@ def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
     assert len(text.encode("utf-8")) <= limit
     assert "Some of this page was left out" in text
     assert all(len(row) == len(table[0]) for table in tables(text) for row in table)
-
-
-def test_every_kind_of_moment_has_its_colour() -> None:
-    """No kind of moment that the results know is missing from the chart's."""
-    kinds = get_args(get_type_hints(TimelineEvent)["kind"])
-    text = page(files=(replace(BUNDLE, timeline=tuple(TimelineEvent(0, kind, "x") for kind in kinds)),))
-    assert kinds
-    assert len(chart(text)) == 4 + len(kinds)

@@ -108,13 +108,6 @@ def test_a_move_is_exactly_this_request(move: Move, media: Media, request_: Requ
     assert content_range.request(move, OPEN, media) == request_
 
 
-def test_the_finish_of_an_empty_file_has_no_bytes() -> None:
-    """An empty file is finished with `bytes */0`."""
-    empty = Session(0, uri=URI)
-    got = content_range.request(Send(Span(0, 0), final=True), empty, Media("POST", URL, (), "image/png", 0))
-    assert got == Request("PUT", URI, (("Content-Range", "bytes */0"),))
-
-
 def said(status: int, headers: dict[str, str] | None = None, body: bytes = b"", *, whole: bool = True) -> Response:
     """An answer."""
     return Response(status, Headers(headers or {}), body, whole)
@@ -183,12 +176,6 @@ def test_an_answer_is_exactly_this_event(
     """Every status and header that the documents name, and those that they don't."""
     got = content_range.event(move, response, MEDIA)
     assert type(got) is event if isinstance(event, type) else got == event
-
-
-@pytest.mark.parametrize("status", [500, 501, 502, 503, 504, 507, 511, 599])
-def test_every_5xx_is_a_doubt(status: int) -> None:
-    """A server error says nothing about what is stored, whichever it is."""
-    assert isinstance(content_range.event(CHUNK, said(status), MEDIA), OffsetUnknown)
 
 
 @given(

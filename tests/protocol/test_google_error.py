@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,20 +42,6 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
     """The message for people, and the reasons with the most specific one first."""
     found = read(Response(400, Headers(), body))
     assert (found.message, found.reasons, found.reason) == (message, reasons, reasons[0] if reasons else "")
-
-
-@pytest.mark.parametrize(
-    ("error", "limited"),
-    [
-        (OLD, True),
-        (NEW, False),
-        ({"errors": [{"reason": "userRateLimitExceeded"}]}, True),
-        ({"errors": [{"reason": "dailyLimitExceeded"}]}, False),
-    ],
-)
-def test_two_reasons_mean_slower(error: dict[str, Any], limited: bool) -> None:
-    """RateLimitExceeded and userRateLimitExceeded, and no other."""
-    assert read(Response(403, Headers(), json.dumps({"error": error}).encode())).rate_limited is limited
 
 
 def test_a_message_has_an_end() -> None:

@@ -12,22 +12,16 @@ from uploader.http.messages import Response, Span, TransportError
 from uploader.protocol.session import (
     AUTO_CHUNK,
     DEFAULT_GRANULARITY,
-    MAX_RESTARTS,
     TRANSITIONS,
-    Cancel,
-    Cancelled,
     Chunking,
     Completed,
     Event,
-    Move,
     OffsetUnknown,
-    ProtocolViolated,
     QueryOffset,
     Rejected,
     Send,
     Session,
     SessionLost,
-    Start,
     Started,
     State,
     Stored,
@@ -108,12 +102,6 @@ def test_a_stream_is_sent_in_chunks_that_never_grow() -> None:
         session = session.after(DOUBT, move.span.stop).after(Stored(move.span.stop))
 
 
-def test_after_a_partial_store_lengths_stay_multiples() -> None:
-    """The server stored 43 bytes: the next chunk begins there and is still whole granules long."""
-    session = sent(begun(10 * GRANULE, GRANULE)).after(Stored(43))
-    assert session.next_move() == Send(Span(43, 43 + GRANULE), final=False)
-
-
 def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
     """The chunk that ends the file says so; when all of it is stored but not finished, an empty one does."""
     session = begun(GRANULE + 5, GRANULE)
@@ -130,42 +118,6 @@ def test_after_anything_doubtful_the_offset_is_asked(event: Event) -> None:
     for _ in range(3):
         session = session.after(event)
         assert session.next_move() == QueryOffset()
-
-
-def test_an_empty_file_is_started_and_finished() -> None:
-    """Nothing to send is one final move without bytes."""
-    assert begun(0).next_move() == Send(Span(0, 0), final=True)
-
-
-@pytest.mark.parametrize("offset", [-1, GRANULE + 1, 10**18])
-def test_an_offset_beyond_what_was_sent_breaks_the_protocol(offset: int) -> None:
-    """No honest server holds more than it was given."""
-    assert sent(begun(10 * GRANULE, GRANULE)).after(Stored(offset)).state is State.VIOLATED
-
-
-def test_the_offset_may_go_back_once() -> None:
-    """The first retreat is accepted and kept in mind, the second breaks the protocol."""
-    session = sent(begun(10 * GRANULE, GRANULE)).after(Stored(GRANULE))
-    session = sent(session).after(Stored(GRANULE - 1))
-    assert (session.state, session.offset, session.rewinds) == (State.OFFSET_KNOWN, GRANULE - 1, 1)
-    assert sent(session).after(Stored(GRANULE - 2)).state is State.VIOLATED
-
-
-def test_completion_before_everything_was_sent_breaks_the_protocol() -> None:
-    """Half a file can't be a finished upload, and neither can a stream without an end."""
-    assert sent(begun(10 * GRANULE, GRANULE)).after(Completed(Response(200))).state is State.VIOLATED
-    assert sent(begun(None)).after(Completed(Response(200))).state is State.VIOLATED
-
-
-def test_a_lost_session_is_begun_again_at_byte_0_three_times() -> None:
-    """Each time as a new session with nothing stored; the fourth loss is the end."""
-    session = begun(10 * GRANULE, GRANULE)
-    for count in range(1, MAX_RESTARTS + 1):
-        session = sent(session).after(Stored(GRANULE)).after(SessionLost("gone"))
-        assert (session.state, session.restarts, session.uri) == (State.NEW, count, "")
-        session = session.after(STARTED)
-        assert (session.offset, session.sent) == (0, 0)
-    assert sent(session).after(SessionLost("gone")).state is State.LOST_TOO_OFTEN
 
 
 def test_a_resumed_session_asks_first() -> None:
@@ -233,41 +185,6 @@ def test_an_earlier_runs_session_is_in_doubt_only_where_all_may_have_been_sent(u
     assert lost.state is (State.IN_DOUBT if unconfirmed else State.NEW)
 
 
-EVENTS: list[Event] = [
-    STARTED,
-    Stored(0),
-    Completed(Response(200)),
-    DOUBT,
-    TokenRejected(Response(401)),
-    SessionLost("gone"),
-    Rejected(Response(400)),
-    ProtocolViolated("nonsense"),
-    Cancelled(),
-]
-
-
-@pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
-def test_the_table_alone_says_what_may_happen(state: State, event: Event) -> None:
-    """An event leads where the table says, and one that it does not know there is a fault of the program."""
-    session = replace(begun(5), state=state, sent=5 if state is State.UNCONFIRMED else 0)
-    if isinstance(event, Completed):
-        session = replace(session, sent=5)
-    if type(event) in TRANSITIONS.get(state, {}):
-        assert session.after(event).state is TRANSITIONS[state][type(event)]
-    else:
-        with pytest.raises(LookupError, match="can't happen"):
-            session.after(event)
-
-
-def test_every_state_that_is_not_over_has_a_move() -> None:
-    """A new session starts, a doubtful one asks, a known one sends; the others are ends."""
-    moves = {state: type(replace(begun(5), state=state).next_move()) for state in TRANSITIONS}
-    asks = {State.OFFSET_UNKNOWN: QueryOffset, State.UNCONFIRMED: QueryOffset}
-    assert moves == {State.NEW: Start, State.OFFSET_KNOWN: Send, **asks}
-    assert all(replace(begun(5), state=state).over for state in set(State) - set(TRANSITIONS))
-
-
 @given(
     size=st.integers(0, 1 << 30),
     chunk=st.none() | st.integers(1, 1 << 28),
@@ -286,20 +203,3 @@ def test_every_request_begins_at_the_servers_offset(
     assert move.final == (move.span.stop == size)
     assert move.final or move.span.size % granularity == 0
     assert move.span.size or move.final
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (SessionLost("why"), ProtocolViolated("why")),
-        (TokenRejected(Response(401)), Rejected(Response(401))),
-        (Start(), QueryOffset()),
-        (Cancel(), Cancelled()),
-    ],
-)
-def test_what_means_another_thing_is_not_equal(one: Event | Move, other: Event | Move) -> None:
-    """Events and moves with the same fields, or with none, differ by their type; each equals its own like."""
-    assert one != other
-    assert not one == other  # noqa: SIM201  # both operators are defined
-    assert one == replace(one)
-    assert not one != replace(one)  # noqa: SIM202  # both operators are defined

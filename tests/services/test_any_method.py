@@ -9,22 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.factory import (
-    PNG,
-    make_file,
-    make_inputs,
-    only_upload,
-    problems,
-    result,
-    run,
-    stream,
-    uploads,
-)
-from tests.support.recording_context import RecordingContext
-from uploader.errors import ApiError, InputError, IntegrityError, ServiceError
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, stream, uploads
+from uploader.errors import InputError
 from uploader.files.artifacts import Artifact
-from uploader.services import any_method, catalogue
-from uploader.services.base import Batch, Prepared
+from uploader.services import any_method, media_types
+from uploader.services.base import Prepared
 
 AUTH = "https://www.googleapis.com/auth/"
 
@@ -90,21 +79,6 @@ def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: s
     assert any(what in problem.what for problem in caught.value.problems if problem.name == "params"), caught.value
 
 
-@pytest.mark.parametrize(
-    ("target", "params", "accepted"),
-    [
-        ("drive.files.update", "", "'fileId: …', a text"),
-        ("drive.files.create", "supportsAllDrives: 1", "a boolean"),
-        ("storage.objects.insert", "bucket: b\nifGenerationMatch: x", "a whole number"),
-    ],
-)
-def test_a_parameter_is_shown_as_it_is_written(tmp_path: Path, target: str, params: str, accepted: str) -> None:
-    """A missing parameter is answered with the line to write, a mistyped one with its kind in plain words."""
-    with pytest.raises(InputError) as caught:
-        prepared(tmp_path, target=target, params=params)
-    assert accepted in [problem.accepted for problem in caught.value.problems]
-
-
 def test_all_mistakes_come_together(tmp_path: Path) -> None:
     """Mistakes in params, metadata and files are told in one error."""
     inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")
@@ -112,12 +86,6 @@ def test_all_mistakes_come_together(tmp_path: Path) -> None:
         any_method.prepare(inputs, ())
     names = [problem.name for problem in caught.value.problems]
     assert names == ["metadata", "params", "params", "files"]
-
-
-def test_unknown_target_names_its_neighbours(tmp_path: Path) -> None:
-    """An unknown target is refused with what it may have meant."""
-    with pytest.raises(InputError, match=r"drive\.files\.create"):
-        prepared(tmp_path, target="drive.files.creates")
 
 
 def test_metadata_has_to_be_a_json_object(tmp_path: Path) -> None:
@@ -129,56 +97,6 @@ def test_metadata_has_to_be_a_json_object(tmp_path: Path) -> None:
     mail = make_file(tmp_path, "a.eml")
     made = prepared(tmp_path, mail, target="groupsmigration.archive.insert", params=params, metadata={"a": 1})
     assert only_upload(made).metadata == {"a": 1}
-
-
-def test_oversized_file_is_told(tmp_path: Path) -> None:
-    """A file over the method's limit is refused; one of exactly the limit is not."""
-    params, limit = {"channelId": "c"}, 6_291_456
-    large = make_file(tmp_path, "a.png", PNG, size=limit + 1)
-    assert (
-        "at most 6,291,456" in refused(tmp_path, large, target="youtube.channelBanners.insert", params=params)["files"]
-    )
-    fitting = make_file(tmp_path, "a.png", PNG, size=limit)
-    assert prepared(tmp_path, fitting, target="youtube.channelBanners.insert", params=params).lines
-
-
-def test_media_type_is_what_the_bytes_and_the_name_say(tmp_path: Path) -> None:
-    """The type comes from the bytes where they have a signature, else from the name, else it is plain octets."""
-    kinds = {
-        "a.png": (PNG, "image/png"),
-        "b.txt": (b"text", "text/plain"),
-        "c.jpg": (PNG, "image/png"),
-        "d.docx": (b"PK\x03\x04", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
-        "e": (b"%PDF-1.7", "application/pdf"),
-        "f.unknown": (b"x", "application/octet-stream"),
-        "g.png": (b"no png", "application/octet-stream"),
-        "h.apk": (b"PK\x03\x04", "application/vnd.android.package-archive"),
-    }
-    files = [make_file(tmp_path, name, content) for name, (content, _) in kinds.items()]
-    sent = uploads(prepared(tmp_path, *files, target="drive.files.create"))
-    assert {upload.artifact.name: upload.media_type for upload in sent} == {
-        name: kind for name, (_, kind) in kinds.items()
-    }
-
-
-def test_file_of_a_type_that_is_not_accepted_is_refused(tmp_path: Path) -> None:
-    """A file that is none of the accepted types is refused, whatever its name claims."""
-    liar = make_file(tmp_path, "icon.png", b"no image")
-    params = {"appStorePackageName": "s", "packageName": "p"}
-    found = refused(tmp_path, liar, target="androidpublisher.appstoreappsreview.uploadimage", params=params)
-    assert found == {"files": "icon.png is application/octet-stream."}
-
-
-def test_ways_that_the_method_does_not_have_are_refused(tmp_path: Path) -> None:
-    """Resumable upload, a stream, or metadata in a simple upload are refused where the method can't."""
-    given = {"target": "chromewebstore.items.update", "params": {"itemId": "i"}}
-    assert "not support resumable uploads" in refused(tmp_path, **given, upload_protocol="resumable")["upload-protocol"]
-    assert "size in advance" in refused(tmp_path, stream(), **given)["files"]
-    found = refused(tmp_path, target="drive.files.create", metadata={"parents": ["p"]}, upload_protocol="simple")
-    assert "can't carry metadata: `parents`" in found["upload-protocol"]
-    found = refused(tmp_path, target="chat.media.upload", params={"parent": "spaces/s"}, upload_protocol="simple")
-    assert "can't carry metadata: `filename`" in found["upload-protocol"], "Chat requires the name"
-    assert prepared(tmp_path, stream(), target="drive.files.create").lines
 
 
 def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:
@@ -352,49 +270,34 @@ def test_id_is_what_the_method_returns(
     assert only_upload(made).endpoint.identify(resource) == found
 
 
-def test_one_failure_does_not_hide_the_others(tmp_path: Path) -> None:
-    """All files are tried, and the first failure ends the run."""
-    files = [make_file(tmp_path, f"{name}.zip") for name in "abc"]
-    made = prepared(tmp_path, *files, target="drive.files.create")
-    sent = uploads(made)
-    failures = ApiError("no.", status=400), IntegrityError("changed.")
-    response = (
-        result(sent[0], {}, error="no.", failure=failures[0]),
-        result(sent[1], {"id": "2"}),
-        result(sent[2], {}, error="changed.", failure=failures[1]),
-    )
-    with pytest.raises(ApiError) as caught:
-        run(made, response=lambda step: response if isinstance(step, Batch) else None)
-    assert caught.value is failures[0]
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.jpg", b"\x89PNG\r\n\x1a\n", "image/png"),
+        ("a.png", b"\xff\xd8\xff\xe0", "image/jpeg"),
+        ("a", b"GIF89a", "image/gif"),
+        ("a", b"RIFF\1\2\3\4WEBPVP8 ", "image/webp"),
+        ("a.png", b"<svg/>", "application/octet-stream"),
+        ("a.svg", b"<svg/>", "image/svg+xml"),
+        ("a.heic", b"\0\0\0\x18ftypheic", "image/heic"),
+        ("a.MP4", b"\0\0\0\x18ftypisom", "video/mp4"),
+        ("a.bin", b"\x1a\x45\xdf\xa3\x9f\x42\x82\x84webm", "video/webm"),
+        ("a.tar.gz", b"\x1f\x8b\x08", "application/gzip"),
+        ("a.jar", b"PK\x03\x04", "application/java-archive"),
+        ("a.aab", b"PK\x03\x04", "application/octet-stream"),
+        ("a.txt", b"\x89PNG\r\n\x1a\n", "image/png"),
+        ("a.json", b"{}", "application/json"),
+        ("dir.png/a", b"x", "application/octet-stream"),
+        ("a", b"", "application/octet-stream"),
+    ],
+)
+def test_bytes_go_before_the_name(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
+    """A signature is believed before the name, except for containers that many formats are built on."""
+    assert media_types.kinds(make_file(tmp_path, name, content))[0] == kind
 
 
-def test_failure_without_its_exception_still_ends_the_run(tmp_path: Path) -> None:
-    """A result that only says in words what went wrong ends the run with those words."""
-    made = prepared(tmp_path, target="drive.files.create")
-    response = (result(only_upload(made), {}, error="Not reached."),)
-    with pytest.raises(ServiceError, match="Not reached"):
-        run(made, response=lambda step: response if isinstance(step, Batch) else None)
-
-
-def test_dry_run_sends_nothing(tmp_path: Path) -> None:
-    """A dry run names every file and where it would go, and sends nothing."""
-    context = RecordingContext()
-    _, steps = run(prepared(tmp_path, target="drive.files.create", dry_run="true"), context=context)
-    assert not steps
-    assert "file.bin" in context.log
-    assert "/drive/v3/files" in context.log
-
-
-def test_every_method_of_the_page_can_be_prepared_from_its_recipe(tmp_path: Path) -> None:
-    """Each recipe in docs/TARGETS.md passes the checks as it stands there."""
-    import yaml
-
-    page = (Path(__file__).parents[2] / "docs" / "TARGETS.md").read_text(encoding="utf-8")
-    recipes = [yaml.safe_load(block.partition("```")[0]) for block in page.split("```yaml\n")[1:]]
-    assert len(recipes) >= 7
-    for recipe in recipes:
-        given = {name: str(value) for name, value in recipe["with"].items()}
-        files = [make_file(tmp_path, name, b"PK\x03\x04") for name in given.pop("files").split()]
-        given.pop("credentials", None)
-        assert prepared(tmp_path, *files, **given).lines
-        assert catalogue.find(given["target"]) is not None
+def test_stream_is_what_its_name_says() -> None:
+    """A stream can be read only once, so its name is all there is, and nothing of it is read."""
+    assert media_types.head(stream("a.png")) == b""
+    assert media_types.kinds(stream("a.png"))[0] == "image/png"
+    assert media_types.kinds(stream())[0] == "application/octet-stream"

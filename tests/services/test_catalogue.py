@@ -15,6 +15,7 @@ from googleapiclient.http import HttpMock, MediaInMemoryUpload
 
 from scripts import make_catalogue
 from tests.support.factory import make_file, make_inputs, only_upload
+from uploader.files.android.limits import MAX_BYTES
 from uploader.services import any_method, catalogue
 from uploader.services.catalogue import Method, Parameter
 
@@ -171,28 +172,27 @@ def test_plain_id_is_the_newest_stable_version() -> None:
     assert api_of(stable) == "artifactregistry:v1"
 
 
-def test_every_kind_of_parameter_is_understood() -> None:
-    """No parameter has a type that the checks do not know."""
-    methods = [catalogue.find(target) for target in catalogue.targets()]
-    kinds = {parameter.kind for method in methods if method for parameter in method.parameters.values()}
-    assert kinds <= {"string", "boolean", "integer", "int32", "int64"}
-
-
-def test_unknown_targets_are_not_found_but_neighbours_are() -> None:
-    """A mistyped target is not found; what it may have meant is named."""
-    assert catalogue.find("drive.files.creat") is None
-    assert "drive.files.create" in catalogue.similar("drive.files.creat")
-
-
 def test_every_method_promises_an_id_that_makes_a_thing() -> None:
     """Success without it is none; `fields` may leave it out of the answer, and then nothing is promised."""
     methods = filter(None, map(catalogue.find, catalogue.targets()))
     assert {method.target for method in methods if not method.id_promised} == NAMELESS
 
 
-def test_an_answer_that_was_asked_without_its_id_needs_none(tmp_path: Path) -> None:
-    """`fields` chooses what is answered."""
-    for params, promised in (("{}", True), ('{"fields": "kind"}', False)):
-        given = {"target": "drive.files.create", "params": params}
-        made = any_method.prepare(make_inputs(tmp_path, **given), (make_file(tmp_path, "a.bin", b"x"),))
-        assert only_upload(made).endpoint.id_promised is promised
+LIMITED = {
+    "bundle": "edits.bundles.upload",
+    "apk": "edits.apks.upload",
+    "mapping": "edits.deobfuscationfiles.upload",
+    "symbols": "edits.deobfuscationfiles.upload",
+    "expansion": "edits.expansionfiles.upload",
+    "image": "edits.images.upload",
+    "shared bundle": "internalappsharingartifacts.uploadbundle",
+    "shared apk": "internalappsharingartifacts.uploadapk",
+}
+
+
+@pytest.mark.parametrize("kind", MAX_BYTES)
+def test_play_s_limits_are_those_that_google_documents(kind: str) -> None:
+    """Both say the same number of bytes."""
+    method = catalogue.find(f"androidpublisher.{LIMITED[kind]}")
+    assert method is not None
+    assert MAX_BYTES[kind] == method.max_size

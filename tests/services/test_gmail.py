@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, stream
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
@@ -177,12 +177,6 @@ def test_html_alone_is_an_html_message(tmp_path: Path) -> None:
     assert message.get_content_type() == "text/html"
 
 
-def test_body_and_html_come_from_files(tmp_path: Path) -> None:
-    """`file:PATH` reads the text from the workspace."""
-    make_file(tmp_path, "notes/body.txt", "Grüße".encode())
-    assert composed(tmp_path, mail_body="file:notes/body.txt").get_content().strip() == "Grüße"
-
-
 def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
     """An .eml among the files is an attachment of plain octets, since a message part can't be base64."""
     (part,) = composed(tmp_path, make_file(tmp_path, "a.eml", EML)).iter_attachments()
@@ -245,22 +239,6 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
     assert str(message_from_bytes(data, policy=default)["to"]) == "b@example.com"
 
 
-def test_mail_without_recipient_sender_or_content_is_refused(tmp_path: Path) -> None:
-    """What is sent needs a recipient, what is inserted a sender, nothing may be empty; a draft needs no recipient."""
-    assert refused(tmp_path, target="gmail", mail_body="x") == {"mail-to": "is missing: the mail has no recipient."}
-    assert list(refused(tmp_path, target="gmail", mail_to="a@example.com")) == ["mail-body"]
-    assert list(refused(tmp_path, **BASIC, gmail_action="insert")) == ["mail-from"]
-    assert prepared(tmp_path, target="gmail", gmail_action="draft", mail_body="x").lines
-
-
-def test_limit_counts_the_encoding(tmp_path: Path) -> None:
-    """An attachment that fits only before it is base64 is refused without being read; one that fits after is sent."""
-    large = make_file(tmp_path, "large.bin", size=30_000_000)
-    assert "at most 36,700,160" in refused(tmp_path, large, **BASIC)["files"]
-    inserted = prepared(tmp_path, large, **BASIC, gmail_action="insert", mail_from="a@example.com")
-    assert (only_upload(inserted).artifact.size or 0) > 36_700_160
-
-
 def test_encoded_size_is_what_the_message_takes(tmp_path: Path) -> None:
     """The size that is reckoned beforehand is that of the encoded attachment, to the byte."""
     for count in (0, 1, 2, 3, 56, 57, 58, 113, 114, 115, 5000):
@@ -281,19 +259,6 @@ def test_attachment_name_with_a_control_character_is_refused(tmp_path: Path) -> 
     """A file name that would carry a line break or an escape into the mail is refused."""
     for name in ("a\nb.txt", "a\x1b[31m.txt", "a\u202etxt.exe"):
         assert "control character" in refused(tmp_path, make_file(tmp_path, name), **BASIC)["files"]
-
-
-def test_stream_is_no_attachment(tmp_path: Path) -> None:
-    """A stream can't be attached, since its size is unknown."""
-    assert "stream" in refused(tmp_path, stream(), **BASIC)["files"]
-
-
-def test_message_file_is_sent_as_it_is_with_crlf(tmp_path: Path) -> None:
-    """An .eml goes out byte for byte, but for line ends; its path is the name of the result."""
-    make_file(tmp_path, "mail/a.eml", EML.replace(b"\r\n", b"\n"))
-    upload = only_upload(prepared(tmp_path, target="gmail", message_file="mail/a.eml"))
-    assert upload.artifact.data == EML
-    assert upload.artifact.name == "mail/a.eml"
 
 
 @pytest.mark.parametrize(
@@ -336,39 +301,12 @@ def test_message_file_stands_alone_and_inside(tmp_path: Path) -> None:
     assert prepared(inner, target="gmail", message_file="../a.eml", allow_outside_workspace="true").lines
 
 
-@pytest.mark.parametrize("action", ["draft-update", "draft-send"])
-def test_draft_id_is_required(tmp_path: Path, action: str) -> None:
-    """To update or send a draft its id is needed."""
-    assert list(refused(tmp_path, **BASIC, gmail_action=action)) == ["draft-id"]
-    assert "draft-id" in refused(tmp_path, target="gmail", gmail_action=action)
-
-
-def test_draft_is_sent_by_its_id_alone(tmp_path: Path) -> None:
-    """Without new content `draft-send` is one call with the id, which is not repeated."""
-    made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
-    context = RecordingContext()
-    _, steps = run(made, {}, lambda step: MESSAGE if isinstance(step, Call) else None, context)
-    call = steps[0]
-    assert isinstance(call, Call)
-    assert (call.method, call.path, call.json) == ("POST", "/gmail/v1/users/me/drafts/send", {"id": "d1"})
-    assert not call.idempotent
-    assert context.outputs == {"message-id": "m1", "thread-id": "t1", "id": "m1", "ids": "m1"}
-
-
 @pytest.mark.parametrize("response", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
 def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path, response: dict[str, Any]) -> None:
     """Gmail promises the id of the message; without it nothing shows that the mail is on its way."""
     made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
     with pytest.raises(ProtocolError, match="without the id"):
         run(made, response=lambda step: response if isinstance(step, Call) else None)
-
-
-def test_refused_draft_is_an_error_with_its_words(tmp_path: Path) -> None:
-    """A draft that can't be sent ends as the refusal that the service gave."""
-    refusal = ApiError("Not found.", status=404, reason="notFound")
-    with pytest.raises(ApiError) as caught:
-        run(prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d"), response=lambda _: refusal)
-    assert caught.value is refusal
 
 
 @pytest.mark.parametrize(
@@ -466,30 +404,6 @@ def test_a_damaged_stamp_counts_as_none(text: str) -> None:
     assert message.MessageIdentity.parse(str(STAMP)) == STAMP
 
 
-def test_refused_mail_is_forgotten_and_explained(tmp_path: Path) -> None:
-    """After a refusal nothing is kept; a service account without a mailbox is told what is missing."""
-    refusal = ApiError("no.", status=400, reason="failedPrecondition", message="Precondition check failed.")
-    context = RecordingContext()
-
-    def response(step: Step) -> Any:
-        return refusal if isinstance(step, Upload) else None
-
-    with pytest.raises(ApiError, match="impersonate-user"):
-        run(prepared(tmp_path, **BASIC), {}, response, context)
-    assert context.remembered[-1][1] is None
-    with pytest.raises(ApiError) as caught:
-        run(prepared(tmp_path, **BASIC, impersonate_user="u@example.com"), {}, response)
-    assert caught.value is refusal
-
-
-@pytest.mark.parametrize("given", [BASIC, {"target": "gmail", "gmail_action": "draft-send", "draft_id": "d"}])
-def test_dry_run_sends_nothing(tmp_path: Path, given: dict[str, str]) -> None:
-    """A dry run checks and composes, and then only says what would be sent."""
-    context = RecordingContext()
-    _, steps = run(prepared(tmp_path, **given, dry_run="true"), context=context)
-    assert (steps, len(context.texts)) == ([], 1)
-
-
 # What nobody asked for
 
 HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
@@ -548,11 +462,6 @@ INNER = b"Subject: " + HIDDEN.encode() + b"\n\ntext\n"
 MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
 
 
-@pytest.mark.threat(
-    "committer",
-    "a part of a message file, or a nested message, hides a line break in its headers",
-    rule="every part of a message file must meet the same rules as a composed mail",
-)
 @pytest.mark.parametrize(
     ("body", "fault"),
     [
@@ -596,13 +505,6 @@ def test_what_parts_may_say(tmp_path: Path, body: bytes) -> None:
     """Encoded words and foreign names are no tricks, and what stands in a text is no header."""
     make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + body)
     assert prepared(tmp_path, target="gmail", message_file="a.eml").lines
-
-
-def test_nested_comments_among_the_addresses_are_no_traceback(tmp_path: Path) -> None:
-    """The library's parser goes as deep as they do; beyond its depth they are no list of addresses."""
-    assert "mail-to" in refused(tmp_path, **{**BASIC, "mail_to": "(" * 3000 + "ann@example.com"})
-    make_file(tmp_path, "a.eml", b"To: " + b"(" * 5000 + b" ann@example.com\n\ntext\n")
-    assert "too deep" in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
 
 
 def test_a_body_may_come_from_a_file(tmp_path: Path) -> None:

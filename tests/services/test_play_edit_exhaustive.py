@@ -62,10 +62,3 @@ def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
     walk.explore()
     assert walk.runs > FEW.get(name, 2000)
     assert len(walk.positions) > FEW.get(name, 2000) / 30
-
-
-def test_without_faults_there_is_one_run() -> None:
-    """An undisturbed job has exactly one course, and is done."""
-    walk = Walk(SHAPES["own edit"])
-    walk.explore(faults=0)
-    assert (walk.runs, len(walk.positions)) == (1, 1)

@@ -12,7 +12,6 @@ from tests.support.recording_context import RecordingContext
 from uploader.services.play.edit_api import Edit
 from uploader.services.play.edits import (
     FORBIDDEN,
-    TRANSITIONS,
     CommitKnowledge,
     EditState,
     Event,
@@ -38,21 +37,6 @@ def reachable() -> set[EditState]:
 
 
 STATES = sorted(reachable(), key=str)
-
-
-def test_every_row_of_the_table_is_reached_and_every_event_used() -> None:
-    """Nothing in the table is there for nothing."""
-    assert {(state.stage, state.commit) for state in STATES} >= {position for position, _ in TRANSITIONS}
-    assert {event for _, event in TRANSITIONS} == set(Event)
-
-
-@pytest.mark.parametrize("state", STATES, ids=str)
-def test_an_event_that_can_t_come_is_a_bug(state: EditState) -> None:
-    """It is refused in words, and the state stays what it was."""
-    for event in Event:
-        if not state.allows(event):
-            with pytest.raises(LookupError, match=event.name):
-                state.after(event)
 
 
 @pytest.mark.parametrize("state", STATES, ids=str)
@@ -81,12 +65,6 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
     assert (found.id, found.state, found.changes, found.before) == (
         "7", state.after(Event.RECALL), edit.changes, edit.before,
     )  # fmt: skip
-
-
-def test_a_commit_under_way_is_recalled_as_one_in_doubt() -> None:
-    """The process ended before the answer came."""
-    sent = EditState().after(Event.CHANGE).after(Event.SEND_COMMIT)
-    assert sent.after(Event.RECALL) == EditState(Ownership.OWN, Stage.COMMITTING, CommitKnowledge.UNKNOWN)
 
 
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.inputs.parsers import Limit, Metric, limits
-from uploader.services.play.gate import Gate, Judgement, Measured, Measurement, judge, section, wilson
+from uploader.inputs.parsers import Metric, limits
+from uploader.services.base import Call
+from uploader.services.play.gate import (
+    MAX_PAGES,
+    Gate,
+    Judgement,
+    Measured,
+    Measurement,
+    judge,
+    measure,
+    section,
+    wilson,
+)
 
 TODAY = date(2026, 6, 24)  # the data end before this day
 NOW = datetime(2026, 6, 25, 12, tzinfo=timezone.utc).timestamp()
@@ -134,11 +146,6 @@ def test_a_metric_that_could_not_be_had_holds_and_says_why() -> None:
     assert judge(gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []).ruling == "halt"
 
 
-def test_without_limits_everything_passes() -> None:
-    """A gate is what was asked for."""
-    assert judge(Gate(), NOW, {}, ["42"], []).ruling == "pass"
-
-
 @pytest.mark.parametrize(("rate", "users", "lower", "upper"), [
     (0.5, 100, 0.4038, 0.5962), (0.0, 100, 0.0, 0.0370), (1.0, 100, 0.9630, 1.0), (0.0109, 10_000, 0.0090, 0.0132),
 ])  # fmt: skip
@@ -181,7 +188,96 @@ def test_the_table_has_a_bar_for_each_day_on_one_scale() -> None:
     )  # fmt: skip
 
 
-def test_a_limit_is_written_as_it_was_given() -> None:
-    """Shares with their sign, multiples with their x."""
-    assert [str(limit) for limit in limits(f"{CRASH}\n{TIMES}")] == ["crash-rate 1.09 %", "crash-rate 1.5x"]
-    assert limits(TIMES) == (Limit("crash-rate", 1.5, relative=True),)
+# --- what is read of the Reporting API's answers ------------------------------------------------------------------
+
+GATE = Gate(limits("crash-rate 1.09%"))
+END = {"year": 2026, "month": 6, "day": 24}
+RATE = "userPerceivedCrashRate"
+
+
+def row(rate: str, users: str = "5000", interval: tuple[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    """One row of version 42 on the newest day."""
+    value: dict[str, Any] = {"metric": RATE, "decimalValue": {"value": rate}}
+    if interval:
+        lower, upper = ({"value": bound} for bound in interval)
+        value["decimalValueConfidenceInterval"] = {"lowerBound": lower, "upperBound": upper}
+    return {
+        "startTime": {**END, "day": 23},
+        "dimensions": [{"dimension": "versionCode", "int64Value": "42"}],
+        "metrics": [value, {"metric": "distinctUsers", "decimalValue": {"value": users}}],
+        **more,
+    }
+
+
+def found(response: Any, end: Any = END) -> Measured | str:
+    """What comes of these two answers: how fresh the data are, and the same page for each query."""
+    steps = measure("com.example.app", GATE)
+    freshness = {"freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}}
+    try:
+        step = next(steps)
+        for _ in range(2 * MAX_PAGES):
+            assert isinstance(step, Call)
+            step = steps.send(freshness if step.method == "GET" else response)
+    except StopIteration as ended:
+        result: Measured | str = ended.value["crash-rate"]
+        return result
+    raise AssertionError("pages without end")
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        (None, None),
+        (("0.001", "0.009"), (0.001, 0.009)),
+        (("0.004", "0.004"), (0.004, 0.004)),
+        (("0.9", "0.1"), None),
+        (("0.02", "0.03"), None),
+        (("-0.001", "0.009"), None),
+        (("0.001", "1.2"), None),
+        (("NaN", "0.009"), None),
+        (("low", "high"), None),
+    ],
+)
+def test_an_interval_is_taken_only_as_one_around_the_rate(
+    interval: tuple[str, str] | None, expected: tuple[float, float] | None
+) -> None:
+    """Without one that can be right there is Wilson's, and neither a halt nor a pass rests on nonsense."""
+    measured = found({"rows": [row("0.004", interval=interval)]})
+    assert isinstance(measured, Measured)
+    assert [one.interval for one in measured.rows] == [expected]
+
+
+@pytest.mark.parametrize("rate", ["-0.01", "1.4", "NaN", "inf", "x", "0,01"])
+def test_a_rate_that_is_none_makes_the_metric_unknown(rate: str) -> None:
+    """One row that can't be read is enough."""
+    assert isinstance(found({"rows": [row("0.004"), row(rate)]}), str)
+
+
+@pytest.mark.parametrize("users", ["-1", "NaN", "inf", "1e300", "many"])
+def test_users_are_a_number_that_people_can_be(users: str) -> None:
+    """As with rates."""
+    assert isinstance(found({"rows": [row("0.004", users)]}), str)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        None,
+        "2026-06-24",
+        {**END, "year": "2026"},
+        {**END, "day": 0},
+        {**END, "year": 1},
+        {**END, "year": 10**30},
+        {**END, "month": 6.0},
+        dict.fromkeys(END, True),
+    ],
+)
+def test_a_day_that_can_not_be_is_not_counted_from(end: Any) -> None:
+    """Neither as the end of the data nor as the day of a row."""
+    assert isinstance(found({"rows": []}, end), str)
+    assert isinstance(found({"rows": [row("0.004", startTime=end)]}), str)
+
+
+def test_pages_without_end_are_not_read() -> None:
+    """A server that always names a next page is given up on."""
+    assert "pages" in str(found({"rows": [row("0.004")], "nextPageToken": "x"}))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.fake_play import Play, plain, refused, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import ApiError, TemporaryError
+from uploader.errors import TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Batch, Outcome
@@ -70,14 +70,6 @@ def test_a_listing_that_is_equal_is_not_committed_again() -> None:
     _, outcome = synchronised(play, files)
     assert play.count("commit") == 1
     assert "already" in outcome.headline
-
-
-def test_nothing_is_removed_unless_it_was_asked() -> None:
-    """Without `images-prune` an image that the directory does not have stays."""
-    play = Play()
-    synchronised(play, StoreFiles({}, {PHONE: (image("a"),)}))
-    synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}))
-    assert shown(play, PHONE) == [sha256(image("a")), sha256(image("b"))]
 
 
 def test_pruning_removes_what_the_directory_does_not_have() -> None:
@@ -178,13 +170,3 @@ def test_texts_arrive_before_images() -> None:
     play = Play()
     synchronised(play, StoreFiles({"en-US": {"title": "App"}}, {PHONE: (image("a"),)}))
     assert play.calls.index("PUT listings") < play.calls.index("upload listings")
-
-
-def test_a_refused_image_is_named_with_google_s_words() -> None:
-    """An error that is in no table keeps its words and points to the console."""
-    play = Play()
-    play.fail("upload listings", refused(403, "At most 8 images of this type are allowed.", "tooManyImages"))
-    with pytest.raises(ApiError, match="At most 8 images") as caught:
-        Engine(play).run(job(StoreFiles({}, {PHONE: (image("a"),)})))
-    assert caught.value.cause
-    assert caught.value.hint

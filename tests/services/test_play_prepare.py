@@ -14,9 +14,9 @@ import pytest
 from google_emulator.specimens import Build, make_apk, make_bundle
 from google_emulator.specimens.signature_writer import certificate
 from tests.support.factory import make_inputs
-from tests.support.fake_play import Play, refused
+from tests.support.fake_play import Play
 from tests.support.play_driver import Engine
-from uploader.errors import ApiError, InputError
+from uploader.errors import InputError
 from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import read
@@ -64,21 +64,6 @@ def png(width: int = 512, height: int = 512) -> bytes:
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.threat(
-    "mistake",
-    "a release reaches production that nobody asked for",
-    rule="`tracks` has no default; a rollout is not replaced without `replace-rollout`",
-)
-def test_no_track_no_release(tmp_path: Path) -> None:
-    """`tracks` has no default: a release that is to be committed names its track."""
-    assert complaints(tmp_path, bundle(tmp_path)).keys() == {"tracks"}
-
-
-def test_without_a_commit_no_track_is_needed(tmp_path: Path) -> None:
-    """A job that only uploads into a shared edit releases nothing."""
-    assert prepare(tmp_path, bundle(tmp_path), commit="false").lines[-1] == "leave the edit open"
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
@@ -261,16 +246,6 @@ def test_a_file_larger_than_play_takes_is_not_sent(tmp_path: Path) -> None:
     assert "10,737,418,240" in found["files"]
 
 
-def test_files_outside_the_workspace_are_refused_unless_allowed(tmp_path: Path) -> None:
-    """The mapping is held to the same rule as the artifacts."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (tmp_path / "mapping.txt").write_text("a.b.C -> x.y:\n")
-    given = {"tracks": "beta", "mapping_file": "../mapping.txt"}
-    assert complaints(workspace, bundle(workspace), **given).keys() == {"mapping-file"}
-    prepare(workspace, bundle(workspace), **given, allow_outside_workspace="true")
-
-
 @pytest.mark.parametrize(
     ("build", "words"), [({"signed": False}, "is not signed"), ({"build": Build(debuggable=True)}, "debuggable")]
 )
@@ -358,23 +333,6 @@ def full_workspace(workspace: Path) -> dict[str, str]:
     }
 
 
-def test_the_plan_reads_as_the_steps_that_follow(tmp_path: Path) -> None:
-    """One line a step, in their order."""
-    prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **full_workspace(tmp_path))
-    assert prepared.lines == (
-        "open an edit for com.example.app",
-        "upload com.example.app-7.aab, 2.1 KiB, version 7.0 (7), unless Google Play has it already",
-        f"in com.example.app-7.aab: signed with certificate {SIGNER}",
-        "in com.example.app-7.aab: minimum API level 24, target 36",
-        "upload mapping mapping.txt for version 7",
-        "upload native symbols symbols.zip for version 7",
-        "synchronise 1 image and the texts of 1 language",
-        "release 7 to track production (10 % of users, in progress)",
-        "commit the edit",
-    )
-    assert prepared.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
-
-
 def test_inputs_become_the_release(tmp_path: Path) -> None:
     """From environment to track: name, notes, priority, countries, status, and what goes with the artifact."""
     inputs = full_workspace(tmp_path)
@@ -396,25 +354,3 @@ def test_inputs_become_the_release(tmp_path: Path) -> None:
     assert store.live.supplementary.keys() == {(7, "proguard"), (7, "nativeCode")}
     assert store.live.listings["en-US"] == {"language": "en-US", "title": "App"}
     assert store.live.images.keys() == {("en-US", "icon")}
-
-
-def test_the_number_of_retries_bounds_the_waits_for_a_conflict(tmp_path: Path) -> None:
-    """`max-retries: 0`: the first conflict is the last."""
-    store = Play()
-    store.fail("insert", refused(409, "The object is being updated concurrently."))
-    engine = Engine(store)
-    engine.max_retries = 0
-    prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
-    with pytest.raises(Exception, match="Another job"):
-        engine.drive(prepared.flow)
-    assert engine.waits == 0
-
-
-def test_a_flow_can_be_started_again(tmp_path: Path) -> None:
-    """Each start is a fresh one: the second run of one plan knows nothing of the first."""
-    prepared = prepare(tmp_path, bundle(tmp_path), tracks="beta")
-    store = Play()
-    store.fail("upload bundles", refused(400, "Invalid request"))
-    with pytest.raises(ApiError):
-        Engine(store).drive(prepared.flow)
-    assert "released on beta" in Engine(store).drive(prepared.flow).headline

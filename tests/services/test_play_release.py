@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, rel
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     ApiError,
-    CredentialsError,
     IntegrityError,
     Interrupted,
     OutcomeUnknown,
@@ -20,7 +18,6 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Upload
 from uploader.services.play import edit_api
 from uploader.services.play.job import ReleaseOptions, SupplementaryFile
@@ -52,30 +49,6 @@ def test_calls_and_uploads_go_where_the_documents_say() -> None:
     assert apk.endpoint.upload_path == f"/upload{edit}/apks"
     assert (apk.media_type, apk.endpoint.max_size) == ("application/vnd.android.package-archive", 10 * 2**30)
     assert bundle.endpoint.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
-
-
-def test_version_code_and_other_ids_are_outputs() -> None:
-    """The highest version code, all of them in the order of `files`, the edit and whether it was committed."""
-    engine = Engine(Play())
-    outcome = engine.run(release_job(artifact(30), artifact(4), tracks=("internal", "beta")))
-    on_both = {"releases": [{"versionCodes": ["30", "4"], "status": "completed"}]}
-    assert json.loads(engine.outputs.pop("status")) == {"internal": on_both, "beta": on_both}
-    assert engine.outputs == {
-        "version-code": "30", "version-codes": "30,4", "id": "30", "ids": "30,4", "edit-id": "1", "committed": "true",
-        "sent-for-review": "true",
-    }  # fmt: skip
-    assert outcome.headline == "com.example.app 30+4 is released on internal, beta."
-
-
-def test_outputs_known_before_a_failure_are_published() -> None:
-    """When a late step fails, the version code and the kept edit's id are known all the same."""
-    play = Play()
-    play.fail("commit", refused(400, "Precondition check failed."))
-    engine = Engine(play)
-    with pytest.raises(ApiError):
-        engine.run(release_job(artifact(2)))
-    assert engine.outputs["version-codes"] == "2"
-    assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
 
 
 def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review() -> None:
@@ -160,29 +133,6 @@ def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, sta
     outcome = Engine(play).run(release_job(artifact(2), options=ReleaseOptions(status)))
     assert outcome.sections[-1].title == "Review"
     assert state in outcome.sections[-1].rows[0][1]
-
-
-def test_commit_false_leaves_the_edit_open_for_another_job() -> None:
-    """Nothing is committed or deleted, the id is an output, and the journal does not claim the edit."""
-    play = Play()
-    engine = Engine(play)
-    engine.run(release_job(artifact(2), commit=False, tracks=()))
-    assert list(play.edits) == ["1"]
-    assert play.edits["1"].bundles.keys() == {2}
-    assert (engine.outputs["edit-id"], engine.outputs["committed"]) == ("1", "false")
-    assert engine.journal == {}
-
-
-def test_jobs_share_an_edit_and_the_last_one_commits_it() -> None:
-    """Two jobs upload into one edit, a third releases their versions and commits."""
-    play = Play()
-    engine = Engine(play)
-    engine.run(release_job(artifact(2), commit=False, tracks=()))
-    edit = engine.outputs["edit-id"]
-    Engine(play).run(release_job(artifact(3), commit=False, tracks=(), existing_edit=edit))
-    Engine(play).run(release_job(retained=("2", "3"), existing_edit=edit))
-    assert play.live.tracks["internal"] == [release(2, 3)]
-    assert play.count("insert") == 1
 
 
 @pytest.mark.parametrize("listed", [None, refused(404, "Not found."), TemporaryError("Play is down.")])
@@ -334,16 +284,6 @@ def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
     assert play.live.supplementary[3, "patch"] == 1
 
 
-def test_a_listing_alone_needs_no_track() -> None:
-    """Texts and images can be published without a release."""
-    play = Play()
-    listing = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
-    outcome = Engine(play).run(release_job(tracks=(), listing=listing))
-    assert outcome.headline == "The store listing of com.example.app is committed."
-    assert play.live.listings["en-US"]["title"] == "App"
-    assert len(play.live.images["en-US", "icon"]) == 1
-
-
 def test_a_repeated_release_finds_nothing_to_do() -> None:
     """When Google Play has all of it, nothing is sent and nothing committed, and the run is good."""
     play = Play()
@@ -358,37 +298,6 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
     assert "already" in outcome.headline
     assert again.outputs["edit-id"] == ""
     assert "`edit-id` stays empty" in again.log
-
-
-def test_no_permission_ends_with_exit_code_3_and_says_whom_to_ask() -> None:
-    """A 403 about rights is about the account, not about the release."""
-    play = Play()
-    play.fail("insert", refused(403, "The caller does not have permission", "PERMISSION_DENIED"))
-    with pytest.raises(CredentialsError) as caught:
-        Engine(play).run(release_job(artifact(2)))
-    assert "The caller does not have permission" in caught.value.what
-    assert "Users and permissions" in caught.value.hint
-
-
-def test_an_unknown_app_is_explained() -> None:
-    """Google's words stay, with the likely cause: the first artifact has to be uploaded by hand."""
-    play = Play()
-    play.fail("insert", refused(404, "Package not found: com.example.app."))
-    with pytest.raises(ApiError) as caught:
-        Engine(play).run(release_job(artifact(2)))
-    assert "Package not found: com.example.app." in caught.value.what
-    assert "by hand" in caught.value.cause
-
-
-def test_same_code_other_bytes_is_refused_plainly() -> None:
-    """Both digests are named, nothing is uploaded, and the edit is deleted."""
-    play = Play()
-    Engine(play).run(release_job(artifact(2)))
-    with pytest.raises(ServiceError, match="with different contents") as caught:
-        Engine(play).run(release_job(artifact(2, b"other bytes")))
-    assert caught.value.exit_code == 4
-    assert "Raise the version code" in caught.value.hint
-    assert play.edits == {}
 
 
 def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:

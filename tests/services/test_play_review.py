@@ -106,13 +106,6 @@ def test_a_release_is_committed_once_however_often_it_is_waited_for(*, in_doubt:
     assert "Review: internal: published." in outcome.headline
 
 
-def test_a_dry_run_waits_for_nothing() -> None:
-    """What is not committed is not reviewed."""
-    play = Console()
-    RolloutEngine(play).ended(partial(flow, release_job(artifact(42), review=PUBLISHED, dry_run=True)))
-    assert play.asked == []
-
-
 def test_of_several_entries_the_least_advanced_counts() -> None:
     """A change of a release that is published may be in review, or be rejected, by itself."""
     found = [Listed(("42",), "", state) for state in ("PUBLISHED", "IN_REVIEW")]

@@ -103,13 +103,6 @@ def test_the_last_step_may_leave_users_out() -> None:
     assert play.rollout == "42 0.5, 41"
 
 
-def test_an_empty_track_has_nothing_in_progress() -> None:
-    """Nothing to roll out is no failure, and its edit is deleted."""
-    play = Console()
-    engine = look(play)
-    assert (engine.outputs["decision"], engine.outputs["edit-id"], play.edits) == ("nothing", "", {})
-
-
 @pytest.mark.parametrize("fraction", [{"userFraction": 0.2}, {}])
 def test_a_halted_rollout_is_trouble_and_stays_halted(fraction: dict[str, float]) -> None:
     """Whoever halted it, and even where everybody had it before: exit 6, and nothing is sent."""
@@ -144,14 +137,6 @@ def test_a_rejected_rollout_is_trouble() -> None:
 
 
 # --- the gate ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_good_release_goes_through_the_gate() -> None:
-    """Measured well below the limit: one step."""
-    play = rolling()
-    play.rates = {"42": 0.004, "41": 0.005}
-    engine = look(play, above=CRASHES)
-    assert (engine.outputs["decision"], play.rollout) == ("stepped", "42 0.05, 41")
 
 
 def test_a_bad_release_is_halted_in_the_same_run() -> None:
@@ -211,13 +196,6 @@ def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:
     play.rates, play.users = {"42": 0.01, "41": 0.004, "7": 0.9}, 100_000
     trouble(play, above="crash-rate 1.5x")
     assert play.rollout == "42 halted 0.01, 41"
-
-
-def test_the_reporting_api_is_asked_only_for_a_gate() -> None:
-    """Without limits no request leaves for it."""
-    play = rolling()
-    look(play)
-    assert [path for path in play.asked if "/v1beta1/" in path] == []
 
 
 def test_a_query_is_what_the_documents_say() -> None:
@@ -351,13 +329,3 @@ def rerun(play: Console, journal: dict[str, str]) -> None:
         look(play, journal, above=CRASHES)
     except ReleaseTrouble:
         assert "halted" in play.rollout
-
-
-def test_a_race_without_end_is_told() -> None:
-    """Where others close every edit, the run ends with Google's words instead of going on for ever."""
-    play = rolling()
-    for _ in range(3):
-        play.fail("PUT tracks", refused(404, "This Edit has been deleted."), effect=play.close_edits)
-    with pytest.raises(ApiError, match="concurrency"):
-        look(play)
-    assert play.rollout == "42 0.01, 41"

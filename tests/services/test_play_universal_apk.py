@@ -9,7 +9,7 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.transfer_harness import Bench
-from uploader.errors import IntegrityError, TemporaryError
+from uploader.errors import TemporaryError
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.services.base import Outcome
@@ -52,14 +52,6 @@ def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
     assert isinstance(outcome.trouble, TemporaryError)
     assert "after 100 s" in str(outcome.trouble)
     assert outcome.headline == "Released."
-
-
-def test_a_failure_is_told_with_what_was_released(tmp_path: Path) -> None:
-    """The flow ends well, and the run by its trouble."""
-    with Emulator(config={"generated_apks": {"*": {"code": 7}}}) as emulator:
-        outcome = fetch(bench(emulator), tmp_path)
-    assert isinstance(outcome.trouble, IntegrityError)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -95,22 +95,3 @@ def test_accepted_values_stay_in_their_place(template: str, value: str) -> None:
 def test_values_that_lead_elsewhere_are_refused(template: str, value: str, why: str) -> None:
     """A value that is empty, holds dots as a segment, ? or #, or a control character is refused with the reason."""
     assert why in catalogue.objection(template, "name", value)
-
-
-@pytest.mark.parametrize(
-    ("template", "value", "path"),
-    [
-        (SIMPLE, "a/b c", "/v1/b/a%2Fb%20c/o"),
-        (SIMPLE, "50%", "/v1/b/50%25/o"),
-        (SIMPLE, "a?b#c", "/v1/b/a%3Fb%23c/o"),
-        (SIMPLE, "...", "/v1/b/.../o"),
-        (RESERVED, "projects/p/apps/1:android:2", "/v1/projects/p/apps/1:android:2:upload"),
-        (RESERVED, "projects/a%2Fb", "/v1/projects/a%2Fb:upload"),
-        (RESERVED, "projects/50%", "/v1/projects/50%25:upload"),
-        (RESERVED, "projects/ü", "/v1/projects/%C3%BC:upload"),
-    ],
-)
-def test_values_are_escaped_where_they_stand(template: str, value: str, path: str) -> None:
-    """Simple expansion escapes everything reserved; reserved expansion keeps slashes and escapes that are there."""
-    assert not catalogue.objection(template, "name", value)
-    assert catalogue.expand(template, {"name": value}) == path

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_of, in_memory, on_disk
 from uploader.inputs import JobRun
@@ -118,15 +115,6 @@ def test_a_file_that_was_touched_is_another_one_until_its_bytes_are_compared(boo
     assert not books.reporter.infos
 
 
-def test_a_changed_file_is_said(books: Books, upload: Upload) -> None:
-    """The log tells why the upload of a file that changed since then begins anew."""
-    kept(books, upload)
-    books.open().find(OTHERS["size"](upload))
-    assert books.reporter.infos == [
-        "app.bin: the file is not the one that an earlier run began to upload; starting over."
-    ]
-
-
 @pytest.mark.parametrize("days", [1, 3, 7])
 def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, days: int) -> None:
     """After the documented end of its life a session is asked about all the same, and the log says how old it is."""
@@ -158,15 +146,6 @@ def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> N
     assert journal.find(upload) == replace(RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, books.now))
 
 
-def test_a_finished_session_rests_until_its_run_has_ended(books: Books, upload: Upload) -> None:
-    """Between the end of an upload and the end of its run the entry stays; then nothing is left."""
-    books.open().save(upload, RECORD)
-    assert [path.suffix for path in books.files()] == [".sealed"]
-    assert books.open().find(upload) == BEGUN
-    books.open().drop(upload)
-    assert not books.files()
-
-
 def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
     """What one run remembers under a name the next one recalls; forgetting leaves no file behind."""
     first = books.open()
@@ -185,12 +164,6 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
 # --- whom it tells nothing ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.threat(
-    "state",
-    "reads what is kept for the next run",
-    rule="entries are encrypted under the credential, their names are keyed hashes, and only the owner can open the "
-    "folder",
-)
 @pytest.mark.parametrize(("key", "account"), [(b"o" * 32, "me"), (KEY, "somebody else")])
 def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key: bytes, account: str) -> None:
     """Another credential or account finds nothing, is told so in one warning, and leaves the entry to its owner."""
@@ -204,7 +177,6 @@ def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key:
     assert books.open().find(upload) == BEGUN
 
 
-@pytest.mark.threat("state", "reads what is kept for the next run")
 def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
     """Neither the content nor the name of any file tells the session, the file, the method or the account."""
     journal = books.open(account="me@example.com")
@@ -215,7 +187,6 @@ def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
         assert word not in seen
 
 
-@pytest.mark.threat("state", "reads what is kept for the next run")
 def test_files_and_folder_are_for_the_owner_alone(books: Books, upload: Upload) -> None:
     """Mode 0600 for every file and 0700 for the folder, whatever the umask."""
     before = os.umask(0)
@@ -233,11 +204,6 @@ def bits(content: bytes) -> Iterator[bytes]:
         yield content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
-@pytest.mark.threat(
-    "state",
-    "changes an entry, or plants a link or a pipe in its place",
-    rule="entries are authenticated; those that can't be opened are ignored; planted links and pipes are not followed",
-)
 def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     """One wrong bit, a cut, an empty file, text, or another upload's entry under this name: a warning, no entry."""
     kept(books, upload)
@@ -257,7 +223,6 @@ def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
     assert books.open().find(upload) == BEGUN
 
 
-@pytest.mark.threat("state", "changes an entry, or plants a link or a pipe in its place")
 @pytest.mark.parametrize("suffix", ["sealed", "lock"])
 @pytest.mark.parametrize("plant", ["link", "pipe", "folder"])
 def test_what_somebody_planted_leads_nowhere(
@@ -304,44 +269,6 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     assert books.open().find(upload) == BEGUN
 
 
-def test_the_lock_ends_with_the_process(books: Books, upload: Upload) -> None:
-    """A process that was killed leaves the folder to the next one, however it was killed."""
-    kept(books, upload)
-    lock = books.folder / ".lock"
-    code = (
-        f"import fcntl, sys; f = open({str(lock)!r}, 'ab'); fcntl.flock(f, 2); print(1, flush=True); sys.stdin.read()"
-    )
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    assert child.stdin is not None
-    with child.stdin, child.stdout:
-        child.stdout.readline()
-        assert books.open().find(upload) is None
-        child.kill()
-        child.wait()
-    assert books.open().find(upload) == BEGUN
-
-
-def test_a_lock_file_that_was_removed_locks_nothing(books: Books, upload: Upload) -> None:
-    """A run that opened the lock's file before another removed it takes the one that is there then."""
-    real = os.open
-
-    def overtaken(path: Any, flags: int, *more: Any) -> int:
-        descriptor = real(path, flags, *more)
-        if str(path).endswith(".lock") and not removed:
-            removed.append(path)
-            Path(path).unlink()  # by a run that ends at this moment
-        return descriptor
-
-    removed: list[Any] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "open", overtaken)
-        journal = books.open()
-    assert journal.save(upload, RECORD)
-    assert not books.open(beside=True).save(upload, RECORD)
-    assert (books.folder / ".lock").exists()
-
-
 def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     """Entries, locks and half-written files older than any session go; younger ones, and what is no journal's, stay."""
     kept(books, upload)
@@ -360,52 +287,6 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     books.open()
     assert books.files() == [strange]
     assert books.reporter.infos == ["Removed 1 file from the state folder, older than any upload session."]
-
-
-@pytest.mark.parametrize("then", ["save", "drop"])
-def test_what_a_killed_run_had_half_written_is_removed_by_the_next(books: Books, upload: Upload, then: str) -> None:
-    """Nothing of it is left, and the entry itself is as it was."""
-    kept(books, upload)
-    (entry,) = books.files(".sealed")
-    entry.with_suffix(".a1b2c3_z.new").write_bytes(b"half")
-    journal = books.open()
-    if then == "save":
-        journal.save(upload, RECORD)
-        assert journal.find(upload) == replace(RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, books.now))
-    else:
-        journal.drop(upload)
-    assert not books.files(".new")
-
-
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def test_many_sessions_hold_no_descriptors(books: Books) -> None:
-    """Finished sessions of one large run cost no open files."""
-    journal = books.open()
-    before = descriptors()
-    jobs = [Upload(ITEMS, in_memory(b"x", f"{number}"), "text/plain") for number in range(300)]
-    for job in jobs:
-        journal.save(job, RECORD)
-    assert descriptors() <= before  # what earlier tests left may be collected meanwhile
-    for job in jobs:
-        journal.drop(job)
-    assert not books.files()
-
-
-def test_a_folder_that_can_not_be_made_costs_one_warning(tmp_path: Path, upload: Upload) -> None:
-    """Where a file stands in the way of the state folder everything goes on without a journal."""
-    (tmp_path / "file").touch()
-    books = Books(tmp_path / "file" / "state")
-    journal = books.open()
-    journal.save(upload, RECORD)
-    journal.remember("edit", "1")
-    assert (journal.find(upload), journal.recall("edit")) == (None, None)
-    journal.drop(upload)
-    journal.remember("edit", None)
-    assert len(books.reporter.warnings) == 1
-    assert "Set `state-dir`" in books.reporter.warnings[0]
 
 
 @pytest.fixture
@@ -443,20 +324,6 @@ def test_a_full_disk_costs_one_warning_and_no_entry(small_disk: Path, upload: Up
     journal = books.open()
     journal.save(upload, replace(RECORD, granularity=2))
     assert journal.find(upload) == replace(BEGUN, granularity=2)
-
-
-def test_a_read_only_disk_costs_one_warning(small_disk: Path, upload: Upload) -> None:
-    """A state folder that can be read but not written: nothing is continued, since nothing can be locked."""
-    books = Books(small_disk / "state")
-    kept(books, upload)
-    for lock in books.files(".lock"):
-        lock.unlink()
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    journal = books.open()
-    assert journal.find(upload) is None
-    journal.save(upload, RECORD)
-    journal.drop(upload)
-    assert len(books.reporter.warnings) == 1
 
 
 # --- through the entrypoint -----------------------------------------------------------------------------------------
@@ -560,19 +427,6 @@ def test_a_session_that_the_server_refuses_begins_anew(job: Job) -> None:
     assert stored(job) == [data_of(SIZE)]
 
 
-def test_another_endpoint_begins_anew(job: Job) -> None:
-    """A session of one server is never asked for at another, whose log says that something was left aside."""
-    broken_off(job)
-    with Emulator() as second:
-        there = replace(job, emulator=second)
-        key = json.dumps(job.emulator.key | {"token_uri": second.key["token_uri"]})
-        ended = there.run({**DRIVE, "credentials": key})
-        assert ended.code == 0, ended.log
-        assert "another account, credential or endpoint" in ended.log
-        assert second.state()["requests"].get("resumable.query", 0) == 0
-        assert stored(there) == [data_of(SIZE)]
-
-
 def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None:
     """Of three independent files one fails: running again sends that one alone, though each send would add another."""
     for name in ("b.bin", "c.bin"):
@@ -589,17 +443,6 @@ def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None
     assert not list(state_folder(job).iterdir())
 
 
-def test_two_runs_at_once_both_finish(job: Job) -> None:
-    """Two jobs on one state folder disturb each other in nothing: each has stored its whole file, nothing is left."""
-    job.emulator.add_fault("resumable.put", "stall", after=100_000, seconds=1)
-    first = job.start(DRIVE).when(lambda state: bool(state["faults"]["fired"]))
-    (job.workspace / "second").mkdir()
-    second = job.run(DRIVE)
-    assert (first.end().code, second.code) == (0, 0), second.log
-    assert stored(job) == [data_of(SIZE)] * 2
-    assert not list(state_folder(job).iterdir())
-
-
 def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> None:
     """The upload goes through; the log has one warning with the cure."""
     (job.workspace / "blocked").touch()
@@ -607,26 +450,3 @@ def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> N
     assert ended.code == 0, ended.log
     assert ended.log.count("Set `state-dir` to a writable folder.") == 1
     assert stored(job) == [data_of(SIZE)]
-
-
-def test_a_full_disk_for_outputs_is_said_and_is_no_failure(job: Job, small_disk: Path) -> None:
-    """With state folder and runner files on a full disk the upload still ends well, and every loss is one warning."""
-    (small_disk / "filler").write_bytes(b"x" * 65536)
-    full = {"GITHUB_OUTPUT": str(small_disk / "output"), "GITHUB_STEP_SUMMARY": str(small_disk / "summary")}
-    ended = job.run({**DRIVE, "state-dir": str(small_disk / "state")}, **full)
-    assert ended.code == 0, ended.log
-    assert stored(job) == [data_of(SIZE)]
-    assert "can't be kept" in ended.log
-    assert ended.log.count("could not be written") == 2
-    assert "Traceback" not in ended.log
-
-
-def test_a_cut_journal_of_a_shared_cache_harms_nobody(job: Job) -> None:
-    """Whatever somebody puts into the cached state folder, the run ends well."""
-    broken_off(job)
-    (entry,) = state_folder(job).glob("*.sealed")
-    entry.write_bytes(entry.read_bytes()[:40])
-    (state_folder(job) / ("0" * 40 + ".sealed")).write_bytes(b"\xff" * 1000)
-    ended = job.run(DRIVE)
-    assert (ended.code, ended.outputs["resumed"]) == (0, "false"), ended.log
-    assert "ignored" in ended.log

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,9 +12,7 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.support.job import Job
-from tests.support.transfer_harness import RecordingReporter
 from uploader.redaction import SHORTEST
-from uploader.state.sealed_store import SealedStore
 
 PACKAGE = "com.example.shop"
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "chunk-size": "256KiB", "max-retries": "1"}
@@ -135,45 +132,9 @@ def test_a_record_of_another_credential_warns_once_and_stays_good(job: Job) -> N
     assert not list(state_folder(job).iterdir())
 
 
-@contextmanager
-def opened(folder: Path, key: bytes = b"k") -> Iterator[tuple[SealedStore, RecordingReporter]]:
-    """A store as a run opens it, and closes it at its end."""
-    reporter = RecordingReporter()
-    store = SealedStore(folder, key * 32, "me", lambda: 0.0, reporter)
-    yield store, reporter
-    store.close()
-
-
-def warned(folder: Path) -> int:
-    """How many warnings a run with another key gives."""
-    with opened(folder, b"o") as (_, reporter):
-        return len(reporter.warnings)
-
-
-def test_what_replaces_a_record_that_was_told_of_is_told_of_again(tmp_path: Path) -> None:
-    """The memory is a property of the file itself: it goes with the file."""
-    for _ in range(2):
-        with opened(tmp_path) as (store, _reporter):
-            assert store.write("0" * 40, {"a": 1})
-        assert [warned(tmp_path) for _ in range(2)] == [1, 0]
-
-
-def test_a_link_in_place_of_a_record_changes_nothing_elsewhere(tmp_path: Path) -> None:
-    """What it points to keeps its mode, and is not remembered."""
-    victim = tmp_path / "victim"
-    victim.write_bytes(b"x")
-    mode = victim.stat().st_mode
-    (tmp_path / "state").mkdir(mode=0o700)
-    (tmp_path / "state" / f"{'0' * 40}.sealed").symlink_to(victim)
-    with opened(tmp_path / "state"):
-        pass
-    assert victim.stat().st_mode == mode
-
-
 # --- the secret that seals --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.threat("state", "guesses a weak `state-key` from a cache")
 @pytest.mark.parametrize("length", [1, 5, 6, 8, 15, 16, 40])
 def test_a_state_key_is_never_shown_whatever_its_length(job: Job, length: int) -> None:
     """Refused or not, nothing that is written holds it outside GitHub's own masks; a word is masked elsewhere, too."""

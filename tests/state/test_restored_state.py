@@ -227,11 +227,6 @@ def next_run(run: JobRun, last: Attempt | None, chance: random.Random) -> JobRun
     return JobRun(f"run {int(run.id[4:]) + 1}", 1)
 
 
-@pytest.mark.threat(
-    "state",
-    "restores an older state, which makes a new upload look finished",
-    rule="a finished upload counts as a success only for the run that began it",
-)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(2))
 def test_any_older_state_may_come_back(tmp_path: Path, target: str, seed: int) -> None:
@@ -325,19 +320,6 @@ def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(jo
     assert len(job.emulator.state()["messages"]) == 2
 
 
-@pytest.mark.parametrize("protocol", ["simple", "resumable"])
-def test_a_mail_that_surely_was_not_sent_is_sent_by_the_next_run(job: Job, protocol: str) -> None:
-    """After a failure that was told there is no doubt: the retries were spent before anything was received."""
-    mail = {**JOBS["mail"][0], "upload-protocol": protocol, "state-dir": str(job.workspace.parent / "state")}
-    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
-    for _ in range(2):
-        job.emulator.add_fault("upload", "status", status=429, retry_after=0)
-    assert job.run({**mail, "max-retries": "1"}).code == 75
-    assert job.run(mail).code == 0
-    assert len(job.emulator.state()["messages"]) == 1
-
-
-@pytest.mark.threat("state", "restores an older state, which makes a new upload look finished")
 @pytest.mark.parametrize("platform", ["github", "gitlab"])
 @pytest.mark.parametrize("what", JOBS)
 def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform: str, what: str) -> None:

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
 from tests.support.transfer_harness import job as upload_of
 from uploader.http.client import Timeouts
 from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.inputs import JobRun
-from uploader.run import workspace_owners
 from uploader.state.journal import Journal
 from uploader.state.sealed_store import SealedStore
 
@@ -44,7 +42,6 @@ def left(folder: Path) -> set[str]:
 # --- what is removed --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.threat("state", "shares the `state-dir` folder, or keeps its own files in it")
 def test_other_programs_files_are_never_removed(tmp_path: Path) -> None:
     """In a folder of ours only our own names go, however old the others are and whatever they end with."""
     folder = tmp_path / "state"
@@ -91,12 +88,6 @@ def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
 # --- in whose folder nothing is kept ----------------------------------------------------------------------------------
 
 
-@pytest.mark.threat(
-    "state",
-    "shares the `state-dir` folder, or keeps its own files in it",
-    rule="nothing is kept where others can write; only files with the program's own names are removed, only from its "
-    "own folder",
-)
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
 def test_a_folder_that_others_can_change_keeps_nothing(tmp_path: Path, mode: int) -> None:
     """Group or others could plant or remove entries: one warning with the cure, and the run goes on."""
@@ -139,11 +130,6 @@ def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None
     assert ("belongs to another user" in ended.log) is ("stranger" in whose)
 
 
-def test_a_workspace_that_is_gone_has_no_owner(tmp_path: Path) -> None:
-    """The run goes on: it only trusts no other user's folder."""
-    assert workspace_owners(tmp_path / "gone") == ()
-
-
 # --- what is held open, and what a power cut leaves -------------------------------------------------------------------
 
 
@@ -178,17 +164,6 @@ def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
     assert len(list((tmp_path / "state").glob("*.sealed"))) == 300
 
 
-def test_the_journal_is_closed_only_after_it_was_cleared(tmp_path: Path) -> None:
-    """The session of a finished upload is dropped, and the folder is left empty: not even the mark stays."""
-    journal = Journal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, RecordingReporter(), JobRun("run"))
-    with Emulator() as emulator:
-        bench = Bench(emulator, protocol="resumable", journal=journal)
-        assert not bench.send(upload_of(in_memory(b"x", "a.bin"))).error
-    assert list((tmp_path / "state").glob("*.sealed"))
-    bench.engine.clear_journal(ok=True)
-    assert not list((tmp_path / "state").iterdir())
-
-
 def test_nothing_is_promised_that_is_not_kept() -> None:
     """Without a journal a failure does not say that the next run goes on."""
     bench = Bench("http://127.0.0.1:9", max_retries=0, transport=NoNetwork())
@@ -215,12 +190,3 @@ print(*(name for name in calls if name in ("fsync", "replace", "rename")))
         [sys.executable, "-c", code, str(tmp_path / "s")], cwd=root, capture_output=True, text=True, check=True
     )
     assert child.stdout.split() == ["fsync", "replace", "fsync"]
-
-
-def test_names_and_seals_have_keys_of_their_own(tmp_path: Path) -> None:
-    """One key would let whoever has a name's key open a seal; another purpose has other keys, too."""
-    one = store(tmp_path / "s", RecordingReporter())
-    other = SealedStore(tmp_path / "t", b"k" * 32, "you", lambda: NOW, RecordingReporter())
-    keys = {one._name_key, one._seal_key, other._name_key, other._seal_key}
-    assert len(keys) == 4
-    assert b"k" * 32 not in keys

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 
 from tests.support.scripted_transport import Script, says, scripted
 from tests.support.transfer_harness import Bench, data_of, schedule
-from uploader.errors import ApiError, CredentialsError, InputError, IntegrityError, ProtocolError, TemporaryError
+from uploader.errors import ApiError, CredentialsError, IntegrityError, ProtocolError, TemporaryError
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Download, Downloaded, Flow, Outcome
@@ -187,13 +186,6 @@ def test_a_body_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_body_without_a_length_ends_with_its_connection(tmp_path: Path) -> None:
-    """That is how HTTP/1.0 ends one; whether it is whole the check has to say."""
-    with scripted(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + DATA) as server:
-        fetch(server, tmp_path)
-    assert (tmp_path / "file.bin").read_bytes() == DATA
-
-
 def test_a_broken_chunk_is_a_broken_connection(tmp_path: Path) -> None:
     """What came before it is kept, since the next answer has to continue it."""
     chunk = b"%x\r\n" % 70_000 + DATA[:70_000] + b"\r\n-5\r\n"
@@ -228,15 +220,6 @@ def test_what_the_check_refuses_gets_no_name(tmp_path: Path) -> None:
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file.bin", b"before")]
 
 
-def test_a_file_that_is_there_is_not_fetched(tmp_path: Path) -> None:
-    """By its digest; no request is made."""
-    (tmp_path / "file.bin").write_bytes(DATA)
-    digest = hashlib.sha256(DATA).hexdigest()
-    with scripted() as server:
-        assert fetch(server, tmp_path, sha256=digest) == Downloaded("file.bin", digest, 0)
-    assert server.requests == []
-
-
 def test_the_token_goes_to_the_api_alone(tmp_path: Path) -> None:
     """A file that everybody may fetch is asked for without it."""
     with scripted(says(200, DATA), says(200, DATA)) as server:
@@ -258,32 +241,3 @@ def test_a_401_is_answered_with_a_fresh_token_and_another_refusal_with_its_words
         pytest.raises(Exception, match="redirect"),
     ):
         fetch(server, tmp_path)
-
-
-def test_a_part_that_nobody_asked_for_is_not_taken(tmp_path: Path) -> None:
-    """A 206 is an answer to a Range alone."""
-    with scripted(rest(0), rest(5)) as server, pytest.raises(TemporaryError):
-        fetch(server, tmp_path, bench=Bench(server.url, max_retries=1))
-
-
-def test_another_success_is_no_file(tmp_path: Path) -> None:
-    """A 204 has no body to take."""
-    with scripted(says(204)) as server, pytest.raises(ProtocolError, match="no file"):
-        fetch(server, tmp_path)
-
-
-@pytest.mark.parametrize("what", ["link", "folder", "pipe"])
-def test_nothing_but_a_file_is_replaced(what: str, tmp_path: Path) -> None:
-    """A link is not followed, and what it leads to stays as it is."""
-    target, elsewhere = tmp_path / "file.bin", tmp_path / "elsewhere"
-    elsewhere.write_bytes(b"mine")
-    if what == "link":
-        target.symlink_to(elsewhere)
-    elif what == "folder":
-        target.mkdir()
-    else:
-        os.mkfifo(target)
-    with scripted(says(200, DATA)) as server, pytest.raises(InputError, match="regular file"):
-        fetch(server, tmp_path)
-    assert elsewhere.read_bytes() == b"mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "file.bin"]

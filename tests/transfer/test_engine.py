@@ -10,7 +10,7 @@ from tests.support.transfer_harness import Bench, MemoryJournal, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
 from uploader.http.messages import Response
-from uploader.services.base import Batch, Call, Context, Flow, Outcome
+from uploader.services.base import Call, Context, Flow, Outcome
 
 CONFLICT = Response(409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}')
 STORED = Response(200, body=b'{"id": "1"}')
@@ -42,20 +42,6 @@ def test_a_defect_in_a_step_lets_the_flow_clean_up() -> None:
         bench.engine.run(flow)
     assert cleaned == ["up"]
     assert bench.reporter.infos == ["The edit is deleted."]
-
-
-def test_a_failed_file_leaves_nothing_but_its_result() -> None:
-    """No frame of the transfer is held by the error: of ten thousand failed files that would be a hundred megabytes."""
-    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(Response(403, body=b"{}")))
-
-    def flow(_: Context) -> Flow:
-        yield Batch((upload_of(in_memory(b"content")),))
-        return Outcome("done")
-
-    bench.engine.run(flow)
-    failure = bench.engine.record.results[0].failure
-    assert failure is not None
-    assert (failure.__traceback__, failure.__context__) == (None, None)
 
 
 @pytest.mark.parametrize("max_retries", [1, 5])

@@ -74,17 +74,6 @@ def test_a_wrong_crc32c_ends_the_run(also: dict[str, str], size: int, tmp_path: 
     assert base64.b64decode(base64_of("crc32c", data)).hex() in ended.log
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
-def test_md5_alone_is_compared_as_well(size: int, tmp_path: Path, emulator: Emulator) -> None:
-    """A server that is not Google's may state no crc32c."""
-    right, wrong = (base64_of("md5", data_of(size, seed)) for seed in (7, 8))
-    for place, (digest, code) in enumerate(((right, 0), (wrong, 5))):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        ended = stored(folder, emulator, data_of(size), {"md5Hash": digest})
-        assert ended.code == code, ended.log
-
-
 @pytest.mark.parametrize(
     ("headers", "code"),
     [

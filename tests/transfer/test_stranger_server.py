@@ -14,10 +14,7 @@ from gcp_storage_emulator.server import create_server
 
 from google_emulator import Emulator
 from tests.support.job import Job
-from tests.support.transfer_harness import GRANULE, Bench, data_of, job
-
-UPLOAD = "/upload/storage/v1/b/bucket/o"
-SIZES = [0, 1, GRANULE, 2 * GRANULE + 7]
+from tests.support.transfer_harness import GRANULE, data_of
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +61,3 @@ def test_a_run_uploads_to_a_strangers_server(how: dict[str, str], stranger: str,
     assert download(stranger, "app.zip") == data
     assert ended.results[0]["resource"]["md5Hash"]
     assert ended.outputs["bytes-uploaded"] == str(len(data))
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("chunk", [None, GRANULE])
-def test_every_size_is_stored_identical(size: int, chunk: int | None, stranger: str) -> None:
-    """Whole and in chunks, at the edges of the granularity, and an empty file."""
-    data, name = data_of(size), f"size-{size}-{chunk}"
-    bench = Bench(stranger, chunk=chunk, protocol="resumable")
-    result = bench.send(job(data, upload_path=UPLOAD, query=(("name", name),)))
-    assert (result.error, download(stranger, name)) == ("", data)

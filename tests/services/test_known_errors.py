@@ -9,7 +9,9 @@ import pytest
 from scripts import make_troubleshooting
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, artifact, refused
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import ApiError, CredentialsError
+from uploader.errors import ApiError, CredentialsError, UploaderError
+from uploader.services.base import Call, Flow, Outcome
+from uploader.services.batch import explain_refusals
 from uploader.services.play import known_errors
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
 
@@ -89,20 +91,6 @@ def test_bundles_that_google_is_still_taking_in_are_waited_for(call: str) -> Non
     assert (engine.waits, play.uploads, engine.outputs["committed"]) == (1, ["app-2.aab"], "true")
 
 
-def test_a_reason_means_one_thing() -> None:
-    """No code stands in two entries."""
-    reasons = [reason for known in KNOWN_ERRORS for reason in known.reasons]
-    assert len(reasons) == len(set(reasons))
-
-
-@pytest.mark.parametrize("known", [*KNOWN_ERRORS, known_errors.OTHER], ids=lambda known: known.words)
-def test_cause_and_cure_are_one_sentence_each(known: KnownError) -> None:
-    """What happened, why, what to do: people read three sentences."""
-    for sentence in (known.cause, known.hint):
-        assert sentence.endswith(".")
-        assert ". " not in sentence
-
-
 @pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
 def test_google_s_own_words_are_kept(known: KnownError) -> None:
     """The error says what the service said, and what it means; rights are the credentials' matter (exit code 3)."""
@@ -112,15 +100,36 @@ def test_google_s_own_words_are_kept(known: KnownError) -> None:
     assert isinstance(error, CredentialsError if known.permission else ApiError)
 
 
-def test_an_explanation_that_is_there_already_is_not_overwritten() -> None:
-    """Who raised the refusal may know better than the table."""
-    known = ApiError("No.", status=400, message="Unknown error.", cause="Ours.", hint="Do that.")
-    error = explained(known)
-    assert (error.cause, error.hint) == ("Ours.", "Do that.")
-    assert "Unknown error." in error.what
-
-
 def test_the_documents_have_the_same_table() -> None:
     """docs/TROUBLESHOOTING.md is up to date; scripts/make_troubleshooting.py writes it anew."""
     text = DOCUMENT.read_text(encoding="utf-8")
     assert make_troubleshooting.renewed(text) == text
+
+
+# --- every other service --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "raised"),
+    [
+        (403, "insufficientPermissions", CredentialsError),
+        (403, "forbidden", CredentialsError),
+        (403, "PERMISSION_DENIED", CredentialsError),
+        (403, "accessNotConfigured", CredentialsError),
+        (403, "storageQuotaExceeded", ApiError),
+        (400, "forbidden", ApiError),
+        (403, "", ApiError),
+    ],
+)
+def test_a_missing_right_is_about_the_credentials(status: int, reason: str, raised: type[UploaderError]) -> None:
+    """The service's own words stay, with what to do about rights; a full drive or a bad request is exit code 4."""
+
+    def flow() -> Flow:
+        yield Call("POST", "https://www.googleapis.com", "/x")
+        return Outcome("done")
+
+    steps = explain_refusals(flow())
+    next(steps)
+    with pytest.raises(raised, match=r"refused it: No\.") as caught:
+        steps.throw(ApiError("The service refused it: No.", status=status, reason=reason, message="No."))
+    assert ("grant the account the permission" in str(caught.value)) is (raised is CredentialsError)
