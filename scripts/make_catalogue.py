@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -40,9 +39,9 @@ NARROWEST = (
     *("devstorage.read_write", "cloud-platform", "drive.file"),
 )
 # drive.file sees only what the same project made, so a request that names an existing folder or file needs the whole.
-WHEN_EXISTING = {"drive.file": "drive"}
+WHEN_EXISTING = {AUTH + "drive.file": AUTH + "drive"}
 # The document of this API lists no scope; developers.google.com/checks/guide/api/auth names it.
-UNLISTED = {"checks.media.upload": ["checks"]}
+UNLISTED = {"checks.media.upload": [AUTH + "checks"]}
 # What identifies the result, in the order of preference; looked for in the answer itself, then one level down.
 IDENTIFIERS = (
     *("id", "versionCode", "name", "apkId", "fileId", "imageId", "mediaId", "packageName"),
@@ -50,9 +49,9 @@ IDENTIFIERS = (
 )
 # The metadata field that holds the file's own name, for methods that make something new.
 NAME_FIELDS = ("filename", "fileName")
+DRIVE_NAME_FIELDS = {"drive:v3.files.create": "name", "drive:v2.files.insert": "title"}
 # The metadata field that holds the media type: what is uploaded has to be of the type that it states.
 TYPE_FIELDS = ("contentType", "mimeType")
-DRIVE_NAME_FIELDS = {"drive:v3.files.create": "name", "drive:v2.files.insert": "title"}
 BINARY_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
@@ -88,20 +87,13 @@ def size(text: str | None) -> int | None:
     return int(found[1]) * BINARY_UNITS[found[2] or "B"]
 
 
-def scopes(method: dict[str, Any]) -> list[str]:
-    """The method's scopes without Google's common prefix."""
-    listed = method.get("scopes") or [AUTH + name for name in UNLISTED[method["id"]]]
-    return [scope.removeprefix(AUTH) for scope in listed]
-
-
-def narrowest(names: list[str], method: str) -> str:
+def narrowest(method: dict[str, Any]) -> str:
     """The scope that the program asks for."""
-    if len(names) == 1:
-        return names[0]
-    for name in NARROWEST:
-        if name in names:
-            return name
-    raise SystemExit(f"{method} takes several scopes, none of them in NARROWEST: {', '.join(names)}")
+    listed = method.get("scopes") or UNLISTED[method["id"]]
+    found = listed if len(listed) == 1 else [AUTH + name for name in NARROWEST if AUTH + name in listed]
+    if not found:
+        raise SystemExit(f"{method['id']} takes several scopes, none of them in NARROWEST: {', '.join(listed)}")
+    return str(found[0])
 
 
 def parameter(facts: dict[str, Any]) -> dict[str, Any]:
@@ -115,9 +107,9 @@ def parameter(facts: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def identifier(schemas: dict[str, Any], name: str | None) -> str:
+def identifier(schemas: dict[str, Any], name: str) -> str:
     """The dotted path of the field of an answer that identifies the result; empty when there is none."""
-    fields = schemas.get(name or "", {}).get("properties", {})
+    fields = schemas.get(name, {}).get("properties", {})
     own = [candidate for candidate in IDENTIFIERS if candidate in fields]
     nested = [
         f"{field}.{candidate}"
@@ -131,17 +123,17 @@ def identifier(schemas: dict[str, Any], name: str | None) -> str:
 def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     """One method of the catalogue, its facts under the names that `Method` and `Parameter` in the program have."""
     schemas = document["schemas"]
-    request = method.get("request", {}).get("$ref")
-    response = method.get("response", {}).get("$ref")
+    request, response = (method.get(way, {}).get("$ref", "") for way in ("request", "response"))
+    id_field = identifier(schemas, response)
     media = method["mediaUpload"]
-    names = scopes(method)
-    scope = narrowest(names, method["id"])
+    scope = narrowest(method)
     qualified = f"{document['name']}:{document['version']}{method['id'][len(document['name']) :]}"
-    fields = schemas.get(request or "", {}).get("properties", {})
+    fields = schemas.get(request, {}).get("properties", {})
     name_field = DRIVE_NAME_FIELDS.get(qualified) or next((name for name in NAME_FIELDS if name in fields), "")
     return {
         "api": f"{document['name']}:{document['version']}",
         "id": method["id"],
+        "root": document["rootUrl"].rstrip("/"),
         "qualified": qualified,
         "http_method": method["httpMethod"],
         "path": "/" + document["servicePath"] + method["path"],
@@ -152,12 +144,11 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "multipart": media["protocols"]["simple"].get("multipart", False),
         "scope": scope,
         "scope_existing": WHEN_EXISTING.get(scope, scope) if document["name"] == "drive" else scope,
-        "scopes": names,
-        "takes_metadata": request is not None,
         "name_field": name_field,
         "type_field": next((name for name in TYPE_FIELDS if name in fields), ""),
-        "id_field": identifier(schemas, response),
-        "empty_response": not schemas.get(response or "", {}).get("properties"),
+        "id_fields": [name for name in (id_field, "id", "name", "versionCode") if name],
+        "id_promised": bool(id_field) and id_field not in method["parameters"],
+        "empty_response": not schemas.get(response, {}).get("properties"),
         "parameters": {name: parameter(facts) for name, facts in sorted(method["parameters"].items())},
     }
 
@@ -174,30 +165,17 @@ def catalogue() -> dict[str, Any]:
     The newest stable version of an API has the plain id; an older one that has a method of the same id is called as
     Google writes versions of APIs, `drive:v2.files.update`.
     """
-    apis, entries = {}, []
-    for document in documents():
-        key = f"{document['name']}:{document['version']}"
-        apis[key] = {
-            "title": document["title"],
-            "revision": document["revision"],
-            "root": document["rootUrl"].rstrip("/"),
-        }
-        entries += [entry(document, method) for method in upload_methods(document)]
+    entries = [entry(document, method) for document in documents() for method in upload_methods(document)]
     newest = {made["id"]: made for made in sorted(entries, key=age)}
     methods = {made["id"] if newest[made["id"]] is made else made["qualified"]: made for made in entries}
-    return {"source": f"{PACKAGE} {version(PACKAGE)}", "apis": apis, "methods": dict(sorted(methods.items()))}
+    return {"source": f"{PACKAGE} {version(PACKAGE)}", "methods": dict(sorted(methods.items()))}
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """The catalogue as text, one line for each API and method, so that a change shows as one line."""
-
-    def lines(table: dict[str, Any]) -> str:
-        return ",\n".join(f"{json.dumps(key)}: {json.dumps(table[key], separators=(',', ':'))}" for key in table)
-
-    return (
-        f'{{\n"source": {json.dumps(data["source"])},\n"apis": {{\n{lines(data["apis"])}\n}},\n'
-        f'"methods": {{\n{lines(data["methods"])}\n}}\n}}\n'
-    )
+    """The catalogue as text, one line for each method, so that a change shows as one line."""
+    lines = (f"{json.dumps(key)}: {json.dumps(one, separators=(',', ':'))}" for key, one in data["methods"].items())
+    methods = ",\n".join(lines)
+    return f'{{\n"source": {json.dumps(data["source"])},\n"methods": {{\n{methods}\n}}\n}}\n'
 
 
 def page(data: dict[str, Any]) -> str:
@@ -209,13 +187,7 @@ def page(data: dict[str, Any]) -> str:
     return HEAD.format(count=len(rows), source=data["source"]) + "".join(rows)
 
 
-def main() -> int:
-    """Writes both files."""
-    data = catalogue()
-    CATALOGUE.write_text(as_json(data), encoding="utf-8")
-    PAGE.write_text(page(data), encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    made = catalogue()
+    CATALOGUE.write_text(as_json(made), encoding="utf-8")
+    PAGE.write_text(page(made), encoding="utf-8")

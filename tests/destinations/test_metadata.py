@@ -6,12 +6,14 @@ import base64
 import json
 import signal
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from tests.destinations.conftest import Begin
 from tests.support.destinations import USER, a_draft
+from tests.support.emulator_client import PACKAGE, EmulatorClient
 from tests.support.job import Job
 
 MAIL = b"From: me@example.com\r\nTo: a@example.com\r\nSubject: Hi\r\n\r\nIt is out.\r\n"
@@ -212,3 +214,31 @@ def test_an_image_is_sent_again(begin: Begin, protocol: str, fault: Mapping[str,
     assert [stored["protocol"] for stored in state["objects"]] == [protocol] * 2
     assert list(state["gameImages"]) == ["CgkI/ACHIEVEMENT_ICON"]
     assert ended.outputs["attempts"] == "2"
+
+
+def test_the_resource_of_an_icon_needs_no_picture(job: Job) -> None:
+    """The metadata alone goes to the image's own address, and its response becomes the outputs."""
+    alone = {**{name: value for name, value in ICON.items() if name != "files"}, "metadata": '{"resourceId": "CgkI"}'}
+    rehearsed = job.run({**alone, "dry-run": "true"})
+    assert "Would send the metadata alone to gamesConfiguration" in rehearsed.log
+    assert job.emulator.state()["gameImages"] == {}
+    ended = job.run(alone)
+    assert (ended.code, ended.outputs["id"]) == (0, "CgkI"), ended.log
+    state = job.emulator.state()
+    assert list(state["gameImages"]) == ["CgkI/ACHIEVEMENT_ICON"]
+    assert state["requests"].get("upload", 0) == 0
+
+
+def test_the_resource_of_an_image_of_a_listing_needs_no_picture(job: Job) -> None:
+    """Play's images are told their metadata alone at their own address, in an edit that somebody opened."""
+    with closing(EmulatorClient(job.emulator)) as talk:
+        edits = f"/androidpublisher/v3/applications/{PACKAGE}/edits"
+        edit = talk.request("POST", edits, json={}).json["id"]
+        place = f"{edits}/{edit}/listings/en-US/icon"
+        talk.request("PUT", f"{edits}/{edit}/listings/en-US", json={"language": "en-US", "title": "App"})
+        made = talk.request("POST", f"/upload{place}?uploadType=media", PNG, {"Content-Type": "image/png"})
+    params = f"{{packageName: {PACKAGE}, editId: '{edit}', language: en-US, imageType: icon}}"
+    before = job.emulator.state()["requests"]["upload"]
+    ended = job.run({"target": "androidpublisher.edits.images.upload", "params": params, "metadata": '{"image": {}}'})
+    assert (ended.code, ended.outputs["id"]) == (0, made.json["image"]["id"]), ended.log
+    assert job.emulator.state()["requests"]["upload"] == before

@@ -109,7 +109,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     method = catalogue.find(target)
     assert method is not None
     params = {name: sample(parameter) for name, parameter in method.parameters.items()}
-    metadata = {method.name_field or "description": "ü"} if method.takes_metadata else None
+    metadata = {method.name_field or "description": "ü"} if "request" in documents_method(method) else None
     name, content = CONTENTS[method.accept[0]]
     inputs = make_inputs(
         tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})

@@ -1,7 +1,6 @@
 """Sends files to any upload method of Google's APIs, as the catalogue describes it.
 
-The few rules that the catalogue does not have are in docs/TARGETS.md: how several files get their names, which
-scope is asked for, and that a request which replaces something may be repeated.
+docs/TARGETS.md has the few rules beside it: the names of several files, the scope, what may be repeated.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
 
@@ -19,15 +18,16 @@ from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch, catalogue, media_types
-from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
+from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method, Values
 
 _STORAGE = "storage.objects.insert"
-_MAIL = "gmail."  # these methods make mails, and take a whole one in the metadata as well, or name a draft there
+# Metadata alone is enough for these: Gmail's take a whole mail in it, or name a draft; Play's an image's resource.
+_ALONE = ("gmail.", "androidpublisher.edits.images.")
 # A precondition on the state before the request fails when the request is repeated after it was obeyed. Where it names
 # that state, a repeat does no harm, and the object shows afterwards which of the two failed it.
-_STATES = ("ifGenerationMatch", "ifMetagenerationMatch")
-_OTHER_STATES = ("ifGenerationNotMatch", "ifMetagenerationNotMatch")
+_STATES = {"ifGenerationMatch", "ifMetagenerationMatch"}
+_OTHER_STATES = {"ifGenerationNotMatch", "ifMetagenerationNotMatch"}
 _NAMELESS = "A simple upload can't carry the file's name, so Drive will call the file Untitled."
 # By path: the digest that a service states of what it stored, in which field, and the fields of a response unless
 # others are asked for (none: these are all). Cloud Storage states crc32c of every object; Drive states sha256 where it
@@ -54,12 +54,12 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks target, parameters, metadata and files against the catalogue. Raises InputError with every problem."""
     method = catalogue.find(inputs.target)
     if method is None:
-        near = " or ".join(catalogue.similar(inputs.target))
+        near = " or ".join(get_close_matches(inputs.target, catalogue.targets()))
         what = f"{inputs.target!r} is not an upload method.{f' Did you mean {near}?' if near else ''}"
         raise InputError(Problem("target", what, "a method of docs/METHODS.md."))
     problems = Problems()
     request = _request(method, inputs, problems)
-    alone = bool(request.metadata) and not files and method.id.startswith(_MAIL)
+    alone = bool(request.metadata) and not files and method.id.startswith(_ALONE)
     if not (files or alone):
         problems.add("files", f"no file was given to upload to {method.target}.")
     if len(files) > 1 and request.name_field in request.metadata:
@@ -67,9 +67,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems.add("metadata", what)
     problems.raise_if_any()
     if alone:
-        endpoint, line = _endpoint(request), f"Send the metadata alone to {method.target}"
-        flow = partial(_send_metadata, endpoint, request.metadata)
-        return Prepared((line,), endpoint.scopes, batch.rehearsal(f"Would s{line[1:]}.") if inputs.dry_run else flow)
+        return batch.metadata_alone(inputs, _endpoint(request), request.metadata)
     uploads = []
     for file in files:
         named = _named(request, file)
@@ -108,11 +106,6 @@ def read_params(text: str) -> dict[str, Any]:
     raise InputError(Problem("params", "is not a map.", accepted))
 
 
-def _send_metadata(endpoint: Endpoint, metadata: Mapping[str, Any], context: Context) -> Flow:
-    yield from batch.send_metadata_once(context, endpoint, metadata, endpoint.id)
-    return Outcome(f"Metadata sent to {endpoint.id}.")
-
-
 def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
     """The request with the file's own name in it, where the method makes something that has one."""
     own = file.name.rpartition("/")[2]
@@ -136,13 +129,16 @@ def _object_name(request: _MethodRequest) -> str:
 def _endpoint(request: _MethodRequest) -> Endpoint:
     method, values = request.method, request.values
     filled = {name: values[name][0] for name in catalogue.placeholders(method.upload_path)}
-    response_digest, queried = _digest_asked_for(method.path, values)
+    response_digest, asked = _digest_asked_for(method.path, values)
     # The wider scope when the request names something that others may have made: a file, a folder.
     existing = "fileId" in values or "addParents" in values or request.metadata.get("parents")
     # Whether sending the same request twice leaves one thing: an update, or an object of a fixed name.
-    names_state = any(name in values for name in _STATES)
-    replaces = method.http_method in {"PUT", "PATCH"} or method.id == _STORAGE
-    idempotent = replaces and (names_state or not any(name in values for name in _OTHER_STATES))
+    replaces, lookup = method.http_method in {"PUT", "PATCH"} or method.id == _STORAGE, ""
+    if names_state := not _STATES.isdisjoint(values):
+        payer = "".join(f"?userProject={quote(value, safe='')}" for value in values.get("userProject", ()))
+        bucket = catalogue.expand(method.path, {"bucket": values["bucket"][0]})
+        lookup = f"{bucket}/{quote(_object_name(request), safe='')}{payer}"
+    idempotent = replaces and (names_state or _OTHER_STATES.isdisjoint(values))
     return Endpoint(
         id=method.target,
         root=method.root,
@@ -151,13 +147,13 @@ def _endpoint(request: _MethodRequest) -> Endpoint:
         media_types=method.accept,
         scopes=(method.scope_existing if existing else method.scope,),
         http_method=method.http_method,
-        query=tuple((name, value) for name, items in queried.items() if name not in filled for value in items),
+        query=tuple((name, value) for name, items in asked.items() if name not in filled for value in items),
         max_size=method.max_size,
         multipart=method.multipart,
         resumable=method.resumable,
         idempotent=idempotent,
         at_most_once=not idempotent,
-        lookup=_lookup(request) if names_state else "",
+        lookup=lookup,
         empty_response=method.empty_response,
         id_fields=method.id_fields,
         id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the response
@@ -170,20 +166,11 @@ def _digest_asked_for(path: str, values: Values) -> tuple[str, Values]:
 
     Every field that `values` ask for stays.
     """
-    for prefix, (algorithm, field, usual) in _DIGESTS.items():
-        if path.startswith(prefix):
-            wanted = "".join(values.get("fields", ())) or usual
-            if not wanted or {field, "*"} & set(re.split(r"[\s,]+", wanted)):
-                return algorithm, values
-            return algorithm, {**values, "fields": (f"{wanted},{field}",)}
-    return "", values
-
-
-def _lookup(request: _MethodRequest) -> str:
-    """Where the object of a request with such a precondition is found."""
-    payer = "".join(f"?userProject={quote(value, safe='')}" for value in request.values.get("userProject", ()))
-    path = catalogue.expand(request.method.path, {"bucket": request.values["bucket"][0]})
-    return f"{path}/{quote(_object_name(request), safe='')}{payer}"
+    algorithm, field, usual = next((one for prefix, one in _DIGESTS.items() if path.startswith(prefix)), ("", "", ""))
+    wanted = "".join(values.get("fields", ())) or usual
+    if not wanted or not field or {field, "*"} & set(re.split(r"[\s,]+", wanted)):
+        return algorithm, values
+    return algorithm, {**values, "fields": (f"{wanted},{field}",)}
 
 
 def _check_collisions(method: Method, uploads: list[Upload], problems: Problems) -> None:

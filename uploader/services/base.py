@@ -27,13 +27,12 @@ Dialect = Literal["content-range", "goog-upload"]
 class Endpoint:
     """One upload method of one API: where it is, what it accepts, and how it may be spoken to.
 
-    `root` is scheme and host (`https://androidpublisher.googleapis.com`), replaced as a whole by `api-endpoint`; `path`
-    is the resource path with every parameter filled in and escaped; `upload_path` is the media path. `max_size` is in
-    bytes. `idempotent`: sending the same request twice leaves one effect (a replace), not two (an add, a mail).
-    `empty_response`: the service documents success without a body. `at_most_once`: a second effect is worse than none
-    (a mail, a file in Drive), so even a lost session is not begun again once everything may have arrived. `lookup` is
-    the path (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat
-    (412). `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
+    `root` is scheme and host, replaced as a whole by `api-endpoint`; `path` and `upload_path` have every parameter
+    filled in and escaped. `max_size` is in bytes. `idempotent`: sending the same request twice leaves one effect (a
+    replace), not two (an add, a mail). `empty_response`: success has no body. `at_most_once`: a second effect is worse
+    than none (a mail), so even a lost session is not begun again once everything may have arrived. `lookup` is the path
+    (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat (412).
+    `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
     `id_promised`, a response without one is no success. `response_digest` is the digest that responses state.
     """
 
@@ -69,8 +68,8 @@ class Call:
     """One JSON request to an API, which comes to the decoded JSON of the response ({} when it is empty).
 
     An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as `OutcomeUnknown`. `retry_on`
-    says why a refusal passes by itself (a concurrent update), and is empty for every other. `closing` is for a call
-    without a body that is to be sent, once, even after a signal: it cleans up.
+    says why a refusal passes by itself (a concurrent update), and is empty for every other. A `closing` call cleans up:
+    it has no body and is sent, once, even after a signal.
     """
 
     method: str
@@ -111,9 +110,8 @@ class Download:
     """One file from a service into the workspace, which comes to a `Downloaded`.
 
     `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its name, raises what
-    keeps it from getting one, and returns what of `endings` comes behind it. `public` is for a file that everybody may
-    fetch: no token goes there. `sha256` is what the service says of its bytes, empty where it says nothing; a file that
-    has them already is not fetched.
+    keeps it from getting one, and returns what of `endings` comes behind it. A `public` file is fetched without a
+    token. `sha256` is what the service says of its bytes, if it does; a file that has them already is not fetched.
     """
 
     root: str

@@ -34,27 +34,14 @@ from uploader.text import format_size, plural
 OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Mapping[str, str]]
 
 SHOWN = 20  # files that the plan names one by one
+MINUTE = "%Y-%m-%d %H:%M"  # how `begun_before` tells a time in UTC
 _CHECK = "Check what the service has before you run again."
 # What Google's APIs give as reason or status with a 403 when the account may not do it, in either error model.
-_DENIED = frozenset(
-    {
-        "accessNotConfigured",
-        "SERVICE_DISABLED",
-        "ACCESS_TOKEN_SCOPE_INSUFFICIENT",
-        "IAM_PERMISSION_DENIED",
-        "PERMISSION_DENIED",
-        "appNotAuthorizedToFile",
-        "delegationDenied",
-        "domainPolicy",
-        "forbidden",
-        "insufficientFilePermissions",
-        "insufficientParentPermissions",
-        "insufficientPermissions",
-    }
-)
-
-
-# The checks
+_DENIED = {
+    *("PERMISSION_DENIED", "IAM_PERMISSION_DENIED", "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "SERVICE_DISABLED"),
+    *("accessNotConfigured", "forbidden", "insufficientPermissions", "delegationDenied", "domainPolicy"),
+    *("appNotAuthorizedToFile", "insufficientFilePermissions", "insufficientParentPermissions"),
+}
 
 
 def require(problems: Problems, **given: str) -> None:
@@ -99,14 +86,10 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
         what = f"{file.name} is a stream, which a {protocol} upload can't carry."
         problems.add("upload-protocol", what, "auto or resumable")
     elif protocol == "simple" and upload.metadata:
-        names = ", ".join(f"`{field}`" for field in upload.metadata)
-        what = f"a simple upload can't carry metadata: {names}."
+        what = f"a simple upload can't carry metadata: {', '.join(f'`{field}`' for field in upload.metadata)}."
         problems.add("upload-protocol", what, "auto, multipart or resumable")
     if not upload.media_type:
         problems.add("files", f"{file.name} is {media_types.kinds(file)[0]}.", ", ".join(endpoint.media_types))
-
-
-# The plan and the flow
 
 
 def prepared(
@@ -119,21 +102,18 @@ def prepared(
     for upload in uploads:
         check(upload, inputs.upload_protocol, problems)
     problems.raise_if_any()
-    would = (f"Would send {_describe(upload)}: {_request_line(upload.endpoint)}" for upload in uploads)
+    lines, would = [], []
+    for upload in uploads:
+        file, endpoint = upload.artifact, upload.endpoint
+        length = "a stream" if file.size is None else format_size(file.size)
+        what = f"{file.name} ({length}, {upload.media_type}) to {endpoint.id}"
+        query = "?" + urlencode(endpoint.query) if endpoint.query else ""
+        lines.append(f"Upload {what}")
+        would.append(f"Would send {what}: {endpoint.http_method} {endpoint.path}{query}")
+    if rest := len(lines[SHOWN:]):
+        lines[SHOWN:] = [f"and {rest} more files, all to {uploads[0].endpoint.id}"]
     flow = rehearsal(*would) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
-    lines = [f"Upload {_describe(upload)}" for upload in uploads[:SHOWN]]
-    if rest := len(uploads) - len(lines):
-        lines.append(f"and {rest} more files, all to {uploads[0].endpoint.id}")
     return Prepared(tuple(lines), uploads[0].endpoint.scopes, flow)
-
-
-def _describe(upload: Upload) -> str:
-    length = "a stream" if upload.artifact.size is None else format_size(upload.artifact.size)
-    return f"{upload.artifact.name} ({length}, {upload.media_type}) to {upload.endpoint.id}"
-
-
-def _request_line(endpoint: Endpoint) -> str:
-    return f"{endpoint.http_method} {endpoint.path}" + ("?" + urlencode(endpoint.query) if endpoint.query else "")
 
 
 def rehearsal(*lines: str) -> Callable[[Context], Flow]:
@@ -185,47 +165,50 @@ def explain_refusals(flow: Flow) -> Flow:
 # developers.google.com/gmail/api/guides/uploads)
 
 
+def metadata_alone(inputs: Inputs, endpoint: Endpoint, metadata: Mapping[str, Any]) -> Prepared:
+    """What a target is that is given metadata and no file."""
+
+    def flow(context: Context) -> Flow:
+        mail = endpoint.id.startswith("gmail.")  # a second one would be worse than none
+        yield from send_metadata(context, endpoint, metadata, endpoint.id, noted=mail)
+        return Outcome(f"Metadata sent to {endpoint.id}.")
+
+    line = f"end the metadata alone to {endpoint.id}"
+    return Prepared((f"S{line}",), endpoint.scopes, rehearsal(f"Would s{line}.") if inputs.dry_run else flow)
+
+
 def send_metadata(
-    context: Context, endpoint: Endpoint, metadata: Mapping[str, Any], what: str
+    context: Context, endpoint: Endpoint, metadata: Mapping[str, Any], what: str, *, noted: bool
 ) -> Steps[dict[str, Any]]:
-    """The service's response, whose id becomes an output. Raises ProtocolError for a response without an id."""
+    """The service's response, whose id becomes an output. Raises ProtocolError for a response without an id.
+
+    Where a repeat would add a second thing, it is `noted` meanwhile, since there is no session to ask. Raises
+    OutcomeUnknown where an earlier run left such a note, once.
+    """
+    key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
+    noted = noted and not endpoint.idempotent
+    if noted and (kept := context.recall(key)):
+        context.remember(key, None)
+        raise begun_before(what, kept)
+    if noted:
+        context.remember(key, f"{datetime.fromtimestamp(context.now(), timezone.utc):{MINUTE}}")
     method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
     try:
         response: dict[str, Any] = yield Call(
             method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what
         )
-    except Interrupted as stopped:
-        if stopped.unanswered and not endpoint.idempotent:
-            stopped.hint = f"It is not known whether {what} took effect. {_CHECK}"
+    except UploaderError as error:
+        if unanswered(error) and not endpoint.idempotent:
+            error.hint = f"It is not known whether {what} took effect. {_CHECK}"
+        elif noted:
+            context.remember(key, None)
         raise
+    if noted:
+        context.remember(key, None)
     named = endpoint.identify(response)
     if not named:
         raise ProtocolError(f"The service answered {what} without the id of what it made.", hint=_CHECK)
     context.publish({}, ids=(named,))  # no upload tells it
-    return response
-
-
-def send_metadata_once(
-    context: Context, endpoint: Endpoint, metadata: Mapping[str, Any], what: str
-) -> Steps[dict[str, Any]]:
-    """As `send_metadata`, with a note meanwhile where a repeat would add a second one: there is no session to ask.
-
-    Raises OutcomeUnknown where an earlier run left such a note, once.
-    """
-    if endpoint.idempotent:
-        return (yield from send_metadata(context, endpoint, metadata, what))
-    key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
-    if kept := context.recall(key):
-        context.remember(key, None)
-        raise begun_before(what, kept)
-    context.remember(key, minute(datetime.fromtimestamp(context.now(), timezone.utc)))
-    try:
-        response = yield from send_metadata(context, endpoint, metadata, what)
-    except UploaderError as error:
-        if not unanswered(error):
-            context.remember(key, None)
-        raise
-    context.remember(key, None)
     return response
 
 
@@ -241,8 +224,3 @@ def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
         cause="That run was ended before it could report, or `state-dir` was restored to an older state.",
         hint=f"Check the sent mail of the mailbox before you run again. The next run sends it. {remedy}".rstrip(),
     )
-
-
-def minute(when: datetime) -> str:
-    """A time in UTC as `begun_before` tells it."""
-    return f"{when:%Y-%m-%d %H:%M}"

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -21,7 +20,6 @@ from uploader.inputs import parsers
 from uploader.inputs.parsers import InvalidValue
 from uploader.services.media_types import accepts
 
-_AUTH = "https://www.googleapis.com/auth/"
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
 _KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
 _DRIVES_OWN = "application/vnd.google-apps."  # what Drive turns an upload into, not what is uploaded
@@ -59,11 +57,9 @@ STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 class Method:
     """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
 
-    `scope` is the narrowest full scope URL that does the work, `scope_existing` the one needed when the request names
-    something that is there already. `name_field` and `type_field` are the metadata fields for a file's name and media
-    type, empty where there is none; `id_fields` are the dotted paths under which the response may hold the identifier,
-    the best first. `empty_response` says that success has no body, `id_promised` that it names what was made, by a name
-    that the request did not have.
+    `scope` is the narrowest that does the work, `scope_existing` the one for a request that names something that is
+    there already. `name_field` and `type_field` are the metadata fields for a file's name and media type, empty where
+    there is none. The others are as in `Endpoint`.
     """
 
     target: str
@@ -78,7 +74,6 @@ class Method:
     multipart: bool
     scope: str
     scope_existing: str
-    takes_metadata: bool
     name_field: str
     type_field: str
     id_fields: tuple[str, ...]
@@ -89,43 +84,29 @@ class Method:
 
 def targets() -> tuple[str, ...]:
     """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works too."""
-    return tuple(_data()["methods"])
+    return tuple(_methods())
 
 
 def find(target: str) -> Method | None:
     """The method that a user calls `target`; None when there is none of that name."""
-    data = _data()
-    facts = data["methods"].get(target)
-    if facts is None and ":" in target:
-        facts = next((one for one in data["methods"].values() if one["qualified"] == target), None)
+    methods = _methods()
+    facts = methods.get(target) or next((one for one in methods.values() if one["qualified"] == target), None)
     if facts is None:
         return None
-    id_field, parameters = facts["id_field"], facts["parameters"]
-    made: dict[str, Any] = {
+    made = {
+        **facts,
         "target": target,
-        "root": data["apis"][facts["api"]]["root"],
         "accept": tuple(facts["accept"]),
-        "scope": _scope(facts["scope"]),
-        "scope_existing": _scope(facts["scope_existing"]),
-        "id_fields": tuple(filter(None, (id_field, "id", "name", "versionCode"))),
-        "id_promised": bool(id_field) and id_field not in parameters,
-        "parameters": {name: Parameter(name, **one) for name, one in parameters.items()},
+        "id_fields": tuple(facts["id_fields"]),
+        "parameters": {name: Parameter(name, **one) for name, one in facts["parameters"].items()},
     }
-    return Method(**made, **{field.name: facts[field.name] for field in fields(Method) if field.name not in made})
+    return Method(**{field.name: made[field.name] for field in fields(Method)})
 
 
-def similar(target: str) -> list[str]:
-    """Up to three targets that look like a mistyped one."""
-    return get_close_matches(target, targets(), n=3, cutoff=0.6)
-
-
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8"))
-    return data
-
-
-def _scope(name: str) -> str:
-    return name if name.startswith("https:") else _AUTH + name
+def _methods() -> dict[str, dict[str, Any]]:
+    data = json.loads(Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8"))
+    methods: dict[str, dict[str, Any]] = data["methods"]
+    return methods
 
 
 # The inputs against what a method declares
@@ -164,17 +145,15 @@ def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str
     for text in texts:
         if parameter.kind == "boolean" and text not in {"true", "false"}:
             return "is not a boolean."
-        if parameter.kind in _INTEGERS and not _is_integer(text, _INTEGERS[parameter.kind]):
-            return "is not a whole number in range."
+        if bits := _INTEGERS.get(parameter.kind):
+            number = int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else 1 << bits
+            if not -(1 << bits) <= number < 1 << bits:
+                return "is not a whole number in range."
         if parameter.choices and text not in parameter.choices:
             return "is not a valid choice."
         if parameter.pattern and not re.fullmatch(parameter.pattern, text):
             return "does not have the required form."
     return ""
-
-
-def _is_integer(text: str, bits: int) -> bool:
-    return re.fullmatch(r"-?[0-9]{1,20}", text) is not None and -(1 << bits) <= int(text) < (1 << bits)
 
 
 def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, problems: Problems) -> str:
@@ -194,8 +173,8 @@ def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, pr
         problems.add("media-type", what, "the same type, or one of the two")
     kind = stated or given
     if kind and not accepts(method.accept, kind):
-        name, what = "metadata" if stated else "media-type", f"{kind} is not a type that {method.target} accepts."
-        problems.add(name, what, ", ".join(method.accept))
+        what = f"{kind} is not a type that {method.target} accepts."
+        problems.add("metadata" if stated else "media-type", what, ", ".join(method.accept))
     return kind
 
 
@@ -210,10 +189,9 @@ def placeholders(template: str) -> tuple[str, ...]:
 def expand(template: str, values: Mapping[str, str]) -> str:
     """The path with its parameters filled in and escaped.
 
-    `{name}` is simple expansion: everything but unreserved characters is escaped, so a slash stays inside its segment.
-    `{+name}` is reserved expansion: slashes separate segments and escapes that are there already are kept. Only the two
-    forms occur in Google's documents. Check each value that was given with `objection` first. Raises ProtocolError for
-    one that a service named and that leads out of its place.
+    In `{name}` everything but unreserved characters is escaped; in `{+name}` slashes separate segments and escapes that
+    are there already are kept. Check each value that was given with `objection` first. Raises ProtocolError for one
+    that a service named and that leads out of its place.
     """
     if any(map(parsers.leads_elsewhere, values.values())):
         raise ProtocolError("The service named an id with a . or .. segment, which would lead to another path.")

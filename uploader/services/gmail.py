@@ -1,8 +1,7 @@
 """Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
 
-A mail that goes out cannot be called back, so only the update of a draft is idempotent: the upload is resumable, and a
-run that goes on where an earlier one died composes the same bytes again, by which the engine finds the unfinished
-session.
+A mail that goes out cannot be called back, so a run that goes on where an earlier one died composes the same bytes
+again, by which the engine finds the unfinished session.
 """
 
 from __future__ import annotations
@@ -17,15 +16,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
-from uploader.errors import (
-    ApiError,
-    CredentialsError,
-    InputError,
-    Interrupted,
-    Problem,
-    TemporaryError,
-    UploaderError,
-)
+from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, Problem, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -41,7 +32,6 @@ _MEDIA = "message/rfc822"
 _HELD = "the message in metadata"
 _SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _SEND_LIMIT, _INSERT_LIMIT = 36_700_160, 157_286_400  # bytes, developers.google.com/gmail/api/guides/uploads
-_NEED_DRAFT = {"draft-update", "draft-send"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +48,16 @@ class _Action:
     done: str
     limit: int = _SEND_LIMIT
     http_method: str = "POST"
+
+    @property
+    def sends(self) -> bool:
+        """Whether the mail goes out, and so needs a recipient."""
+        return self.method.endswith(".send")
+
+    @property
+    def draft_needed(self) -> bool:
+        """Whether `draft-id` names a draft that is there."""
+        return self.method in {"drafts.update", "drafts.send"}
 
 
 _ACTIONS = {
@@ -77,15 +77,12 @@ _ACTIONS = {
 class _Job:
     """What is done with a mail, and where.
 
-    `draft_needed` names one that is there; `in_session`: the next run can go on with what this one began; `metadata`
-    was given; `impersonated` is somebody's mailbox.
+    `in_session`: the next run can go on with what this one began; `impersonated` is somebody's mailbox.
     """
 
     action: _Action
     endpoint: Endpoint
-    draft_needed: bool
     in_session: bool
-    metadata: bool
     impersonated: bool
 
 
@@ -98,22 +95,21 @@ def prepare(
 ) -> Prepared:
     """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every problem."""
     job, problems = _job(inputs), Problems()
-    if job.draft_needed and not inputs.draft_id:
+    if job.action.draft_needed and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     has_mail = message.given(inputs, files)
     resource = problems.collect(lambda: read_resource(inputs, mail=has_mail)) or {}
-    to_send = inputs.gmail_action in {"send", "draft-send"}
     if not has_mail and (inputs.metadata or job.action.method == "drafts.send"):
         problems.raise_if_any()
-        if _holds_message(resource) or job.action.method == "drafts.send":
-            held = _holds_message(resource)
+        held = _holds_message(resource)
+        if held or job.action.method == "drafts.send":
             line = f"{job.action.plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
             return _prepared(inputs, job, partial(_send_metadata, job, resource), line)
     identity = MessageIdentity(now(), token())
     if files and inputs.shard and inputs.shard[1] > 1:
         what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
-    mail = problems.collect(lambda: message.read(inputs, files, to_send=to_send, limit=job.action.limit))
+    mail = problems.collect(lambda: message.read(inputs, files, to_send=job.action.sends, limit=job.action.limit))
     if mail is None:
         raise InputError(*problems)
     upload = Upload(job.endpoint, _artifact(mail, identity), _MEDIA, resource or None)
@@ -149,8 +145,7 @@ def _job(inputs: Inputs) -> _Job:
         id_promised=True,
     )
     in_session = replaces or inputs.upload_protocol in {"auto", "resumable"}
-    draft_needed = inputs.gmail_action in _NEED_DRAFT
-    return _Job(action, endpoint, draft_needed, in_session, bool(inputs.metadata), bool(inputs.impersonate_user))
+    return _Job(action, endpoint, in_session, bool(inputs.impersonate_user))
 
 
 def _artifact(mail: message.Mail, identity: MessageIdentity) -> Artifact:
@@ -180,10 +175,10 @@ def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
         what = "holds a message in `raw`, and the other inputs describe one as well."
         problems.add("metadata", what, "one of the two")
     elif "raw" in told:
-        for fault in _faults_of_raw(told["raw"], to_send=inputs.gmail_action in {"send", "draft-send"}):
+        for fault in _faults_of_raw(told["raw"], to_send=action.sends):
             problems.add("metadata", f"`raw` {fault}", "an RFC 822 message in base64url")
     problems.raise_if_any()
-    if inputs.gmail_action in _NEED_DRAFT and resource.get("id", inputs.draft_id) != inputs.draft_id:
+    if action.draft_needed and resource.get("id", inputs.draft_id) != inputs.draft_id:
         raise InputError(Problem("metadata", "`id` is not the draft that `draft-id` names."))
     return {**resource, "id": inputs.draft_id} if action.method == "drafts.send" else resource
 
@@ -215,14 +210,14 @@ def _faults_of_raw(raw: object, *, to_send: bool) -> tuple[str, ...]:
 
 def _send(job: _Job, mail: message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
-    along = json.dumps(upload.metadata, sort_keys=True) if job.metadata else ""
+    along = json.dumps(upload.metadata, sort_keys=True) if upload.metadata else ""
     key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest} {along}".rstrip()
     earlier = MessageIdentity.parse(context.recall(key) or "")
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
         if not job.in_session:
             context.remember(key, None)
-            began, remedy = batch.minute(earlier.date), "`upload-protocol: resumable` can ask the server."
-            raise batch.begun_before(mail.name, began, remedy)
+            remedy = "`upload-protocol: resumable` can ask the server."
+            raise batch.begun_before(mail.name, f"{earlier.date:{batch.MINUTE}}", remedy)
         identity, upload = earlier, replace(upload, artifact=_artifact(mail, earlier))
     context.remember(key, str(identity))
     try:
@@ -240,10 +235,9 @@ def _send(job: _Job, mail: message.Mail, identity: MessageIdentity, upload: Uplo
 def _send_metadata(job: _Job, resource: Mapping[str, Any], context: Context) -> Flow:
     """Sends what needs no upload. A draft that was sent is gone, so that it goes once by itself."""
     try:
-        if _holds_message(resource):
-            response = yield from batch.send_metadata_once(context, job.endpoint, resource, _HELD)
-        else:
-            response = yield from batch.send_metadata(context, job.endpoint, resource, job.endpoint.id)
+        held = _holds_message(resource)
+        what = _HELD if held else job.endpoint.id
+        response = yield from batch.send_metadata(context, job.endpoint, resource, what, noted=held)
     except ApiError as error:
         _explain(job, error)
         raise
@@ -267,6 +261,6 @@ def _explain(job: _Job, error: UploaderError) -> None:
     if error.reason == "failedPrecondition" and not job.impersonated:
         error.cause = "A service account has no mailbox of its own."
         error.hint = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
-    if error.status == 404 and job.draft_needed:
+    if error.status == 404 and job.action.draft_needed:
         error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
         error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."

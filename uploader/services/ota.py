@@ -7,7 +7,6 @@ v1/how-tos/create-package, v1/how-tos/associate-package and reference/rest/v1/de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -20,7 +19,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
-from uploader.services.base import Call, Context, Endpoint, Flow, Json, Outcome, Prepared, Steps, Upload
+from uploader.services.base import Call, Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
 from uploader.services.catalogue import expand
 from uploader.text import sentence
 
@@ -96,7 +95,9 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
         context.identified(replace(result, id=name, error=str(failure), failure=failure))
         raise failure
     if len(new) != 1:
-        _unknown(context, f"The deployment lists {_listed(new)} with the title {title!r}.")
+        shown = ", ".join(f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5])
+        several = f"{len(new)} new packages ({shown})" if new else "no new package"
+        _unknown(context, f"The deployment lists {several} with the title {title!r}.")
         return sent
     [name] = new
     context.identified(replace(result, id=name))
@@ -108,25 +109,13 @@ def _same_title(deployment: str, title: str) -> Steps[Packages]:
     path, what = expand(_PACKAGES, {"deployment": deployment}), "the list of the deployment's packages"
     response = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what)
     packages = response.get("packages") if isinstance(response, dict) else None
-    listed = [one for one in packages if isinstance(one, dict)] if isinstance(packages, list) else []
-    titled = [one for one in listed if one.get("title") == title]
-    return {one["name"]: _failure(one) for one in titled if isinstance(one.get("name"), str) and one["name"]}
-
-
-def _failure(package: Mapping[str, Json]) -> str:
-    """Why the service calls the upload of a package failed, in its own words; empty where it does not."""
-    details = package.get("details")
-    if not isinstance(details, dict) or details.get("uploadState") != "FAILURE":
-        return ""
-    return str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
-
-
-def _listed(new: Packages) -> str:
-    """The names of several packages as the middle of a sentence, those that failed with the service's reason."""
-    if not new:
-        return "no new package"
-    shown = ", ".join(f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5])
-    return f"{len(new)} new packages ({shown})"
+    found: Packages = {}
+    for one in packages if isinstance(packages, list) else ():
+        if isinstance(one, dict) and one.get("title") == title and isinstance(name := one.get("name"), str) and name:
+            details, found[name] = one.get("details"), ""
+            if isinstance(details, dict) and details.get("uploadState") == "FAILURE":
+                found[name] = str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
+    return found
 
 
 def _unknown(context: Context, why: str) -> None:

@@ -27,9 +27,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks that there is one image, and what it is for. Raises InputError with every problem."""
     problems = Problems()
     batch.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
-    batch.require_one(files, "Play Games", problems)
-    # The image's resource as it was given, if it was; it may not speak of another image.
+    # The image's resource as it was given, if it was; it may not speak of another image. Alone it needs no file.
     metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
+    if files or not metadata:
+        batch.require_one(files, "Play Games", problems)
     asked = {"resourceId": ("resource-id", inputs.resource_id), "imageType": ("image-type", inputs.image_type)}
     for field, (name, value) in asked.items():
         if metadata.get(field, value) != value:
@@ -54,14 +55,24 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         if file.size is None:
             what = f"{file.name} is a stream; whether it is an image can't be checked."
             problems.add("files", what, "an image file")
-    made = batch.prepared(inputs, uploads, problems)
-    flow = made.flow if inputs.dry_run else lambda _: _flow(uploads[0])
-    return replace(made, warnings=(_DEPRECATED,), flow=flow)
+    if not (files or problems):
+        made = batch.metadata_alone(inputs, endpoint, metadata)
+    else:
+        made = batch.prepared(inputs, uploads, problems)
+        made = made if inputs.dry_run else replace(made, flow=lambda _: _send(uploads[0]))
+    return replace(made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context)))
 
 
-def _flow(upload: Upload) -> Flow:
+def _send(upload: Upload) -> Flow:
+    result: FileResult = yield upload
+    url = result.resource.get("url")
+    links = (("Image", url),) if isinstance(url, str) else ()
+    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
+
+
+def _explained(flow: Flow) -> Flow:
     try:
-        result: FileResult = yield upload
+        return (yield from flow)
     except ApiError as error:
         if error.status in _GONE:  # a missing method and a missing resource look alike
             error.cause = (
@@ -69,6 +80,3 @@ def _flow(upload: Upload) -> Flow:
             )
             error.hint = "Check the id in the Play Console; if it is right, upload the image there by hand."
         raise
-    url = result.resource.get("url")
-    links = (("Image", url),) if isinstance(url, str) else ()
-    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)

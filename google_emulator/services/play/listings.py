@@ -39,15 +39,13 @@ class ListingsApi(Service):
             Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._set),
             Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._set),
             Route("androidpublisher.edits.listings.delete", "DELETE", LISTING, self._delete),
-            Route(
-                "androidpublisher.edits.details.get",
-                "GET",
-                _DETAILS,
-                lambda request: store.open_edit(request).content.details,
-            ),
+            Route("androidpublisher.edits.details.get", "GET", _DETAILS, self._details),
             Route("androidpublisher.edits.details.update", "PUT", _DETAILS, self._set_details),
             Route("androidpublisher.edits.details.patch", "PATCH", _DETAILS, self._set_details),
         ]
+
+    def _details(self, request: Request) -> Json:
+        return self._store.open_edit(request).content.details
 
     def _listings(self, request: Request) -> dict[str, dict[str, Json]]:
         return self._store.open_edit(request).content.listings
@@ -99,6 +97,7 @@ class ImagesApi(Service):
         self._files: dict[str, Path] = {}
         self.routes = [
             Route("androidpublisher.edits.images.list", "GET", _IMAGES, self._list),
+            Route("androidpublisher.edits.images.upload", "POST", _IMAGES, self._newest),
             Route("androidpublisher.edits.images.deleteall", "DELETE", _IMAGES, self._delete_all),
             Route("androidpublisher.edits.images.delete", "DELETE", _IMAGES + "/{image}", self._delete),
             Route("googleusercontent.images", "GET", _PUBLIC, self._serve, scopes=None),
@@ -125,6 +124,12 @@ class ImagesApi(Service):
     def _list(self, request: Request) -> Response:
         found = self._images(request)
         return json_response({"images": found} if found else {})
+
+    def _newest(self, request: Request) -> dict[str, Json]:
+        """What metadata alone is answered with: it changes no picture."""
+        if not (images := self._images(request)):
+            raise ApiError(404, "No such image.", "imageNotFound", domain="androidpublisher")
+        return {"image": images[-1]}
 
     def _with_room(self, request: Request) -> list[dict[str, Json]]:
         images = self._images(request)
