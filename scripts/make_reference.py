@@ -176,7 +176,7 @@ def reference(before: str) -> str:
 
 def migration(before: str) -> str:
     """docs/MIGRATION.md with a table for each tool: every input of it, what that is here, and a remark."""
-    return _replaced(before, {name: _tool(tool.title, tool.rows) for name, tool in tools().items()})
+    return _replaced(before, {name: _tool(*tool) for name, tool in tools().items()})
 
 
 FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file holds

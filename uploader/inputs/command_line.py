@@ -7,10 +7,8 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
-from typing import NoReturn
 
 from uploader import __version__
 from uploader.errors import Problem
@@ -65,44 +63,26 @@ Every input and output: https://github.com/OWNER/google-release-uploader/blob/ma
 """
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line asks for: a text to show instead of a run, an env file's path, inputs as `--tracks`."""
-
-    show: Show
-    env_file: str
-    inputs: Mapping[str, str]
-
-
-class _Parser(argparse.ArgumentParser):
-    """Every option of the table. Each may lack its value or come twice, so that all mistakes are told together."""
-
-    def __init__(self) -> None:
-        super().__init__(add_help=False, allow_abbrev=False)
-        self.add_argument("--help", "-h", dest="show", action="store_const", const="help", default="")
-        self.add_argument("--version", dest="show", action="store_const", const="version")
-        self.add_argument("--env-file", nargs="?", const="", action="append", default=[])
-        for field in fields():
-            nargs, const = ("*", None) if field.many else ("?", "true" if field.switch else "")
-            self.add_argument(field.option, nargs=nargs, const=const, action="append", default=[])
-
-    def error(self, message: str) -> NoReturn:
-        """Whatever argparse itself can't read; its message would repeat what was given."""
-        raise ValueError(message)
-
-
-def options(argv: Sequence[str], problems: Problems) -> Options:
-    """Reads the arguments. With a word that shows a text nothing else counts."""
+def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping[str, str]]:
+    """Reads the arguments: a text to show, with which nothing else counts; an env file's path; inputs as `--tracks`."""
     if argv and (PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS)
-        return Options("", "", {})
+        return "", "", {}
+    # Each option may lack its value or come twice, so that all mistakes are told together.
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--help", "-h", dest="show", action="store_const", const="help", default="")
+    parser.add_argument("--version", dest="show", action="store_const", const="version")
+    parser.add_argument("--env-file", nargs="?", const="", action="append", default=[])
+    for field in fields():
+        nargs, const = ("*", None) if field.many else ("?", "true" if field.switch else "")
+        parser.add_argument(field.option, nargs=nargs, const=const, action="append", default=[])
     try:
-        found, strays = _Parser().parse_known_args(argv)
-    except ValueError:
+        found, strays = parser.parse_known_args(argv)
+    except argparse.ArgumentError:  # whose message would repeat what was given
         problems.add("arguments", "an option that takes no value has one.", OPTIONS)
-        return Options("", "", {})
+        return "", "", {}
     if found.show:
-        return Options(found.show, "", {})
+        return found.show, "", {}
     given, files = dict[str, str](), list[str]()
     for field in fields():
         if values := getattr(found, field.attribute):
@@ -115,7 +95,7 @@ def options(argv: Sequence[str], problems: Problems) -> Options:
         what = "was given twice." if len(found.env_file) > 1 else "needs the path of a file."
         problems.add("--env-file", what, OPTIONS)
     _tell_strays((word for word in strays if word != "--"), files, problems)
-    return Options("", "".join(found.env_file[-1:]), given)
+    return "", "".join(found.env_file[-1:]), given
 
 
 def _misplaced(field: Field, word: str) -> bool:
@@ -169,18 +149,15 @@ def _is_file(word: str) -> bool:
 
 def text(show: Show) -> str:
     """The text that was asked for, with its final newline."""
-    return {"version": f"uploader {__version__}\n", "usage": SHORT}.get(show) or "\n".join(_help())
-
-
-def _help() -> Iterable[str]:
-    yield HELP
+    if show != "help":
+        return f"uploader {__version__}\n" if show == "version" else SHORT
+    lines = [HELP]
     for heading, group in groupby(fields(), key=lambda field: field.group.heading):
-        yield f"{heading.replace('`', '')}:"
+        lines.append(f"{heading.replace('`', '')}:")
         for field in group:
             default = field.default or field.otherwise.replace("`", "")
             meaning = f"{field.short} Default: {default}." if default else field.short
             first, *rest = textwrap.wrap(meaning, 88, break_long_words=False, break_on_hyphens=False)
-            yield f"  {field.name:28} {first}"
-            yield from (f"{'':31}{line}" for line in rest)
-        yield ""
-    yield EXIT_CODES
+            lines += [f"  {field.name:28} {first}", *(f"{'':31}{line}" for line in rest)]
+        lines.append("")
+    return "\n".join([*lines, EXIT_CODES])

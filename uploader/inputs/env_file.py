@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from io import StringIO
@@ -19,19 +18,10 @@ ACCEPTED = "UTF-8 text of NAME=value lines, at most 1 MiB."
 
 def read(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
     """The variables in the file: each with the number of its line, and its value."""
-    faults: list[int] = []  # lines that python-dotenv can't read, which it tells its logger alone
-
-    def note(record: logging.LogRecord) -> bool:
-        faults.extend(number for number in record.args or () if isinstance(number, int))
-        return False
-
-    logger = logging.getLogger("dotenv.main")
-    logger.addFilter(note)
     try:
-        from dotenv import dotenv_values  # python-dotenv: only a run with an env file needs it
+        from dotenv.parser import parse_stream  # python-dotenv: only a run with an env file needs it
 
-        text = _content(path)
-        values = dotenv_values(stream=StringIO(text), interpolate=False)
+        lines = list(parse_stream(StringIO(_content(path))))
     except ModuleNotFoundError as error:
         reason = f"the Python module {error.name}, which reads it, is missing: run `pip install .`."
     except OSError as error:
@@ -40,15 +30,20 @@ def read(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
         more = str(error) if "blanks" in str(error) else "it is not UTF-8 text of at most 1 MiB"
         reason = f"{quoted(path)} can't be read: {more}."
     else:
-        lines = ["", *text.splitlines()]
-        if faults:
-            wrong = ", ".join(f"line {_behind_blanks(lines, number)}" for number in faults[:10])
-            problems.add("--env-file", f"{quoted(path)} has lines that are not NAME=value: {wrong}.", ACCEPTED)
-        names = [line.strip().removeprefix("export ").partition("=")[0].strip(" \t'\"") for line in lines]
-        numbers = {name: number for number, name in enumerate(names)}
-        return {name: (numbers.get(name, 1), value or "") for name, value in values.items()}
-    finally:
-        logger.removeFilter(note)
+        found: dict[str, tuple[int, str]] = {}
+        wrong: list[str] = []
+        for line in lines:
+            written = line.original.string
+            blank = written[: len(written) - len(written.lstrip())]  # the lines before it, where python-dotenv begins
+            number = line.original.line + blank.count("\n")
+            if line.error:
+                wrong.append(f"line {number}")
+            elif line.key:
+                found[line.key] = number, line.value or ""
+        if wrong:
+            what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
+            problems.add("--env-file", what, ACCEPTED)
+        return found
     # Any input may be in the file, so that none is missing as well.
     problems.add("--env-file", reason, ACCEPTED, covers=tuple(field.name for field in fields()))
     return {}
@@ -59,13 +54,6 @@ def _content(path: str) -> str:
         text = stream.read(MAX_SIZE + 1)
     if len(text) > MAX_SIZE:
         raise ValueError
-    if max(map(len, re.findall(r"\s+", text)), default=0) > MAX_BLANKS:
+    if re.search(rf"\s{{{MAX_BLANKS + 1}}}", text):
         raise ValueError(f"it has more than {MAX_BLANKS} blanks in a row")
     return text
-
-
-def _behind_blanks(lines: list[str], number: int) -> int:
-    """The number of a line; python-dotenv counts from the blank lines before it."""
-    while number < len(lines) - 1 and not lines[number].strip():
-        number += 1
-    return number

@@ -44,23 +44,15 @@ class Row:
         return f"Use {self.here.replace('`, `', '` and `')}{remark and f', {remark}'}."
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A tool by its title on the page, with its inputs."""
-
-    title: str
-    rows: tuple[Row, ...]
-
-
 @cache
-def tools() -> Mapping[str, Tool]:
-    """Every tool by a word for it."""
-    found: dict[str, Tool] = {}
+def tools() -> Mapping[str, tuple[str, tuple[Row, ...]]]:
+    """Every tool by a word for it: its title on the page, and its inputs."""
+    found: dict[str, tuple[str, tuple[Row, ...]]] = {}
     for section in TABLE.read_text(encoding="utf-8").split("\n# ")[1:]:
         head, *lines = section.strip().splitlines()
         cells = [[cell.strip() for cell in line.split("|")] for line in lines]
         name, _, title = head.partition(": ")
-        found[name] = Tool(title, tuple(Row(tuple(names.split(", ")), here, remark) for names, here, remark in cells))
+        found[name] = title, tuple(Row(tuple(names.split(", ")), here, remark) for names, here, remark in cells)
     return found
 
 
@@ -71,7 +63,7 @@ def answers() -> Mapping[str, tuple[str, str]]:
     for field in fields():
         first, *others = field.name.split("-")
         known[squashed(field.name)] = (first + "".join(map(str.capitalize, others)), f"Use `{field.name}`.")
-    for row in (row for tool in tools().values() for row in tool.rows):
+    for row in (row for _, rows in tools().values() for row in rows):
         for name in row.names:
             if re.fullmatch(r"\w[\w-]*", name):
                 known.setdefault(squashed(name), (name, row.answer))

@@ -198,10 +198,10 @@ def choice(literal: object) -> Callable[[str], Any]:
     return parse
 
 
-def nearest(value: str, words: tuple[str, ...], meant: tuple[str, ...] = ()) -> str:
-    """A question that names the likeliest word, or nothing; it begins with a space. `meant` is right as well."""
+def nearest(value: str, words: tuple[str, ...]) -> str:
+    """A question that names the likeliest word, or nothing; it begins with a space."""
     known = MEANT.get(value.lower(), "")
-    if known not in (*words, *meant):
+    if known not in words:
         found = get_close_matches(value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6)
         known = next((known for known in words if found and known.lower() == found[0]), "")
     return f" Did you mean `{known}`?" if known else ""
@@ -214,7 +214,8 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
         if value in words or _fits(r"[A-Za-z]\w*(:v[\w.]+)?(\.[A-Za-z]\w*)+", value):
             return value
         accepted = ", ".join(f"`{known}`" for known in words) + ", or a method's id such as `drive.files.create`"
-        raise InvalidValue("is not a target." + nearest(value, words, tuple(MEANT.values())), accepted)
+        meant = nearest(value, (*words, "drive.files.create", "storage.objects.insert"))
+        raise InvalidValue("is not a target." + meant, accepted)
 
     return parse
 
@@ -324,15 +325,16 @@ def endpoint(value: str) -> str:
     if value == EMULATOR:
         return value
     accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
-    host = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])"
-    if found := re.fullmatch(rf"({host})(:[0-9]{{1,5}})?/?", value[:MAX_LINE]):
-        scheme = "http" if is_loopback(found[1].strip("[]")) else "https"
-        meant = nearest(value, (EMULATOR,)) or f" Did you mean `{scheme}://{found[1]}{found[2] or ''}`?"
-        raise InvalidValue("has no scheme." + meant, accepted)
-    found = re.fullmatch(rf"(https?)://({host})(:[0-9]{{1,5}})?/?", value[:MAX_LINE])
-    if not found or not 0 < int((found[3] or ":443")[1:]) < 65536 or len(value) > MAX_LINE:
+    form = r"(?:(https?)://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?"
+    found = re.fullmatch(form, value) if len(value) <= MAX_LINE else None
+    if not found or not 0 < int((found[3] or ":443")[1:]) < 65536:
         raise InvalidValue("is not the root URL of an API: it must not have a path, user or query.", accepted)
-    if found[1] == "http" and not is_loopback(found[2].strip("[]")):
+    scheme, host, port = found.groups(default="")
+    local = is_loopback(host.strip("[]"))
+    if not scheme:
+        meant = nearest(value, (EMULATOR,)) or f" Did you mean `{'http' if local else 'https'}://{host}{port}`?"
+        raise InvalidValue("has no scheme." + meant, accepted)
+    if scheme == "http" and not local:
         raise InvalidValue("would send the access token over the network unencrypted.", accepted)
     return value.rstrip("/")
 
@@ -363,11 +365,6 @@ def country(value: str) -> str:
 def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str, ...]]:
     """Several values, each once; one of the words among them stays as it is."""
     return lambda value: tuple(dict.fromkeys(item if item in words else parse(item) for item in items(value)))
-
-
-def retained_versions(value: str) -> tuple[str, ...]:
-    """Several version codes; `last-release` among them stays as it is."""
-    return each(version_code, LAST_RELEASE)(value)
 
 
 def version_files(value: str) -> FilesByVersion:
@@ -438,18 +435,15 @@ def rollout_steps(value: str) -> tuple[float, ...]:
 
 def limits(value: str) -> tuple[Limit, ...]:
     """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed release's rate."""
-    found = [re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item) for item in items(value)]
-    made = [_limit(match) for match in found if match]
-    # A rate of 100 % can't be passed, and what is the same passes less than once itself.
-    possible = [limit.value >= 1 if limit.relative else 0 < limit.value < 1 for limit in made]
-    if not made or len(made) < len(found) or not all(possible):
-        raise InvalidValue("is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`")
+    made: list[Limit] = []
+    for item in items(value) or ("",):
+        found = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
+        rate = (float(found[2]) if found[3] == "x" else _hundredth(found[2])) if found else 0.0
+        # A rate of 100 % can't be passed, and what is the same passes less than once itself.
+        if not found or not (rate >= 1 if found[3] == "x" else 0 < rate < 1):
+            raise InvalidValue("is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`")
+        made.append(Limit("anr-rate" if found[1] == "anr-rate" else "crash-rate", rate, relative=found[3] == "x"))
     return tuple(made)
-
-
-def _limit(match: re.Match[str]) -> Limit:
-    metric: Metric = "anr-rate" if match[1] == "anr-rate" else "crash-rate"
-    return Limit(metric, float(match[2]), relative=True) if match[3] == "x" else Limit(metric, _hundredth(match[2]))
 
 
 def _share(value: str) -> float | None:

@@ -6,9 +6,9 @@ All mistakes are collected; none of them raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from uploader.inputs import command_line, env_file, parsers
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
 from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
-from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
+from uploader.inputs.table import METHOD, TARGETS, Inputs, fields
 
 ENV_FILE = "UPLOADER_ENV_FILE"
 OUTPUTS = (  # which GitLab sets in a later job
@@ -30,26 +30,8 @@ OUTPUTS = (  # which GitLab sets in a later job
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
 
 
-@dataclass(frozen=True)
-class Sources:
-    """Whatever was given and is not empty, trimmed, by its name; a line of the env file with its number."""
-
-    options: Mapping[str, str]
-    variables: Mapping[str, str]
-    path: str
-    lines: Mapping[str, tuple[int, str]]
-
-    def of(self, field: Field) -> Iterator[tuple[str, str]]:
-        """The places in which an input stands, and its text there; the first counts."""
-        named = {**self.variables, **self.options}
-        yield from ((name, named[name]) for name in (field.option, *field.variables) if name in named)
-        if field.variables[-1] in self.lines:
-            yield f"{field.variables[-1]} in {Path(self.path).name}", self.lines[field.variables[-1]][1]
-
-    @property
-    def own(self) -> Mapping[str, str]:
-        """The variables of this program, with those of the env file."""
-        return {**{name: text for name, (_, text) in self.lines.items()}, **self.variables}
+# By the name of an input, the places in which it stands and its text there; the first counts.
+Given = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple[Problem, ...]]:
@@ -59,18 +41,25 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     `--help` or `--version` nothing else is read, since nothing else will be done.
     """
     problems = Problems()
-    options = command_line.options(argv, problems)
-    if options.show:
-        return Inputs(show=options.show), ()
-    path = options.env_file or environ.get(ENV_FILE, "").strip()
+    show, path, options = command_line.options(argv, problems)
+    if show:
+        return Inputs(show=show), ()
+    path = path or environ.get(ENV_FILE, "").strip()
+    file = Path(path).name
     lines = {name: (at, text.strip()) for name, (at, text) in (env_file.read(path, problems) if path else {}).items()}
+    lines = {name: (at, text) for name, (at, text) in lines.items() if text}
     variables = {name: text.strip() for name, text in environ.items() if text.strip()}
-    named = {name: text for name, text in variables.items() if name.startswith(("INPUT_", "UPLOADER_"))}
-    sources = Sources(options.inputs, named, path, {name: line for name, line in lines.items() if line[1]})
-    platform = detect(environ, sources.own)
-    values = _values(sources, platform, problems)
-    _check_names(sources, variables, platform, problems)
-    if not named and not argv and platform.kind == "console" and not problems:
+    own = {name: text for name, text in variables.items() if name.startswith(("INPUT_", "UPLOADER_"))}
+    texts = {**{f"{name} in {file}": text for name, (_, text) in lines.items()}, **own, **options}
+    given: dict[str, list[tuple[str, str]]] = {}
+    for field in fields():
+        places = (field.option, *field.variables, f"{field.variables[-1]} in {file}")
+        given[field.name] = [(place, texts[place]) for place in places if place in texts]
+    platform = detect(environ, {**{name: text for name, (_, text) in lines.items()}, **own})
+    values = _values(given, platform, problems)
+    names = [*((name, "") for name in variables), *((name, f"{file} line {at}") for name, (at, _) in lines.items())]
+    _check_names(names, not given["target"], platform, problems)
+    if not own and not argv and platform.kind == "console" and not problems:
         return Inputs(show="usage"), ()
     if "target" not in values and "target" not in problems.names:
         problems.add("target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id.")
@@ -81,70 +70,60 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     found = Inputs(
         **values,
         platform=platform,
-        names=_names(sources, platform, argv),
-        texts=(*options.inputs.values(), *(text for _, text in sources.lines.values()), *named.values(), key),
+        names=_names(given, argv) if platform.kind != "github" else {},  # GitHub has our names
+        texts=(*texts.values(), key),
         credential_files=(Path(path),) if path else (),
         warnings=tuple(problems.warnings),
     )
     return found, tuple(problems)
 
 
-def _names(sources: Sources, platform: Platform, argv: Sequence[str]) -> Mapping[str, str]:
-    """How each input is called where this run was started: as it was given, or would be; GitHub has our names."""
-    if platform.kind == "github":
-        return {}
+def _names(given: Given, argv: Sequence[str]) -> Mapping[str, str]:
+    """How each input is called where this run was started: as it was given, or would be."""
     words = [word for before, word in zip(("", *argv), argv, strict=False) if before != "--env-file"]
     typed = any(not word.startswith("--env-file") for word in words)
     names = {field.name: field.option if typed and field.is_option else field.variables[-1] for field in fields()}
-    return names | {field.name: place.split()[0] for field in fields() for place, _ in [*sources.of(field)][:1]}
+    return names | {name: places[0][0].split()[0] for name, places in given.items() if places}
 
 
-def _values(sources: Sources, platform: Platform, problems: Problems) -> dict[str, Any]:
+def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:
     """The parsed values by attribute, with a warning wherever something else was given as well."""
     values: dict[str, Any] = {}
-    secrets = [text for field in fields() if field.secret for _, text in sources.of(field)]
+    secrets = [text for field in fields() if field.secret for _, text in given[field.name]]
     for field in fields():
-        (place, given), *others = [*sources.of(field), ("", "")]
-        for other, text in others[:-1]:
-            if text != given:
-                problems.warn(f"{other} is ignored: {place} takes precedence.")
-        if not given:
+        if not given[field.name]:
             continue
-        value, problem = _parsed(field, given, secrets, platform)
-        problems.extend([problem] if problem else [])
-        if not problem or field.name == "state-key":  # a wrong one is a secret all the same, to be masked
-            values[field.attribute] = value
+        (place, text), *others = given[field.name]
+        for other, ignored in others:
+            if ignored != text:
+                problems.warn(f"{other} is ignored: {place} takes precedence.")
+        try:
+            if not field.secret:
+                parsers.require_public(text)
+            values[field.attribute] = field.parse(parsers.text(text))
+        except InvalidValue as invalid:
+            unexpanded = invalid.reason == NOT_EXPANDED
+            accepted = EXPANDED[platform.kind] if unexpanded else invalid.accepted and invalid.accepted + "."
+            # No credential looks like a reference, but a `state-key` may; a secret may be pasted into any input.
+            public = not field.secret and not any(secret in text for secret in secrets)
+            shown = quoted(text) if public or (unexpanded and field.name != "state-key") else "The value"
+            problems.add(field.name, f"{shown} {invalid.reason}", accepted)
+            if field.name == "state-key":  # a wrong one is a secret all the same, to be masked
+                values[field.attribute] = text
     return values
 
 
-def _parsed(field: Field, text: str, secrets: Sequence[str], platform: Platform) -> tuple[object, Problem | None]:
-    """The value, or the text itself and what is wrong with it."""
-    try:
-        if not field.secret:
-            parsers.require_public(text)
-        return field.parse(parsers.text(text)), None
-    except InvalidValue as invalid:
-        unexpanded = invalid.reason == NOT_EXPANDED
-        accepted = EXPANDED[platform.kind] if unexpanded else invalid.accepted and invalid.accepted + "."
-        # No credential looks like a reference, but a `state-key` may; a secret may be pasted into any input.
-        public = not field.secret and not any(secret in text for secret in secrets)
-        shown = quoted(text) if public or (unexpanded and field.name != "state-key") else "The value"
-        return text, Problem(field.name, f"{shown} {invalid.reason}", accepted)
-
-
-def _check_names(sources: Sources, environ: Mapping[str, str], platform: Platform, problems: Problems) -> None:
+def _check_names(names: Iterable[tuple[str, str]], alone: bool, platform: Platform, problems: Problems) -> None:
     """Names that are not ours: another tool's input or a misspelt one is a mistake, another `UPLOADER_…` a warning.
 
     A name one letter off must not pass in silence: `dry-rum: true` would publish. Beyond that nobody can tell whose a
-    variable is; under GitHub an unknown input is a warning too. Values are not looked at: any may be a key.
+    variable is; under GitHub an unknown input is a warning too. Values are not looked at: any may be a key. Each of
+    `names` comes with its line of the env file, if it is from there; `alone`: nothing else says what to do.
     """
     known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
     if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
         known.update(f"UPLOADER_{name}" for name in OUTPUTS)
-    alone = not any(True for _ in sources.of(fields()[0]))  # nothing says what to do
-    path = Path(sources.path).name
-    named = [(name, "") for name in environ] + [(name, f"{path} line {at}") for name, (at, _) in sources.lines.items()]
-    for name, where in named:
+    for name, where in names:
         prefix, _, plain = name.replace("-", "_", 1).partition("_")
         prefixed = prefix.upper() == "UPLOADER"
         if name in known:

@@ -5,6 +5,7 @@ Reading, `--help`, the actions' metadata, GitLab's component and the reference a
 
 # Without `annotations` from the future: the generators read the types of the fields as they are.
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -109,22 +110,18 @@ class Field:
         return self.meaning.split(". ", maxsplit=1)[0].rstrip(".").replace("`", "") + "."
 
 
-_rows: list[Callable[[str], Field]] = []  # in the order of `Inputs`; each lacks the name of its attribute
-
-
 def _given(group: Group, parse: Callable[[str], T], default: str, meaning: str) -> T:
     """An input whose default is a value that people could write themselves."""
-    _rows.append(partial(Field, group=group, parse=parse, default=default, meaning=meaning))
-    return parse(default)
+    row = partial(Field, group=group, parse=parse, default=default, meaning=meaning)
+    return field(default=parse(default), metadata={"row": row})
 
 
 def _optional(
     group: Group, parse: Callable[[str], T], empty: T, meaning: str, *, otherwise: str = "", secret: bool = False
 ) -> T:
     """An input that may stay empty."""
-    field = partial(Field, group=group, parse=parse, default="", meaning=meaning, otherwise=otherwise)
-    _rows.append(partial(field, secret=secret, many=empty == ()))
-    return empty
+    row = partial(Field, group=group, parse=parse, default="", meaning=meaning, otherwise=otherwise, secret=secret)
+    return field(default=empty, metadata={"row": partial(row, many=empty == ())})
 
 
 @dataclass(frozen=True)
@@ -245,7 +242,8 @@ class Inputs:
         "writes to it.")
     images_prune: bool = _given(PLAY, parsers.boolean, "false",
         "Remove listing images that are not in the folder, and keep the folder's order.")
-    version_codes_to_retain: tuple[str, ...] = _optional(PLAY, parsers.retained_versions, (),
+    version_codes_to_retain: tuple[str, ...] = _optional(
+        PLAY, parsers.each(parsers.version_code, parsers.LAST_RELEASE), (),
         "Version codes to keep on the track beside the new ones; `last-release` means those of its last completed "
         "release.")
     countries: tuple[str, ...] = _optional(PLAY, parsers.each(parsers.country), (),
@@ -348,5 +346,4 @@ class Inputs:
 @cache
 def fields() -> tuple[Field, ...]:
     """Every input of the contract, as the help and the reference lay them out."""
-    named = zip(Inputs.__dataclass_fields__, _rows, strict=False)  # what comes after the inputs has no row
-    return tuple(row(name) for name, row in named)
+    return tuple(each.metadata["row"](each.name) for each in dataclasses.fields(Inputs) if each.metadata)

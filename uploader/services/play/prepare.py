@@ -46,11 +46,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         names = _warned(read, problems) or {}
     folder = inputs.images_directory
     listing = _warned(partial(store_listing, folder, workspace), problems) if folder else None
-    package = _package(inputs, files, artifacts, problems)
+    package = _package(inputs, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
+    if not package and not files and "files" not in problems.names:  # which would bring the name with them
+        problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
     job = ReleaseJob(
         package=package,
@@ -120,7 +122,7 @@ def _notes(
     return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
 
 
-def _package(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artifact, ...], problems: Problems) -> str:
+def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> str:
     packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
     given = inputs.package_name
     if len(packages) > 1:
@@ -130,8 +132,6 @@ def _package(inputs: Inputs, files: tuple[Artifact, ...], artifacts: tuple[Artif
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
             problems.add("package-name", what, "the artifact's own name, or nothing")
-    if not given and not files:
-        problems.add("package-name", "not given, and there is no artifact to read it from.")
     return given or next(iter(packages), "")
 
 
