@@ -20,11 +20,9 @@ CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
 PAGE = ROOT / "docs" / "METHODS.md"
 HEAD = """# All upload methods
 
-{count} methods, from Google's discovery documents ({source}). The first column is the `target`; what stands in
-braces in the path is given by `params`. [TARGETS.md](TARGETS.md) explains `params`, `metadata`, names and repeats.
+{count} methods, from Google's discovery documents ({source}). Each line has the `target`, the path, whose braces
+are filled by `params`, and the largest file. [TARGETS.md](TARGETS.md) explains `params`, `metadata`, names and repeats.
 
-| target | path | largest file | resumable |
-|---|---|---|---|
 """
 PACKAGE = "google-api-python-client"
 AUTH = "https://www.googleapis.com/auth/"
@@ -180,11 +178,12 @@ def as_json(data: dict[str, Any]) -> str:
 
 def page(data: dict[str, Any]) -> str:
     """docs/METHODS.md."""
-    rows = []
+    lines = []
     for target, one in data["methods"].items():
-        largest = format_size(one["max_size"]) if one["max_size"] else "no limit"
-        rows.append(f"| `{target}` | `{one['path']}` | {largest} | {'yes' if one['resumable'] else 'no'} |\n")
-    return HEAD.format(count=len(rows), source=data["source"]) + "".join(rows)
+        facts = [format_size(one["max_size"])] if one["max_size"] else []
+        facts += [] if one["resumable"] else ["not resumable"]
+        lines.append(f"- `{target}` `{one['path']}` {', '.join(facts)}".rstrip() + "\n")
+    return HEAD.format(count=len(lines), source=data["source"]) + "".join(lines)
 
 
 if __name__ == "__main__":

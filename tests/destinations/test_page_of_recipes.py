@@ -98,4 +98,4 @@ def test_the_other_commands_run(tmp_path: Path) -> None:
     said = carry_out(COMMANDS["gh"], tmp_path, APK="dist/app.apk", GITHUB_REF_NAME="v1.4.2")
     assert said == "gh release upload v1.4.2 dist/app.apk\n"
     assert carry_out(COMMANDS["mkdir"], tmp_path) == f"sudo chown -R runner {tmp_path}/uploader\n"
-    assert set(COMMANDS) == {"jq", "echo", "gh", "mkdir", "./gradlew"}
+    assert set(COMMANDS) == {"jq", "echo", "gh", "mkdir"}
