@@ -103,61 +103,46 @@ class Event(Enum):
 Position = tuple[Stage, CommitKnowledge]
 _S, _C, _E = Stage, CommitKnowledge, Event
 
-_ROWS: tuple[tuple[Stage, CommitKnowledge, tuple[Event, ...], Stage, CommitKnowledge], ...] = (
-    (_S.CLEAN, _C.NONE, (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, _C.NONE),
-    (_S.CLEAN, _C.NONE, (_E.CHANGE,), _S.CHANGED, _C.NONE),
-    (_S.CLEAN, _C.NONE, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.NONE),
-    (_S.CLEAN, _C.NONE, (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.CLEAN, _C.UNKNOWN, (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, _C.UNKNOWN),
-    (_S.CLEAN, _C.UNKNOWN, (_E.SEEN_LIVE,), _S.CLEAN, _C.HAPPENED),
-    (_S.CLEAN, _C.UNKNOWN, (_E.NOT_SEEN,), _S.CLEAN, _C.NONE),
-    (_S.CLEAN, _C.UNKNOWN, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.UNKNOWN),
-    (_S.CLEAN, _C.UNKNOWN, (_E.DELETE,), _S.DELETED, _C.UNKNOWN),
-    # Somebody else changed something since: the job asks for it again, as every later run of it would.
-    (_S.CLEAN, _C.HAPPENED, (_E.CHANGE,), _S.CHANGED, _C.NONE),
-    (_S.CLEAN, _C.HAPPENED, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-    (_S.CLEAN, _C.HAPPENED, (_E.DELETE,), _S.DELETED, _C.HAPPENED),
-    (_S.CHANGED, _C.NONE, (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, _C.NONE),
-    (_S.CHANGED, _C.NONE, (_E.SEND_COMMIT,), _S.COMMITTING, _C.NONE),
-    (_S.CHANGED, _C.NONE, (_E.FOUND_COMMITTED,), _S.GONE, _C.UNKNOWN),
-    (_S.CHANGED, _C.NONE, (_E.CLOSED,), _S.GONE, _C.NONE),
-    (_S.CHANGED, _C.NONE, (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.CHANGED, _C.DID_NOT, (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, _C.DID_NOT),
-    (_S.CHANGED, _C.DID_NOT, (_E.SEND_COMMIT,), _S.COMMITTING, _C.DID_NOT),
-    (_S.CHANGED, _C.DID_NOT, (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, _C.UNKNOWN),
-    (_S.CHANGED, _C.DID_NOT, (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.COMMITTING, _C.NONE, (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
-    (_S.COMMITTING, _C.NONE, (_E.COMMIT_REFUSED,), _S.REFUSED, _C.NONE),
-    (_S.COMMITTING, _C.NONE, (_E.RESPONSE_LOST, _E.RECALL), _S.COMMITTING, _C.UNKNOWN),
-    (_S.COMMITTING, _C.NONE, (_E.CLOSED,), _S.GONE, _C.NONE),
-    # What is refused is this commit; the first one, whose response was lost, may still arrive.
-    (_S.COMMITTING, _C.DID_NOT, (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
-    (_S.COMMITTING, _C.DID_NOT, (_E.COMMIT_REFUSED,), _S.REFUSED, _C.DID_NOT),
-    (_S.COMMITTING, _C.DID_NOT, (_E.RESPONSE_LOST, _E.RECALL), _S.COMMITTING, _C.UNKNOWN),
-    (_S.COMMITTING, _C.DID_NOT, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-    (_S.COMMITTING, _C.UNKNOWN, (_E.FOUND_OPEN,), _S.CHANGED, _C.DID_NOT),
-    (_S.COMMITTING, _C.UNKNOWN, (_E.FOUND_COMMITTED,), _S.COMMITTED, _C.HAPPENED),
-    (_S.COMMITTING, _C.UNKNOWN, (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-    (_S.COMMITTING, _C.UNKNOWN, (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
+# What is known of the commit before, and after it; None where that stays as it is.
+_ROWS: tuple[tuple[Stage, tuple[CommitKnowledge, ...], tuple[Event, ...], Stage, CommitKnowledge | None], ...] = (
+    (_S.CLEAN, (_C.NONE, _C.UNKNOWN), (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, None),
+    # HAPPENED: somebody else changed something since, and the job asks for it again, as every later run of it would.
+    (_S.CLEAN, (_C.NONE, _C.HAPPENED), (_E.CHANGE,), _S.CHANGED, _C.NONE),
+    (_S.CLEAN, (_C.UNKNOWN,), (_E.SEEN_LIVE,), _S.CLEAN, _C.HAPPENED),
+    (_S.CLEAN, (_C.UNKNOWN,), (_E.NOT_SEEN,), _S.CLEAN, _C.NONE),
+    (_S.CLEAN, (_C.NONE, _C.UNKNOWN), (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, None),
+    (_S.CLEAN, (_C.HAPPENED,), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
+    (_S.CLEAN, (_C.NONE, _C.UNKNOWN, _C.HAPPENED), (_E.DELETE,), _S.DELETED, None),
+    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, None),
+    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.SEND_COMMIT,), _S.COMMITTING, None),
+    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.FOUND_COMMITTED,), _S.GONE, _C.UNKNOWN),
+    (_S.CHANGED, (_C.NONE,), (_E.CLOSED,), _S.GONE, _C.NONE),
+    (_S.CHANGED, (_C.DID_NOT,), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
+    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.DELETE,), _S.DELETED, _C.NONE),
+    (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
+    # DID_NOT: what is refused is this commit; the first one, whose response was lost, may still arrive.
+    (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.COMMIT_REFUSED,), _S.REFUSED, None),
+    (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.RESPONSE_LOST,), _S.COMMITTING, _C.UNKNOWN),
+    (_S.COMMITTING, (_C.NONE, _C.DID_NOT, _C.UNKNOWN), (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
+    (_S.COMMITTING, (_C.UNKNOWN,), (_E.FOUND_OPEN,), _S.CHANGED, _C.DID_NOT),
+    (_S.COMMITTING, (_C.UNKNOWN,), (_E.FOUND_COMMITTED,), _S.COMMITTED, _C.HAPPENED),
+    (_S.COMMITTING, (_C.NONE,), (_E.CLOSED,), _S.GONE, _C.NONE),
+    (_S.COMMITTING, (_C.DID_NOT, _C.UNKNOWN), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
     # Sent again the other way about the review, as Google's refusal demands.
-    (_S.REFUSED, _C.NONE, (_E.SEND_COMMIT,), _S.COMMITTING, _C.NONE),
-    (_S.REFUSED, _C.NONE, (_E.RECALL,), _S.CHANGED, _C.NONE),
-    (_S.REFUSED, _C.DID_NOT, (_E.SEND_COMMIT,), _S.COMMITTING, _C.DID_NOT),
-    (_S.REFUSED, _C.DID_NOT, (_E.RECALL,), _S.CHANGED, _C.DID_NOT),
+    (_S.REFUSED, (_C.NONE, _C.DID_NOT), (_E.SEND_COMMIT,), _S.COMMITTING, None),
+    (_S.REFUSED, (_C.NONE, _C.DID_NOT), (_E.RECALL,), _S.CHANGED, None),
     # By a later run: whether it asks for the same is to be seen.
-    (_S.COMMITTED, _C.HAPPENED, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
-    (_S.GONE, _C.NONE, (_E.REPLACE,), _S.CLEAN, _C.NONE),
-    (_S.GONE, _C.NONE, (_E.RECALL,), _S.GONE, _C.NONE),
-    (_S.GONE, _C.UNKNOWN, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
-    (_S.GONE, _C.UNKNOWN, (_E.RECALL,), _S.GONE, _C.UNKNOWN),
-    (_S.DELETED, _C.UNKNOWN, (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
-    (_S.DELETED, _C.UNKNOWN, (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
-    # After a failure behind it: a later run may ask for something else.
-    (_S.DELETED, _C.HAPPENED, (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
+    (_S.COMMITTED, (_C.HAPPENED,), (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
+    (_S.GONE, (_C.NONE, _C.UNKNOWN), (_E.REPLACE,), _S.CLEAN, None),
+    (_S.GONE, (_C.NONE, _C.UNKNOWN), (_E.RECALL,), _S.GONE, None),
+    (_S.DELETED, (_C.UNKNOWN,), (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
+    # HAPPENED: after a failure behind it, a later run may ask for something else.
+    (_S.DELETED, (_C.UNKNOWN, _C.HAPPENED), (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
 )
 TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
-    ((stage, commit), event): (stage_after, commit_after)
-    for stage, commit, events, stage_after, commit_after in _ROWS
+    ((stage, commit), event): (stage_after, commit_after or commit)
+    for stage, commits, events, stage_after, commit_after in _ROWS
+    for commit in commits
     for event in events
 }
 """Every event that may come in every position. What is not in the table can't happen, and asking for it is a bug.
@@ -207,13 +192,10 @@ class EditState:
     def after(self, event: Event) -> EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
-            raise LookupError(f"{event.name} can't happen to an edit that is {self}")
+            raise LookupError(f"{event.name} can't happen to {self}")
         substitute = event is Event.REPLACE and self.ownership is Ownership.SHARED
         owner = Ownership.SUBSTITUTE if substitute else self.ownership
         return EditState(owner, *TRANSITIONS[(self.stage, self.commit), event])
-
-    def __str__(self) -> str:
-        return f"{self.ownership.value}, {self.stage.value}, its commit: {self.commit.value}"
 
 
 @dataclass
@@ -480,13 +462,26 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))
         except (OutcomeUnknown, ProtocolError) as lost:
             losses += 1
-            yield from _look_up(edit, losses, lost)
+            edit.apply(Event.RESPONSE_LOST)
+            edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
+            yield Sleep(losses, f"the commit of edit {edit.id} was not answered")
+            yield from look(edit)
             if edit.state.stage is Stage.COMMITTED:
                 return by_hand
+            if edit.state.stage is Stage.GONE:
+                gone = f"Edit {edit.id} is gone after a commit whose answer was lost."
+                raise ApiError(gone, status=404, reason="editNotFound", message="Edit not found.") from lost
         except (ApiError, CredentialsError) as refused:
             turns += 1
             known = find(refused) if isinstance(refused, ApiError) else None
-            _refused(edit, refused, gone=known is EDIT_GONE)
+            if known is EDIT_GONE:
+                if edit.state.own:
+                    # Nobody but this program works in it, so it may be gone because of this commit.
+                    edit.apply(Event.RESPONSE_LOST)
+                edit.apply(Event.CLOSED)
+                raise
+            edit.apply(Event.COMMIT_REFUSED)
+            edit.remember()
             turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
             if turns > MAX_TURNS or job.not_sent_for_review != "auto" or not turned:
                 error = explained(refused) if isinstance(refused, ApiError) else refused
@@ -499,28 +494,6 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
         else:
             edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
-
-
-def _look_up(edit: ReleaseEdit, losses: int, lost: UploaderError) -> Steps[None]:
-    """Finds out what became of a commit whose response is lost. Raises ApiError when the edit is gone."""
-    edit.apply(Event.RESPONSE_LOST)
-    edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
-    yield Sleep(losses, f"the commit of edit {edit.id} was not answered")
-    yield from look(edit)
-    if edit.state.stage is Stage.GONE:
-        gone = f"Edit {edit.id} is gone after a commit whose answer was lost."
-        raise ApiError(gone, status=404, reason="editNotFound", message="Edit not found.") from lost
-
-
-def _refused(edit: ReleaseEdit, error: UploaderError, *, gone: bool) -> None:
-    """What a refused commit says of the edit. Raises the refusal when the edit is gone."""
-    if gone and edit.state.own:
-        # Nobody but this program works in it, so it may be gone because of this commit. One of others, they committed.
-        edit.apply(Event.RESPONSE_LOST)
-    edit.apply(Event.CLOSED if gone else Event.COMMIT_REFUSED)
-    if gone:
-        raise error
-    edit.remember()
 
 
 def unfinished(package: str, context: Context) -> str:

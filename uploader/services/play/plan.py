@@ -104,6 +104,11 @@ class OtherTrack:
         """Whether a release is known to have a version that is not live."""
         return self.live is not None and not set(codes(release)) <= self.live
 
+    @property
+    def sign(self) -> str:
+        """What may be another job's work is told from what was live before, where that is known."""
+        return "?" if self.live is None else "+" if any(map(self.is_new, self.held)) else "="
+
     def __str__(self) -> str:
         return "; ".join(f"{describe(release)}{', new' * self.is_new(release)}" for release in self.held)
 
@@ -182,12 +187,6 @@ class Changes:
         rest = (self.texts, self.images, self.others, self.remarks)
         return all(kind == "kept" for kind in releases) and all(file.there for file in self.files) and not any(rest)
 
-    @property
-    def published(self) -> str:
-        """Every release that the commit publishes, in one line, those of other jobs included."""
-        own = [f"{change.track} {describe_all(change.after)}" for change in self.tracks]
-        return ", ".join([*own, *(f"{other.track} {other} (not from this run)" for other in self.others)])
-
 
 def _releases(track: TrackChange) -> Iterator[ReleaseChange]:
     """Each release of either side once: those that are to be first. One is known by its version codes."""
@@ -242,17 +241,15 @@ def _lines(changes: Changes) -> Iterator[str]:
         ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
         ("Store listing", [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts]),
         ("Images", [f"~ {image.language} {image.type}: {image}" for image in changes.images]),
-        (OTHERS, [f"{_sign(other)} track {other.track}: {other}" for other in changes.others]),
+        (
+            OTHERS,
+            [f"{other.sign} track {other.track}: {other}" for other in changes.others],
+        ),
         ("Review", on_review(changes)),
         ("Not shown", list(changes.remarks)),
     )
     for title, found in blocks:
         yield from (title, *(f"  {line}" for line in found)) if found else ()
-
-
-def _sign(other: OtherTrack) -> str:
-    """What may be another job's work is told from what was live before, where that is known."""
-    return "?" if other.live is None else "+" if any(map(other.is_new, other.held)) else "="
 
 
 def on_review(changes: Changes) -> list[str]:

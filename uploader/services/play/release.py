@@ -27,8 +27,6 @@ STORE = "https://play.google.com/store/apps/details?id="
 BY_HAND = "must still be sent for review in the Play Console, under Publishing overview"
 TO_SEND = "committed; send it for review in the Play Console"
 
-AlreadyThere = Mapping[int, FileResult]  # version code to the record of an artifact that need not be sent
-
 
 def flow(job: ReleaseJob, context: Context) -> Flow:
     """Carries the job out; every refusal leaves with its cause and its hint."""
@@ -131,8 +129,8 @@ def _is_live(edit: ReleaseEdit) -> Steps[bool]:
     return True
 
 
-def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_listing.ListingDifference | None]]:
-    """What the run changes, and what it need not send. Raises what would end it later, as far as that can be known."""
+def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], store_listing.ListingDifference | None]]:
+    """What the run changes, and the artifacts that it need not send. Raises what would end it later, if it is known."""
     job, listing, listed, there = edit.job, None, dict[str, Releases](), dict[int, FileResult]()
     if job.tracks or not edit.state.own:
         listed = yield from tracks.all_tracks(edit)
@@ -158,7 +156,7 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, AlreadyThere, store_list
     return changes, there, listing
 
 
-def _files(edit: ReleaseEdit, there: AlreadyThere) -> Iterator[FileChange]:
+def _files(edit: ReleaseEdit, there: Mapping[int, FileResult]) -> Iterator[FileChange]:
     """Artifacts, and what goes with them; what an earlier run put into the same edit is not on Google Play yet."""
     for artifact in edit.job.artifacts:
         code = version_code(artifact)
@@ -188,15 +186,13 @@ def _others(
 
 
 def _remarks(edit: ReleaseEdit, listed: Mapping[str, Releases]) -> Iterator[str]:
-    shared, of = edit.state.ownership is Ownership.SHARED, f"of edit {edit.id}"
+    name, earlier = f"edit {edit.id}", "what an earlier run of this job changed in the store listing"
     if edit.state.own and "listing" in edit.uncommitted:
-        changed = f"what an earlier run of this job changed in the store listing {of} already"
-        yield f"{changed}, and did not commit"
-    if shared:
-        changed = f"texts, images, files and user fractions that other jobs changed in edit {edit.id}"
-        yield f"{changed}: they are committed with it"
-    if shared and not listed:
-        yield f"tracks {of} with names of their own: Google Play does not list them at present"
+        yield f"{earlier} of {name} already, and did not commit"
+    if edit.state.ownership is Ownership.SHARED:
+        yield f"texts, images, files and user fractions that other jobs changed in {name}: they are committed with it"
+        if not listed:
+            yield f"tracks of {name} with names of their own: Google Play does not list them at present"
 
 
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
@@ -215,7 +211,14 @@ def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | Non
                 raise
             there = _same(edit, artifact, entry)
         else:
-            _check_version(artifact, result)
+            reported = result.resource.get("versionCode")
+            if str(reported) != str(code):  # the documents call it an integer, and JSON may carry it as text
+                raise IntegrityError(
+                    f"{artifact.name} declares version code {code}, but Google Play reported {reported!r}.",
+                    cause="What arrived is not what was sent.",
+                    hint="Run again; if it happens again, the manifest of the file is damaged.",
+                    code="version-code-differs",
+                )
             edit.changed(f"artifact:{code}", result.sha256)
     if there:
         edit.context.info(
@@ -245,17 +248,6 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Fi
         )
     record = FileResult(artifact.name, artifact.size or 0, ours, str(code), entry, reused=True)
     return replace(record, certificate_sha256=artifact.certificate_sha256)
-
-
-def _check_version(artifact: Artifact, result: FileResult) -> None:
-    reported = result.resource.get("versionCode")
-    if str(reported) != str(version_code(artifact)):  # the documents call it an integer, and JSON may carry it as text
-        raise IntegrityError(
-            f"{artifact.name} declares version code {version_code(artifact)}, but Google Play reported {reported!r}.",
-            cause="What arrived is not what was sent.",
-            hint="Run again; if it happens again, the manifest of the file is damaged.",
-            code="version-code-differs",
-        )
 
 
 def _sha256(entry: Mapping[str, Any]) -> str:
@@ -315,7 +307,9 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         listed = listed or {one.track: one.held for one in changes.others}
         changes = replace(changes, others=(yield from _others(edit, listed, changes.others)))
     if not edit.state.own:
-        context.info(f"The commit of edit {edit.id} publishes: {changes.published or 'no release'}.")
+        published = [f"{one.track} {tracks.describe_all(one.after)}" for one in updates]
+        published += [f"{other.track} {other} (not from this run)" for other in changes.others]
+        context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")
     by_hand = yield from committed(edit)
     review = BY_HAND if by_hand else "sent for review"
     if job.rehearsal:

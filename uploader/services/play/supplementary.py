@@ -10,7 +10,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
@@ -56,7 +56,7 @@ def debug_files(
         if _carries(artifact, kind):
             yield SupplementaryFile(kind, "bundle", version_code(artifact))
     read = partial(mapping_file, workspace=given.workspace) if kind == "mapping" else partial(_symbols, given, problems)
-    owned = list(_Matching(kind, given, problems).match(paths))
+    owned = list(_matched(kind, paths, given, problems))
     found = {path: problems.collect(partial(read, path)) for path in dict.fromkeys(path for _, path in owned)}
     for owner, path in owned:
         file = found[path]
@@ -81,63 +81,50 @@ def expansion_files(
         yield from (SupplementaryFile(kind, file, version_code(apk)) for apk in apks)
 
 
-@dataclass(frozen=True)
-class _Matching:
+def _matched(
+    kind: Literal["mapping", "symbols"], paths: FilesByVersion, given: Given, problems: Problems
+) -> Iterator[tuple[Artifact | None, str]]:
     """The paths of one input, each with its artifact; with none where that can't be read, so that each is checked."""
-
-    kind: Literal["mapping", "symbols"]
-    given: Given
-    problems: Problems
-
-    def match(self, paths: FilesByVersion) -> Iterator[tuple[Artifact | None, str]]:
-        files, split = self.given.files, self.given.split
-        if not paths or (not files and split):  # there may be fewer files than jobs
-            return
-        code, path = paths[0]
-        if not files:
-            self._wrong("there is no artifact to attach it to.", "together with `files`")
-        elif code:
-            yield from self._by_line(paths)
-        elif any(placeholder in path for placeholder in PLACEHOLDERS):
-            yield from self._by_pattern(path)
-        elif len(files) > 1:
-            self._several(f"it belongs to one artifact, and `files` has {len(files)}: {_names(files)}.")
-        elif split:
-            self._several(
-                "it belongs to one artifact, and each of the jobs that share `files` would give it to its own."
-            )
-        else:
-            yield next(iter(self.given.readable), None), path
-
-    def _by_line(self, paths: FilesByVersion) -> Iterator[tuple[Artifact | None, str]]:
-        artifacts = {str(version_code(artifact)): artifact for artifact in self.given.readable}
+    files, wrong = given.files, partial(problems.add, "mapping-file" if kind == "mapping" else "debug-symbols")
+    if not paths or (not files and given.split):  # there may be fewer files than jobs
+        return
+    one_each = "it belongs to one artifact, and"
+    if not files:
+        wrong("there is no artifact to attach it to.", "together with `files`")
+    elif paths[0][0]:
+        artifacts = {str(version_code(artifact)): artifact for artifact in given.readable}
         for code, path in paths:
-            if code not in artifacts and self.given.complete:
-                have = ", ".join(f"{one.name} ({own})" for own, one in artifacts.items())
-                what = f"{printable(path)} is for version code {code}, which no artifact has: {have}."
-                self._wrong(what, _ONE_EACH, code="companion-without-artifact")
-            else:
+            if code in artifacts or not given.complete:
                 yield artifacts.get(code), path
+                continue
+            have = ", ".join(f"{one.name} ({own})" for own, one in artifacts.items())
+            what = f"{printable(path)} is for version code {code}, which no artifact has: {have}."
+            wrong(what, _ONE_EACH, code="companion-without-artifact")
+    elif any(placeholder in paths[0][1] for placeholder in PLACEHOLDERS):
+        yield from _by_pattern(kind, paths[0][1], given, wrong)
+    elif len(files) > 1:
+        wrong(f"{one_each} `files` has {len(files)}: {_names(files)}.", _ONE_EACH, code="companion-for-several")
+    elif given.split:
+        what = f"{one_each} each of the jobs that share `files` would give it to its own."
+        wrong(what, _ONE_EACH, code="companion-for-several")
+    else:
+        yield next(iter(given.readable), None), paths[0][1]
 
-    def _by_pattern(self, pattern: str) -> Iterator[tuple[Artifact | None, str]]:
-        root, by_path = self.given.workspace.root, dict[str, list[Artifact]]()
-        for artifact in self.given.readable:
-            path = pattern.replace("{version-code}", str(version_code(artifact)))
-            by_path.setdefault(path.replace("{name}", PurePath(artifact.location).stem), []).append(artifact)
-        for path, artifacts in by_path.items():
-            if len(artifacts) > 1:
-                self._several(f"{printable(path)} belongs to one artifact, and is named for {_names(artifacts)}.")
-            elif os.path.lexists(root / path):
-                yield artifacts[0], path
-            elif not _carries(artifacts[0], self.kind):
-                meant = printable(path_hint(path, root))
-                self._wrong(f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{meant}")
 
-    def _several(self, what: str) -> None:
-        self._wrong(what, _ONE_EACH, code="companion-for-several")
-
-    def _wrong(self, what: str, accepted: str = "", code: str = "") -> None:
-        self.problems.add("mapping-file" if self.kind == "mapping" else "debug-symbols", what, accepted, code=code)
+def _by_pattern(kind: str, pattern: str, given: Given, wrong: Callable[..., None]) -> Iterator[tuple[Artifact, str]]:
+    root, by_path = given.workspace.root, dict[str, list[Artifact]]()
+    for artifact in given.readable:
+        path = pattern.replace("{version-code}", str(version_code(artifact)))
+        by_path.setdefault(path.replace("{name}", PurePath(artifact.location).stem), []).append(artifact)
+    for path, artifacts in by_path.items():
+        if len(artifacts) > 1:
+            what = f"{printable(path)} belongs to one artifact, and is named for {_names(artifacts)}."
+            wrong(what, _ONE_EACH, code="companion-for-several")
+        elif os.path.lexists(root / path):
+            yield artifacts[0], path
+        elif not _carries(artifacts[0], kind):
+            meant = printable(path_hint(path, root))
+            wrong(f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{meant}")
 
 
 def _carries(artifact: Artifact, kind: str) -> bool:
