@@ -28,12 +28,12 @@ from tests.support.release_plans import (
     golden,
     plan_of,
 )
+from uploader.services.play.job import ReleaseJob
 from uploader.services.play.plan import (
     MAX_PLAN,
     Changes,
     ImageChange,
     OtherTrack,
-    Review,
     TextChange,
     plan_output,
 )
@@ -250,8 +250,7 @@ def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
 # --- the output -----------------------------------------------------------------------------------------------------
 
 EVERYTHING = Changes(
-    PACKAGE,
-    Review(commit=True, not_sent_for_review="auto", cancel=False),
+    ReleaseJob(PACKAGE),
     tracks=tuple(
         TrackChange(
             f"closed {number}",

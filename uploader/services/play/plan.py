@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from uploader.services.base import Section
 from uploader.services.play.edit_api import Release, Releases
-from uploader.services.play.job import WHAT
+from uploader.services.play.job import WHAT, ReleaseJob
 from uploader.services.play.tracks import (
     TrackChange,
     codes,
@@ -154,31 +154,20 @@ class FileChange:
 
 
 @dataclass(frozen=True)
-class Review:
-    """How the commit deals with Google's review: the values of the inputs that decide it."""
-
-    commit: bool
-    not_sent_for_review: str
-    cancel: bool
-
-
-@dataclass(frozen=True)
 class Changes:
-    """Everything that a commit would publish.
+    """Everything that the commit of a job would publish.
 
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.
-    `remarks` say what can't be shown. In a `rehearsal` nothing goes further than the emulator.
+    `remarks` say what can't be shown.
     """
 
-    package: str
-    review: Review
+    job: ReleaseJob
     tracks: tuple[TrackChange, ...] = ()
     files: tuple[FileChange, ...] = ()
     texts: tuple[TextChange, ...] = ()
     images: tuple[ImageChange, ...] = ()
     others: tuple[OtherTrack, ...] = ()
     remarks: tuple[str, ...] = ()
-    rehearsal: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -254,11 +243,11 @@ def _lines(changes: Changes) -> Iterator[str]:
 
 def on_review(changes: Changes) -> list[str]:
     """What the commit does about Google's review, in words."""
-    if not changes.review.commit:
+    if not changes.job.commit:
         return ["nothing is committed: the edit stays open"]
     if changes.nothing:
         return ["nothing changes, so nothing is committed"]
-    if changes.rehearsal:
+    if changes.job.rehearsal:
         return ["the changes stay in the emulator, and nobody reviews them"]
     sent = {
         "true": "the changes are not sent for review: that remains to be done in the Play Console",
@@ -266,8 +255,8 @@ def on_review(changes: Changes) -> list[str]:
         "auto": "the changes are sent for review, unless Google Play leaves that to the Play Console",
     }
     withdrawn = "other changes that are in review are withdrawn and sent again with these"
-    in_review = withdrawn if changes.review.cancel else "if other changes are in review, the commit fails"
-    return [sent[changes.review.not_sent_for_review], in_review]
+    in_review = withdrawn if changes.job.cancel_review else "if other changes are in review, the commit fails"
+    return [sent[changes.job.not_sent_for_review], in_review]
 
 
 def sections(changes: Changes, column: str) -> tuple[Section, ...]:
@@ -305,15 +294,15 @@ def _after(track: TrackChange) -> str:
     return after if before != after else "unchanged but for the details below" if details else "unchanged"
 
 
-def plan_output(changes: Changes, target: str = "play") -> str:
+def plan_output(changes: Changes) -> str:
     """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows out of hand."""
-    texts = (_plan(changes, target, most) for most in _MAX_ENTRIES)
+    texts = (_plan(changes, most) for most in _MAX_ENTRIES)
     return next(text for text in texts if len(text) <= MAX_PLAN)
 
 
-def _plan(changes: Changes, target: str, max_entries: int) -> str:
+def _plan(changes: Changes, max_entries: int) -> str:
     """The changes as JSON; `left_out` counts the entries of lists for which there was no room."""
-    left_out = 0
+    left_out, job = 0, changes.job
 
     def bounded(value: Any) -> Any:
         """Any value with short texts and short lists."""
@@ -341,8 +330,8 @@ def _plan(changes: Changes, target: str, max_entries: int) -> str:
 
     whole = {
         "version": 1,
-        "target": target,
-        "package": changes.package,
+        "target": "play-rollout" if job.rollout else "play",
+        "package": job.package,
         "tracks": [
             {"track": one.track, "before": [*map(release, one.before)], "after": [*map(release, one.after)]}
             for one in changes.tracks
@@ -353,7 +342,7 @@ def _plan(changes: Changes, target: str, max_entries: int) -> str:
             for one in changes.texts
         ],
         "images": [asdict(one) for one in changes.images],
-        "review": asdict(changes.review),
+        "review": {"commit": job.commit, "not_sent_for_review": job.not_sent_for_review, "cancel": job.cancel_review},
         "others": [
             {
                 "track": one.track,

@@ -17,7 +17,7 @@ from uploader.services.play.edit_api import CONSOLE, OCTETS, Release, Releases
 from uploader.services.play.edits import Event, Ownership, ReleaseEdit, Stage, listed_artifacts
 from uploader.services.play.job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, conflict, explained, find
-from uploader.services.play.plan import Changes, FileChange, OtherTrack, Review
+from uploader.services.play.plan import Changes, FileChange, OtherTrack
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.tracks import STANDARD, TrackChange
 from uploader.services.play.universal_apk import fetched
@@ -143,9 +143,7 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], s
     if job.listing and edit.state.ownership is not Ownership.SUBSTITUTE:
         listing = yield from store_listing.compare(edit, job.listing)
     changes = Changes(
-        job.package,
-        Review(job.commit, job.not_sent_for_review, job.cancel_review),
-        rehearsal=job.rehearsal,
+        job,
         tracks=tuple(updates),
         files=tuple(_files(edit, there)),
         texts=listing.text_changes if listing else (),

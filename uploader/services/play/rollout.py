@@ -25,7 +25,7 @@ from uploader.services.play.edit_api import CONSOLE, Release, Releases
 from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, discard
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
-from uploader.services.play.plan import Changes, Review, lines, plan_output, sections
+from uploader.services.play.plan import Changes, lines, plan_output, sections
 from uploader.services.play.release import BY_HAND, committed, in_an_edit
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
@@ -242,10 +242,7 @@ class Rollout:
         after = live
         if decision.release is not None:
             after = tracks.merged(self._track, live, decision.release, replace_rollout=False)
-        review_of = Review(job.commit, job.not_sent_for_review, job.cancel_review)
-        changes = Changes(
-            job.package, review_of, (tracks.TrackChange(self._track, live, after),), rehearsal=job.rehearsal
-        )
+        changes = Changes(job, (tracks.TrackChange(self._track, live, after),))
         if decision.release is None or job.dry_run:
             yield from discard(edit)
             edit.forget()
@@ -298,7 +295,7 @@ class Rollout:
         """What a run says that changes nothing."""
         if self._job.dry_run:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
-            self._context.publish({"plan": plan_output(changes, "play-rollout")})
+            self._context.publish({"plan": plan_output(changes)})
         elif decision.kind in ("stepped", "completed"):
             self._context.publish({"committed": "true"})  # by an earlier edit of this job
         if not decision.trouble:  # which the error tells
