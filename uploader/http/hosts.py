@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
 _IMAGES = re.compile(r"(?:[a-z0-9-]+\.)+(?:googleusercontent|ggpht)\.com")
 # Link-local (RFC 3927), Google's name for it, and the address that AWS has for it in IPv6.
 _METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?|fd00:ec2::254")
+_SESSIONS = ("/upload/", "/resumable/upload/")
 _SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -90,8 +91,17 @@ def is_metadata_server(url: str) -> bool:
 
 
 def trusted(uri: str, endpoint: str) -> bool:
-    """Whether the token may follow a session URI named by `endpoint`: its own origin, or Google's API hosts."""
-    return is_google(uri) or origin(uri) == origin(endpoint) != NOWHERE
+    """Whether the token may follow a session URI named by `endpoint`: an upload path of Google's hosts, or its origin.
+
+    Every upload method of Google's discovery documents is below `/upload/`, where the services' sessions are too; some
+    documents name `/resumable/upload/` for the resumable ones, and services once answered with sessions there. What
+    else is on these hosts could be changed or deleted with the token. Where `api-endpoint` names a host that is not
+    Google's, its sessions may be anywhere below it.
+    """
+    if not is_google(uri):
+        return origin(uri) == origin(endpoint) != NOWHERE
+    path = urlsplit(uri).path
+    return path.startswith(_SESSIONS) and not {".", ".."}.intersection(re.split(r"[/\\]", unquote(unquote(path))))
 
 
 def moved(url: str, root: str) -> str:

@@ -249,7 +249,8 @@ def require_trusted(uri: str, endpoint: str) -> None:
     """Raises `UntrustedHost` for a session URI to which the bearer token must not travel."""
     if not trusted(uri, endpoint):
         raise UntrustedHost(
-            "The server named a session URI on a host that is neither its own nor a Google API host over https.",
+            "The server named a session URI that is neither on its own host nor below an upload path of a Google API "
+            "host over https.",
             cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
             hint="Nothing was sent there. Check `api-endpoint` and the proxy settings of this machine.",
         )
