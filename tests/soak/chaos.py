@@ -161,7 +161,9 @@ class Chaos:
             code = "130"
         except UploaderError as error:
             code = str(error.exit_code)
-        if this_run.engine is not None and code != "killed":
+        if this_run.engine is not None and code == "killed":
+            this_run.engine._journal.close()  # the lock of the folder ends with a process
+        elif this_run.engine is not None:
             this_run.engine.clear_journal(ok=code == "0")
         self._count(code, this_run.engine, job, out.getvalue())
         return code
