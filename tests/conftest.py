@@ -24,10 +24,8 @@ SLOW = (
     "tests/state/test_restored_state.py",
     "tests/test_benchmarks.py",
     "tests/test_gitlab.py",
+    "tests/test_kills.py",
     "tests/test_native.py",
-    "tests/test_play_kills.py",
-    "tests/test_rollout_kills.py",
-    "tests/test_signals.py::test_killed_at_random_moments",
     "tests/test_wheel.py",
     "tests/transfer/test_schedules.py",
 )

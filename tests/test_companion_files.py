@@ -59,16 +59,6 @@ def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
         assert f"  + {name}: mapping for version code {code}" in plan_of(ended)
 
 
-def test_symbols_that_are_packed_do_not_mix(job: Job) -> None:
-    """Each folder is packed for itself, and each zip goes to its version."""
-    ended = job.run({**PLAY, "debug-symbols": "{name}/symbols"})
-    assert ended.code == 0, ended.log
-    found = {result["path"]: result["sha256"] for result in ended.results}
-    names = [f"{name}/symbols (as native-debug-symbols.zip)" for name in ("phone", "wear")]
-    assert [result["path"] for result in ended.results] == [PHONE, names[0], WEAR, names[1]]
-    assert found[names[0]] != found[names[1]]
-
-
 MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "one path": (
         {"mapping-file": "phone/mapping.txt"},

@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator import Emulator, specimens
-from google_emulator.traffic import LoggedRequest
+from google_emulator import specimens
 from tests.support.discovery import refused_by_google
 from tests.support.emulator_client import APP, PACKAGE, EmulatorClient
 from tests.support.job import Job
-
-EDIT = f"{APP}/edits/1"
 
 
 def write_release(workspace: Path) -> dict[str, str]:
@@ -69,17 +66,3 @@ def test_a_run_that_sends_what_google_refuses_fails_its_test(job: Job) -> None:
     client.close()
     with pytest.raises(AssertionError, match="no method has this path"):
         job.run({"target": "play"})
-
-
-def test_requests_are_recorded_without_credentials(emulator: Emulator) -> None:
-    """What was asked is kept; logins, headers and media are not."""
-    client = EmulatorClient(emulator)
-    client.request("POST", "/token", b"assertion=secret", {"Content-Type": "application/x-www-form-urlencoded"})
-    client.request("POST", f"{APP}/edits?alt=json", json={})
-    client.upload(f"{EDIT}/bundles", b"media")
-    client.close()
-    media = ("POST", f"/upload{EDIT}/bundles", "uploadType=media", "application/octet-stream", None)
-    assert emulator.requests == [
-        LoggedRequest("POST", f"{APP}/edits", "alt=json", "application/json; charset=UTF-8", b"{}"),
-        LoggedRequest(*media),
-    ]

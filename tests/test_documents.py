@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from tests.support.runner import gitlab
 from tests.support.runner.gitlab import Project
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
 KEYLESS = ("workload-identity-provider", "service-account")
 BUNDLE = Path("app/build/outputs/bundle/release/app-release.aab")
 
@@ -107,31 +105,3 @@ def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> N
         tag = project.start(shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2")
         assert tag.code == 0, tag.log
         assert len(google.state()["edits"]["committed"]) == 1
-
-
-def test_the_line_for_a_gitlab_job_on_ones_own_machine_runs(tmp_path: Path) -> None:
-    """The README's job without an account, in a shell instead of its image."""
-    program = gitlab.tool()
-    (line,) = [block for block in blocks("docs/GITLAB.md", "sh") if block.startswith("gitlab-ci-local ")]
-    shown = loaded("README.md", "release")
-    for name in KEYLESS:
-        del shown["release"]["variables"][f"UPLOADER_{name.upper().replace('-', '_')}"]
-    shown["release"]["variables"]["UPLOADER_API_ENDPOINT"] = "emulator"
-    del shown["release"]["id_tokens"]
-    folder = tmp_path / "app"
-    folder.mkdir()
-    build(folder)
-    project = Project(folder, gitlab.shell())
-    project.commit(shown)
-    done = project.run(*shlex.split(line.replace("gitlab-ci-local", program)))
-    assert done.code == 0, done.log
-    report = next(folder.glob(".gitlab-ci-local/artifacts/release/.gitlab-ci-reports/dotenv/uploader.env"))
-    assert "UPLOADER_VERSION_CODE=7" in report.read_text(encoding="utf-8").splitlines()
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_line_for_a_shell_parses(page: str) -> None:
-    """What only Google Cloud or GitHub can carry out is a command that a shell understands, at least."""
-    for language in ("sh", "console"):
-        for block in blocks(page, language):
-            assert subprocess.run(["bash", "-n", "-c", block], check=False).returncode == 0, block

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -84,14 +83,6 @@ def test_a_refused_login_has_the_code_of_its_cause(job: Job) -> None:
     key = {**job.emulator.key, "client_email": "gone@example.iam.gserviceaccount.com"}
     ended = job.run({**PLAY, "credentials": json.dumps(key)})
     assert (ended.code, ended.outputs["failure"]) == (3, "account-not-found"), ended.log
-
-
-@pytest.mark.parametrize(("number", "failure"), [(signal.SIGTERM, "terminated"), (signal.SIGINT, "interrupted")])
-def test_a_signal_has_a_code(job: Job, number: signal.Signals, failure: str) -> None:
-    """The one that was sent, under the name that people have for it."""
-    job.emulator.add_fault("resumable.put", "stall", after=1000, seconds=30)
-    running = job.start(PLAY).when(lambda state: bool(state["requests"]) and bool(state["faults"]["fired"]))
-    assert running.send(number).end().outputs["failure"] == failure
 
 
 def report(job: Job) -> dict[str, str]:

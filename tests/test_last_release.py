@@ -113,14 +113,6 @@ def test_chosen_versions_are_promoted(job: Job) -> None:
     assert live(job, "alpha") == [{**BETA[0], "versionCodes": ["1046"]}]
 
 
-def test_a_version_that_is_not_on_the_track_is_refused(job: Job) -> None:
-    """Exit 4, the versions that are there are told, and nothing is changed."""
-    ended = job.run({**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "47, 99"})
-    assert (ended.code, ended.outputs["failure"]) == (4, "version-not-on-track"), ended.log
-    assert "Track beta has no version 99 to promote. It holds 46+1046 (all users, completed); 47+1047" in ended.log
-    assert live(job, "alpha") == []
-
-
 # --- retained versions ----------------------------------------------------------------------------------------------
 
 

@@ -90,18 +90,6 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
     assert "already" in ended.log
 
 
-def test_a_second_pull_writes_and_fetches_nothing(job: Job) -> None:
-    """What is there already is recognised by its digest."""
-    job.run(PULL)
-    stamps = {path: path.stat().st_mtime_ns for path in (job.workspace / "metadata").rglob("*") if path.is_file()}
-    served = requests(job, SERVED)
-    ended = job.run(PULL)
-    assert ended.code == 0, ended.log
-    assert "0 files written, 10 unchanged" in ended.log
-    assert requests(job, SERVED) == served
-    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
-
-
 def test_what_differs_is_replaced_and_what_play_does_not_have_is_left_and_told(job: Job) -> None:
     """Nothing is deleted."""
     folder = job.workspace / "metadata/en-US"
@@ -195,12 +183,3 @@ def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
     assert ended.code == 4, ended.log
     assert "existing-edit-id" in ended.log
     assert open_edits(job) == [edit]
-
-
-def test_inputs_that_a_pull_has_no_use_for_are_mistakes(job: Job) -> None:
-    """All of them are told together."""
-    (job.workspace / "a.txt").write_text("a")
-    ended = job.run({"target": "play-listing-pull", "files": "a.txt", "whats-new-directory": "last-release"})
-    assert ended.code == 2
-    for name in ("files", "package-name", "images-directory", "whats-new-directory"):
-        assert f"{name}: " in ended.log

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from pathlib import Path
 
 import pytest
 
@@ -21,16 +20,7 @@ def job(job: Job) -> Job:
     return job
 
 
-def debug_apk(path: Path) -> None:
-    """An APK as Gradle's debug variant makes it: signed with the debug key."""
-    specimens.make_apk(path, PACKAGE, 43, "1.0", build=specimens.Build(debuggable=True))
-
-
 OFFLINE: dict[str, tuple[dict[str, str], str]] = {
-    "an unsigned bundle": ({"files": "bad/unsigned.aab"}, "files: bad/unsigned.aab is not signed"),
-    "an unsigned APK": ({"files": "bad/unsigned.apk"}, "files: bad/unsigned.apk is not signed"),
-    "a debug bundle": ({"files": "bad/debug.aab"}, "files: bad/debug.aab is debuggable"),
-    "a debug APK": ({"files": "bad/debug.apk"}, "files: bad/debug.apk is debuggable"),
     "countries on another track": ({"countries": "DE", "user-fraction": "0.1"}, "countries: "),
     "countries for everybody": ({"countries": "DE", "tracks": "production"}, "countries: "),
     "one mapping for two": ({"files": "app.aab,other.aab", "mapping-file": "mapping.txt"}, "app.aab, other.aab"),
@@ -41,12 +31,6 @@ OFFLINE: dict[str, tuple[dict[str, str], str]] = {
 @pytest.mark.parametrize("name", OFFLINE)
 def test_what_can_be_seen_offline_ends_the_run_before_anything_is_sent(job: Job, name: str) -> None:
     """Exit 2, the input by its name, no request, no edit, and no version code that would not exist."""
-    bad = job.workspace / "bad"
-    bad.mkdir()
-    specimens.make_bundle(bad / "unsigned.aab", PACKAGE, 43, "1.0", signed=False)
-    specimens.make_apk(bad / "unsigned.apk", PACKAGE, 43, "1.0", signed=False)
-    specimens.make_bundle(bad / "debug.aab", PACKAGE, 43, "1.0", build=specimens.Build(debuggable=True))
-    debug_apk(bad / "debug.apk")
     specimens.make_bundle(job.workspace / "other.aab", PACKAGE, 44, "1.0")
     (job.workspace / "mapping.txt").write_text("a.b.C -> x.y:\n")
     (job.workspace / "symbols" / "x86_64").mkdir(parents=True)

@@ -189,25 +189,3 @@ def test_a_closed_input_is_no_empty_stream(tmp_path: Path) -> None:
 
 
 # What is left behind
-
-
-@pytest.mark.parametrize(("fraction", "code"), [("", 0), ("7", 2)])
-def test_nothing_stays_in_the_temporary_folder(tmp_path: Path, fraction: str, code: int) -> None:
-    """Packed symbols and the emulator's folder are gone when the process has ended, well or not."""
-    temp = tmp_path / "temp"
-    for folder in (temp, tmp_path / "symbols" / "arm64-v8a"):
-        folder.mkdir(parents=True)
-    (tmp_path / "symbols" / "arm64-v8a" / "liba.so").write_bytes(b"\x7fELF")
-    specimens.make_bundle(tmp_path / "app.aab", "com.example.app", 7, "1.0")
-    done = shell(
-        tmp_path,
-        TMPDIR=str(temp),
-        UPLOADER_TARGET="play",
-        UPLOADER_TRACKS="internal",
-        UPLOADER_FILES="app.aab",
-        UPLOADER_DEBUG_SYMBOLS="symbols",
-        UPLOADER_USER_FRACTION=fraction,
-        UPLOADER_API_ENDPOINT="emulator",
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    assert list(temp.iterdir()) == []

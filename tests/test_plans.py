@@ -22,7 +22,6 @@ from tests.support.release_plans import (
     NEW,
     NOTES,
     PRODUCTION,
-    ROLLOUT,
     WITH_NOTES,
     arranged,
     golden,
@@ -157,17 +156,6 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
     assert ended.outputs["id"] == "48"
 
 
-def test_a_refused_commit_keeps_what_was_uploaded_and_commits_nothing(job: Job) -> None:
-    """The track is told in the edit, never as committed; the edit, the file and the version code are still there."""
-    job.emulator.add_fault("play.edits.commit", "status", status=400, message="Precondition check failed.")
-    ended = job.run(NEW)
-    assert ended.code == 4, ended.log
-    assert f"Track production in edit {ended.outputs['edit-id']}: 48 (all users, completed)." in ended.log
-    assert "Committed" not in ended.log
-    assert (ended.outputs["version-code"], ended.outputs["committed"]) == ("48", "false")
-    assert ended.results[0]["error"] == ""
-
-
 def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(job: Job) -> None:
     """Its answer was lost, and so was every look at the edit: `committed` is neither true nor false."""
     job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
@@ -177,19 +165,6 @@ def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happe
     assert f"The commit of edit {ended.outputs['edit-id']} may have happened: the next run checks." in ended.log
     again = job.run(NEW)
     assert (again.code, again.outputs["committed"]) == (0, "true"), again.log
-
-
-def test_a_dry_run_of_a_rollout_shows_its_next_step(tmp_path: Path) -> None:
-    """In the log, in the table and in the output; the other outputs tell what is live."""
-    inputs = {"target": "play-rollout", "package-name": PACKAGE, "tracks": "production", "rollout-steps": "10%, 50%"}
-    (tmp_path / "workspace").mkdir()
-    with Emulator(config={"apps": {PACKAGE: {"tracks": {"production": [ROLLOUT, LIVE]}}}}) as emulator:
-        ended = Job(tmp_path / "workspace", emulator).run({**inputs, "dry-run": "true"})
-    assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.1"), ended.log
-    assert '  ~ 48 "1.48": 10 % of users, in progress -> 50 % of users, in progress\n' in plan_of(ended)
-    assert planned(ended)["production"][0] == (["48"], "inProgress", 0.5)
-    assert tables(ended.summary)[0][0] == ["Track", "Before", "Would be"]
-    assert tables(ended.summary)[0][1][2].startswith("48 (50 % of users, in progress)")
 
 
 def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:

@@ -119,16 +119,6 @@ def test_a_status_that_is_cancelled_deletes_its_edit(job: Job) -> None:
     assert (ended.code, edits(job)) == (143, (0, 0, 1)), ended.log
 
 
-def test_a_status_says_what_the_account_may_not_do(job: Job) -> None:
-    """Who may look but not release is told so, and gets what there is to see; who may not look is refused."""
-    job.emulator.add_fault("play.edits.insert", "status", status=403, message="The caller does not have permission")
-    ended = job.run(STATUS)
-    assert (ended.code, ended.outputs["version-code"]) == (0, "41"), ended.log
-    assert "may not open an edit" in annotated(ended, "warning")[-1]
-    job.emulator.config.denied.append(APP)
-    assert job.run(STATUS).code == 3
-
-
 # --- the review -------------------------------------------------------------------------------------------------------
 
 
@@ -141,15 +131,6 @@ def test_a_release_waits_for_its_review(job: Job) -> None:
     assert "Wait until the release is published" in ended.log
     assert "The review has not finished (production: in review); looking again in 2 s." in ended.log
     assert "Review: production: published." in ended.log
-
-
-@pytest.mark.parametrize(("goal", "code"), [("approved", 0), ("published", 75)])
-def test_what_someone_publishes_by_hand_is_approved_but_not_published(job: Job, goal: str, code: int) -> None:
-    """With managed publishing the review is through, and the release waits for people."""
-    job.emulator.lifecycle.script({APP: ["APPROVED_NOT_PUBLISHED"]})
-    ended = job.run({**RELEASE, "wait-for": goal, "wait-deadline": "0s"})
-    assert (ended.code, ended.outputs["lifecycle"]) == (code, "APPROVED_NOT_PUBLISHED"), ended.log
-    assert ended.outputs["committed"] == "true"
 
 
 def test_a_deadline_is_75_and_the_next_run_commits_nothing(job: Job) -> None:

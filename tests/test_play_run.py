@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from google_emulator import Emulator, specimens
+from google_emulator import specimens
 from tests.support.job import ENTRYPOINT, Job
-from tests.support.platforms import dotenv_report, workflow_commands
+from tests.support.platforms import workflow_commands
 from tests.support.real_artifacts import real_apk
 
 MIB = 1024 * 1024
@@ -158,19 +158,6 @@ def test_retries_spent_keep_the_session_and_the_next_run_resumes(job: Job) -> No
     assert second.results[0]["resumed_from"] == 2 * MIB
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_run_quickly_and_the_next_one_resumes(job: Job, number: signal.Signals, code: int) -> None:
-    """A cancelled job ends at once with the signal's exit code, its edit is kept, and running again goes on."""
-    job.emulator.add_fault("resumable.put", "stall", after=2 * MIB, seconds=30)
-    running = job.start(PLAY).when(lambda state: bool(state["faults"]["fired"]))
-    ended = running.send(number).end()
-    assert ended.code == code, ended.log
-    assert len(job.emulator.state()["edits"]["open"]) == 1
-    again = job.run(PLAY)
-    assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
-    assert stored(job) == [file(job.workspace / "app.aab")]
-
-
 @pytest.mark.parametrize("same", [True, False], ids=["the same bytes", "other bytes"])
 def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
     """The next job's copy of the file has another modification time: only with the same bytes the upload goes on."""
@@ -185,26 +172,6 @@ def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
     again = job.run(PLAY)
     assert (again.code, again.outputs["resumed"]) == (0, "true" if same else "false"), again.log
     assert stored(job) == [file(bundle)]
-
-
-HOSTILE = "a\n::error::b ##[c] %0A|`<img>`\r.aab"
-
-
-@pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_a_hostile_file_name_breaks_no_file_of_the_platform(tmp_path: Path, emulator: Emulator, kind: str) -> None:
-    """Newlines and commands in a file's name reach neither the log as commands nor the output files as lines."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    specimens.make_bundle(workspace / HOSTILE, "com.example.app", 42, "1.0", size_bytes=100_000)
-    ended = Job(workspace, emulator, kind).run(PLAY)
-    assert ended.code == 0, ended.log
-    assert ended.results[0]["id"] == "42"
-    if kind == "gitlab":
-        assert dotenv_report((workspace / "uploader.env").read_bytes())["UPLOADER_VERSION_CODE"] == "42"
-    else:
-        assert ended.outputs["version-code"] == "42"
-        assert not [command for command in workflow_commands(ended.log) if command.name in ("error", "c")]
-        assert "\n::error::" not in ended.summary
 
 
 MISTAKES: dict[str, tuple[dict[str, str], str]] = {

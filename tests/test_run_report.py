@@ -71,18 +71,6 @@ def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
     assert not job.emulator.state()["requests"]
 
 
-def test_a_rehearsal_keeps_nothing_for_a_next_run(job: Job, tmp_path: Path) -> None:
-    """Its emulator ends with it: what it holds can't be continued, and what others keep is not looked at."""
-    state = tmp_path / "state"
-    state.mkdir(mode=0o700)
-    (state / f"{'0' * 40}.sealed").write_bytes(b"of somebody else")
-    folder = {"state-dir": str(state)}
-    ended = job.run({**PLAY, **folder, "api-endpoint": "emulator"})
-    assert ended.code == 0, ended.log
-    assert "state folder" not in ended.log
-    assert "in the state folder can't be opened" in job.run({**PLAY, **folder}).log  # as every other run says
-
-
 # Sent and stored
 
 
@@ -189,9 +177,3 @@ def test_no_colour_where_none_is_wanted(job: Job, asked: dict[str, str]) -> None
     assert "WARNING: This is a rehearsal" in shown
     assert not COLOURED.search(shown)
     assert not COLOURED.search(replace(job, kind="gitlab").run(WARNED, **asked).log)
-
-
-def test_colours_of_a_log_are_those_of_its_ci_system(job: Job) -> None:
-    """A pipe is no terminal and stays plain; GitLab shows colours in every log."""
-    assert not COLOURED.search(replace(job, kind="console").run(WARNED).log)
-    assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in replace(job, kind="gitlab").run(WARNED).log

@@ -226,17 +226,6 @@ def clean(log: str, kind: str = "github") -> None:
     assert kind != "github" or not [one for one in workflow_commands(log) if one.data.startswith("no ")]
 
 
-def test_release_notes_move_no_terminal(tmp_path: Path, emulator: Emulator) -> None:
-    """Notes with escapes and bidirectional marks go to Play as they are, and into log and summary made visible."""
-    workspace = tmp_path / "workspace"
-    filled(workspace)
-    (workspace / "notes").mkdir()
-    (workspace / "notes" / "whatsnew-en-US").write_text(f"Better {VISIBLE}")
-    ended = Job(workspace, emulator).run({**PLAY, "whats-new-directory": "notes", "release-name": f"One {VISIBLE}"})
-    clean(ended.log + ended.summary)
-    assert ended.code in (0, 2), ended.log
-
-
 MAIL = {
     "target": "gmail",
     "impersonate-user": "me@example.com",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import socket
 import subprocess
@@ -15,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from google_emulator import Emulator, specimens
+from google_emulator import specimens
 from tests.support.job import ENTRYPOINT, Ended, Job, Running
-from tests.support.transfer_harness import GRANULE, KIB, data_of
+from tests.support.transfer_harness import KIB, data_of
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.errors import Interrupted
 
@@ -184,21 +183,6 @@ def test_a_signal_is_heard_while_a_connection_is_not_made(job: Job) -> None:
         assert len(stopped(running, signal.SIGTERM).results) == 4
 
 
-def test_a_signal_after_the_end_changes_nothing(job: Job) -> None:
-    """Signals that rain on a run all the time end it once, properly, whenever the first one comes."""
-    for delay in (0.35, 0.5, 0.65, 0.8):
-        running = job.start({**PLAY, "on-version-conflict": "reuse"})
-        time.sleep(delay)
-        while running.child.poll() is None:
-            running.child.send_signal(signal.SIGTERM)
-            time.sleep(0.002)
-        ended = running.end()
-        assert ended.code in (0, 143), ended.log
-        assert "Traceback" not in ended.log
-    assert job.run(PLAY).code == 0
-    assert stored(job) == [(job.workspace / "app.aab").read_bytes()]
-
-
 def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
     """Where one request was asked for nothing can be resumed: the log says that it may have arrived."""
     (job.workspace / "mail.eml").write_bytes(b"From: a@example.com\r\nTo: b@example.com\r\nSubject: c\r\n\r\nd\r\n")
@@ -206,37 +190,6 @@ def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
     mail = {"target": "gmail", "message-file": "mail.eml", "impersonate-user": "a@example.com"}
     running = job.start({**mail, "upload-protocol": "simple"}).when(lambda state: bool(state["faults"]["fired"]))
     assert "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
-    """SIGKILL at 25 random moments: each costs at most one granule that has to be sent again, nothing is doubled."""
-    chance = random.Random(seed)
-    kills = 0
-    for release in range(60):
-        with Emulator(config={"read_rate": 4 * MIB}) as emulator:
-            job = Job(tmp_path / f"{release}", emulator)
-            job.workspace.mkdir()
-            content = data_of(2 * MIB + 5, release + 1)
-            (job.workspace / "0.bin").write_bytes(content)
-            before = kills
-            while kills - before < 6 and kills < 25:
-                running = job.start(DRIVE)
-                time.sleep(chance.uniform(0.2, 0.8))
-                ended = running.send(signal.SIGKILL).end()
-                if "1 file sent" in ended.log:  # the run had told its end: there is nothing to repeat
-                    break
-                kills += 1
-            else:
-                assert job.run(DRIVE).code == 0
-            state = emulator.state()
-            assert stored(job) == [content]
-            sessions = state["sessions"]
-            assert sum(one["bytes_received"] for one in sessions) <= len(content) + (kills - before) * GRANULE
-            assert sum(one["bytes_repeated"] for one in sessions) == 0
-        if kills == 25:
-            return
-    pytest.fail("the runs ended before they could be killed")
 
 
 def test_a_run_that_can_not_end_is_left_behind() -> None:

@@ -199,34 +199,6 @@ def test_it_is_waited_for(job: Job) -> None:
     assert left(job) == ["app.aab"]
 
 
-def test_a_version_that_is_not_there_is_not_generated(job: Job) -> None:
-    """Google's 404 for it can't be told from that for one that is still to be generated."""
-    job.emulator.console.add_release(APP, "internal", {"versionCodes": ["7"]})
-    del job.emulator.play.app(APP).live.artifacts[7]
-    ended = job.run({**STATUS, "wait-deadline": "0s"})
-    assert ended.code == 75, ended.log
-
-
-@pytest.mark.parametrize("tracks", ["internal", ""])
-def test_an_app_without_a_release_has_none_to_fetch(tracks: str, job: Job) -> None:
-    """A status of such an app is told as any other; that there is nothing to fetch is a refusal."""
-    assert job.run({**STATUS, "tracks": tracks, "universal-apk": ""}).outputs["next-version-code"] == "1"
-    ended = job.run({**STATUS, "tracks": tracks})
-    assert ended.code == 4, ended.log
-    assert ended.outputs["failure"] == "no-release-on-track"
-    assert "no release whose" in ended.log
-
-
-def test_another_refusal_is_told_in_googles_words(job: Job) -> None:
-    """A 403 is about the account."""
-    job.emulator.add_fault(
-        "play.generatedapks.list", "status", status=403, message="The caller does not have permission"
-    )
-    ended = job.run(PLAY)
-    assert ended.code == 3, ended.log
-    assert "does not have permission" in ended.log
-
-
 # Several artifacts, and what can be seen to be wrong before anything is sent
 
 

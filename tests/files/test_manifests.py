@@ -133,14 +133,6 @@ def test_what_was_written_is_read(
     assert (bool(found.signers), found.debuggable, found.kind) == (signed, debug, kind)
 
 
-@given(code=CODES, version=VERSIONS)
-def test_utf16_manifests_read_the_same(tmp_path_factory: pytest.TempPathFactory, code: int, version: str) -> None:
-    """Older tools write the string pool in UTF-16."""
-    manifest = manifest_axml("com.example.app", code, version, utf16=True)
-    path = zipped(tmp_path_factory.getbasetemp() / "utf16.apk", (APK, manifest))
-    assert (read(path).version_code, read(path).version_name) == (code, version)
-
-
 def test_the_resource_id_counts_before_the_name(tmp_path: Path) -> None:
     """Shrinkers blank or swap attribute names; Android goes by the resource id, and so does this reader."""
     manifest = manifest_axml("com.example.app", 42, "1.0").replace(b"versionCode\0", b"xxxxxxxCode\0")

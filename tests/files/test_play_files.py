@@ -108,14 +108,6 @@ def test_notes_in_two_layouts_are_refused(tmp_path: Path) -> None:
     assert "two layouts" in problem
 
 
-def test_a_missing_or_empty_notes_directory_is_an_error(tmp_path: Path) -> None:
-    """Found before the upload, not after it."""
-    assert "is not a folder" in note_problems(tmp_path / "gone")[0]
-    assert "no release notes for this release" in note_problems(tmp_path)[0]
-    write(tmp_path, {"en-US/changelogs/7.txt": "seven"})
-    assert "no release notes for this release" in note_problems(tmp_path, (8,))[0]
-
-
 def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> None:
     """One language has a file for the version, another was forgotten."""
     write(tmp_path, {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"})
@@ -341,24 +333,6 @@ def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) 
         f"{limit + 1} characters; Play accepts at most {limit}"
         in problems(lambda: listing.store_listing(*named(tmp_path)), "images-directory")[0]
     )
-
-
-def test_what_the_listing_does_not_know_is_warned_about(tmp_path: Path) -> None:
-    """Misspelled types and stray files would silently be missing in the store."""
-    write(
-        tmp_path,
-        {
-            "README.md": "?",
-            "en-US/title.txt": "App",
-            "en-US/tittle.txt": "App",
-            "en-US/images/promoGraphic.png": png(180, 120),
-            "en-US/images/phoneScreenshot/1.png": png(1080, 1920),
-            "en-US/images/phoneScreenshots/notes.txt": "?",
-        },
-    )
-    found, warnings = listing.store_listing(*named(tmp_path))
-    assert found.images == {}
-    assert len(warnings) == 5
 
 
 def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:

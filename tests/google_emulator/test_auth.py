@@ -43,15 +43,6 @@ def signed(client: EmulatorClient, **changed: Any) -> str:
     return process_key().sign_jwt(claims(client, **changed))
 
 
-@pytest.mark.parametrize("host", ["https://www.googleapis.com", "https://accounts.google.com"])
-@pytest.mark.parametrize("path", ["/token", "/oauth2/v4/token", "/o/oauth2/token"])
-def test_older_libraries_log_in(client: EmulatorClient, host: str, path: str) -> None:
-    """The endpoint has the names that it had in their day, and an assertion may be for any of them."""
-    older = {"https://www.googleapis.com": "/oauth2/v4/token", "https://accounts.google.com": "/o/oauth2/token"}
-    reply = form(client, path, {"grant_type": GRANT, "assertion": signed(client, aud=host + older[host])})
-    assert (reply.status, reply.json["token_type"]) == (200, "Bearer")
-
-
 def test_delegation_may_be_forbidden(start_emulator: StartEmulator) -> None:
     """Without domain-wide delegation, `sub` is refused as Google refuses it."""
     client = start_emulator(delegation=False)
@@ -96,20 +87,6 @@ def test_a_forged_assertion_is_refused(client: EmulatorClient) -> None:
         "",
     ]
     assert [exchange(client, assertion).json["error"] for assertion in forged] == ["invalid_grant"] * len(forged)
-
-
-def test_other_grants(client: EmulatorClient) -> None:
-    """A refresh token works with its client's secret; a grant that nobody knows is refused."""
-    authority = client.emulator.authority
-    values = {
-        "grant_type": "refresh_token",
-        "refresh_token": authority.refresh_token,
-        "client_secret": authority.client_secret,
-    }
-    assert form(client, "/token", values).status == 200
-    assert form(client, "/token", {**values, "refresh_token": "x"}).json["error"] == "invalid_grant"
-    assert form(client, "/token", {**values, "client_secret": "x"}).json["error"] == "invalid_client"
-    assert form(client, "/token", {"grant_type": "password"}).json["error"] == "unsupported_grant_type"
 
 
 @pytest.mark.parametrize("path", ["/upload/storage/v1/b/b/o?uploadType=media&name=x", f"{APP}/edits"])

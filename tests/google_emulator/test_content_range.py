@@ -62,14 +62,6 @@ def test_an_unknown_size_ends_with_the_last_chunk(client: EmulatorClient) -> Non
     assert stored(client) == [(len(DATA), sha256(DATA))]
 
 
-def test_a_query_that_names_the_total_can_finalise(client: EmulatorClient) -> None:
-    """`*/N` with N bytes stored completes an upload of unknown size; `*/*` does not."""
-    uri = client.start_session()
-    client.put(uri, DATA[:GRANULE], f"bytes 0-{GRANULE - 1}/*")
-    assert client.offset(uri, "*").status == 308
-    assert client.offset(uri, GRANULE).status == 200
-
-
 @pytest.mark.parametrize("size", [None, 0])
 def test_an_empty_file_is_finalised_without_a_byte(client: EmulatorClient, size: int | None) -> None:
     """`bytes */0` makes the empty object, whether its size was announced or not."""

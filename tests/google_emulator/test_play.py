@@ -67,15 +67,6 @@ def test_a_real_apk_is_read() -> None:
         read_identity(real_apk(SMALL), "apk")
 
 
-def test_an_edit_is_a_copy_of_what_is_live(start_emulator: StartEmulator) -> None:
-    """Changes are seen inside the edit alone, until it is committed."""
-    client = start_emulator(apps=LIVE)
-    edit, other = client.edit(), client.edit()
-    put_track(client, edit, release(7, status="halted", userFraction=0.5))
-    assert client.request("GET", f"{edit}/tracks/production").json["releases"][0]["status"] == "halted"
-    assert client.request("GET", f"{other}/tracks/production").json["releases"][0]["status"] == "completed"
-
-
 def test_another_commit_invalidates_an_edit(client: EmulatorClient) -> None:
     """An edit that was opened before another one's commit can't be used any more."""
     edit, other = client.edit(), client.edit()
@@ -240,16 +231,6 @@ def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
     assert commit(client, edit).message == "Only releases with status draft may be created on draft app."
     put_track(client, edit, release(7, status="draft"))
     assert commit(client, edit).status == 200
-
-
-def test_deobfuscation_files_belong_to_a_version(client: EmulatorClient, bundle: bytes) -> None:
-    """Mapping and symbols go to a version code of the edit, in two kinds."""
-    edit = client.edit()
-    client.upload(f"{edit}/bundles", bundle)
-    mapping = client.upload(f"{edit}/apks/8/deobfuscationFiles/proguard", b"a -> b:")
-    assert mapping.json == {"deobfuscationFile": {"symbolType": "proguard"}}
-    assert client.upload(f"{edit}/apks/8/deobfuscationFiles/other", b"x").status == 400
-    assert client.upload(f"{edit}/apks/1/deobfuscationFiles/proguard", b"x").status == 404
 
 
 def test_expansion_files_are_uploaded_or_referred_to(start_emulator: StartEmulator, apk: bytes) -> None:

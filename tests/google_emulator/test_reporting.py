@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from tests.support.emulator_client import APP, PACKAGE, EmulatorClient, Reply
+from tests.support.emulator_client import PACKAGE, EmulatorClient, Reply
 
 NOW = datetime(2026, 11, 2, 20, 30, tzinfo=timezone.utc).timestamp()  # Monday noon in Los Angeles, a day after DST
 SET = f"/v1beta1/apps/{PACKAGE}/crashRateMetricSet"
@@ -110,22 +110,6 @@ def test_rows_by_day_and_version(reporting: Any) -> None:
     }
 
 
-def test_pages_hold_together(reporting: Any) -> None:
-    """Page by page the same rows come; a token is good for the same request alone."""
-    client = reporting(page_size=4)
-    whole = table(query(reporting()))
-    first = query(client)
-    token = first.json["nextPageToken"]
-    rest = query(client, pageToken=token)
-    assert table(first) + table(rest) == whole
-    assert "nextPageToken" not in rest.json
-    assert len(table(query(client, pageSize=1))) == 1
-    other = query(client, pageToken=token, filter="versionCode = 42")
-    assert (other.status, other.message.startswith("All other parameters must match")) == (400, True)
-    assert query(client, pageToken="???").message == "The page token is invalid."
-    assert query(client, pageSize=-1).status == 400
-
-
 @pytest.mark.parametrize(
     ("down", "status", "reason"),
     [
@@ -141,19 +125,6 @@ def test_an_outage(reporting: Any, down: str, status: int, reason: str) -> None:
         assert (reply.status, reason in reply.body.decode()) == (status, True)
     assert client.request("POST", "/__emulator/vitals", json={PACKAGE: {"down": ""}}).status == 200
     assert len(table(query(client))) == 6
-
-
-def test_each_api_has_its_scope(reporting: Any) -> None:
-    """Play's token is refused here, this one there, with ACCESS_TOKEN_SCOPE_INSUFFICIENT; and none with 401."""
-    client = reporting()
-    refusals = [client.request("GET", f"{APP}/tracks/production/releases")]
-    client.token = client.emulator.token("androidpublisher")
-    refusals += [client.request("GET", SET), query(client)]
-    for reply in refusals:
-        assert (reply.status, reply.json["error"]["status"]) == (403, "PERMISSION_DENIED")
-        assert reply.json["error"]["details"][0]["reason"] == "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
-    client.token = ""
-    assert client.request("GET", SET).status == 401
 
 
 @pytest.mark.parametrize(

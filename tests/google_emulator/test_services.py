@@ -35,14 +35,6 @@ def test_a_message_is_sent(client: EmulatorClient) -> None:
     assert message["sha256"] == hashlib.sha256(MAIL).hexdigest()
 
 
-def test_a_message_sent_twice_is_visible(client: EmulatorClient) -> None:
-    """Each effect is counted, insert and import apart from send."""
-    for path in ("/messages/send", "/messages/send", "/messages", "/messages/import"):
-        mail(client, path)
-    assert effects(client) == {"send": 2, "insert": 1, "import": 1}
-    assert len(client.emulator.state()["messages"]) == 4
-
-
 def test_a_draft_from_creation_to_sending(client: EmulatorClient) -> None:
     """create, update by PUT, get, send with new bytes or as it is; a sent draft is gone."""
     draft = mail(client, "/drafts").json
