@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,22 +13,27 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts.make_reference import FILES, OUTPUTS
+from google_emulator import specimens
+from scripts.make_reference import FILES, LEFT_OUT, OUTPUTS
+from tests.support.job import Job
 from uploader import inputs
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/MIGRATION.md", "docs/RECIPES.md")
+GITHUB = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "github").glob("*.yml"))
+GITLAB = sorted((ROOT / "examples" / "gitlab").glob("*.yml"))
 PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
 EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 STAND_INS = {
     "matrix.part": "2",
-    "secrets.": "key",
+    "secrets.": "a-key-of-this-job",
     "edit": "0123",
     "ref_name": "v1.0.0",
     "matrix.": "beta",
     "inputs.status": "inProgress",
     "inputs.fraction": "0.5",
     "SHA256": "ab" * 32,
+    "version-code": "7",
 }
 
 
@@ -43,7 +50,7 @@ def action() -> dict[str, Any]:
 
 def examples(document: str) -> Iterator[Any]:
     text = (ROOT / document).read_text(encoding="utf-8")
-    for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+    for block in [text] if document.endswith(".yml") else re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
         yield as_written(block)
 
 
@@ -62,7 +69,7 @@ def filled(text: str) -> str:
     """The value with GitHub's expressions replaced by something that could stand there."""
 
     def stand_in(expression: re.Match[str]) -> str:
-        return next(value for part, value in STAND_INS.items() if part in expression[0])
+        return next((value for part, value in STAND_INS.items() if part in expression[0]), "v1.0.0")
 
     return EXPRESSION.sub(stand_in, text)
 
@@ -105,7 +112,7 @@ def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
 # Examples
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", [*DOCUMENTS, *GITHUB])
 def test_every_example_step_is_accepted(document: str) -> None:
     """A workflow that was copied from the documents has no wrong input."""
     found = [step for example in examples(document) for step in steps(example)]
@@ -126,6 +133,66 @@ def test_the_gitlab_example_is_accepted() -> None:
     assert job["image"]["entrypoint"] == [""]
     assert job["artifacts"]["reports"]["dotenv"] == "uploader.env"
     assert job["retry"]["exit_codes"] == ["75"]
+
+
+@pytest.mark.parametrize("path", GITHUB)
+def test_a_workflow_asks_for_no_more_than_it_needs(path: str) -> None:
+    """No permission by default, each named by its job; runs that change the same app or archive wait for each other."""
+    (workflow,) = examples(path)
+    assert workflow["permissions"] == {}
+    assert "group" in workflow["concurrency"]
+    for job in workflow["jobs"].values():
+        keyless, attests = (word in str(job["steps"]) for word in ("workload-identity-provider", "actions/attest@"))
+        needed = {"id-token": "write"} if keyless or attests else {}
+        needed |= {"attestations": "write"} if attests else {}
+        assert job["permissions"] == {"contents": "read", **needed}
+        assert "timeout-minutes" in job
+
+
+@pytest.mark.parametrize("path", GITLAB, ids=lambda path: path.stem)
+def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
+    """The variables of jobs with the image, and the component's inputs, are this program's."""
+    configuration = as_written(path.read_text(encoding="utf-8"))
+    found = [job["variables"] for job in configuration.values() if isinstance(job, dict) and "variables" in job]
+    known = {field.name for field in inputs.fields()} - set(LEFT_OUT) | {
+        "stage",
+        "job-name",
+        "image",
+        "rules",
+        "resource-group",
+    }
+    for include in configuration.get("include", []):
+        assert set(include["inputs"]) <= known
+        found.append({f"UPLOADER_{name.upper().replace('-', '_')}": text for name, text in include["inputs"].items()})
+    assert found
+    for variables in found:
+        ours = {
+            name: text for name, text in variables.items() if name not in ("UPLOADER_STAGE", "UPLOADER_RESOURCE_GROUP")
+        }
+        read, problems = inputs.read({"GITLAB_CI": "true", **ours}, ())
+        assert (problems, read.warnings) == ((), ())
+
+
+def test_the_rehearsal_runs_as_it_stands(job: Job) -> None:
+    """Whoever copies it sees a release without owning a key."""
+    (step,) = steps(list(examples("examples/github/rehearsal.yml")))
+    folder = job.workspace / "app" / "build" / "outputs" / "bundle" / "release"
+    folder.mkdir(parents=True)
+    specimens.make_bundle(folder / "app-release.aab", "com.example.app", 7, "1.4.2")
+    given = {name: filled(value) for name, value in step["with"].items()}
+    ended = job.run({"credentials": "", **given})
+    assert (ended.code, ended.outputs["version-code"]) == (0, "7"), ended.log
+    assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("false", "true")
+    assert "NOTHING WAS PUBLISHED" in ended.summary
+
+
+def test_the_demo_ends_well() -> None:
+    """Every byte is where it belongs, and each day of the rollouts is decided as it should be."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) <= 40
 
 
 # Migration

@@ -186,21 +186,6 @@ def test_no_pattern_is_a_traceback(tmp_path: Path, pattern: str) -> None:
     assert refusals(pattern, workspace=tmp_path)
 
 
-@given(st.text(alphabet="ab*?[]!-/.\0\n~", max_size=12))
-def test_any_pattern_finds_files_or_says_why_not(tmp_path_factory: pytest.TempPathFactory, pattern: str) -> None:
-    """For every text: files inside the workspace, or an InputError."""
-    root = tmp_path_factory.getbasetemp() / "any-pattern"
-    touch(root, "ws/a", "ws/b/a", "a")
-    try:
-        found = find([pattern], Workspace(root / "ws"))
-    except InputError:
-        return
-    assert {artifact.path.resolve() for artifact in found if artifact.size is not None} <= {
-        root / "ws/a",
-        root / "ws/b/a",
-    }
-
-
 def test_a_shard_is_a_contiguous_part_of_the_whole_list(tmp_path: Path) -> None:
     """`2/5` is the second fifth."""
     touch(tmp_path, *(f"{index:02}.png" for index in range(10)))

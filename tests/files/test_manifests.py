@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shutil
 import struct
@@ -11,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto, manifests
@@ -222,41 +221,6 @@ def test_a_package_name_that_is_none_is_refused(tmp_path: Path, package: str) ->
     """The name goes into URLs and logs: only letters, digits, underscores and dots, as Android demands."""
     make_bundle(tmp_path / "a.aab", package, 1, "1.0")
     assert "without a valid package name" in refusal(tmp_path / "a.aab")
-
-
-def read_or_refuse(path: Path) -> None:
-    """Reads the file; the only thing that may be raised is an InputError for `files`."""
-    with contextlib.suppress(InputError):
-        read(path)
-        return
-    assert refusal(path)
-
-
-def read_manifest_bytes(folder: Path, kind: str, manifest: bytes) -> None:
-    """Reads a file of the kind with this manifest in it."""
-    path = folder / ("fuzz.aab" if kind == "bundle" else "fuzz.apk")
-    entries = [(CONFIG, b""), (BUNDLE, manifest)] if kind == "bundle" else [(APK, manifest)]
-    read_or_refuse(zipped(path, *entries, compression=zipfile.ZIP_STORED))
-
-
-@settings(max_examples=300, deadline=None)
-@given(data=st.data(), kind=st.sampled_from(["bundle", "apk"]))
-def test_damaged_manifests_are_never_a_traceback(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, kind: str
-) -> None:
-    """A good manifest with bytes changed, cut out or put in: read, or refused as an input."""
-    good = (
-        manifest_proto("com.example.app", 7 << 32 | 1, "1.0")
-        if kind == "bundle"
-        else manifest_axml("a.b", 7 << 32, "1")
-    )
-    damaged = bytearray(good)
-    for at, value in data.draw(st.lists(st.tuples(st.integers(0, len(good) - 1), st.integers(0, 255)), max_size=6)):
-        damaged[at] = value
-    begin, end = sorted(data.draw(st.tuples(st.integers(0, len(good)), st.integers(0, len(good)))))
-    if data.draw(st.booleans()):
-        damaged[begin:end] = data.draw(st.binary(max_size=8))
-    read_manifest_bytes(tmp_path_factory.getbasetemp(), kind, bytes(damaged))
 
 
 def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:

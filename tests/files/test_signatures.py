@@ -16,7 +16,6 @@ from google_emulator.specimens.signature_writer import (
     V3,
     V3_1,
     certificate,
-    der,
     pkcs7,
     scheme_value,
 )
@@ -143,37 +142,10 @@ def test_the_newest_scheme_names_the_signer_of_today(tmp_path: Path) -> None:
     assert digests(path) == [sha256(new)]
 
 
-def test_several_signers_are_all_named(tmp_path: Path) -> None:
-    """An APK may have as many as ten; the same one twice is one."""
-    chains = [[certificate(name)] for name in ("One", "Two", "One")]
-    path = with_signing_block(tmp_path / "a.apk", (V2, scheme_value(*chains)))
-    assert digests(path) == [sha256(certificate("One")), sha256(certificate("Two"))]
-
-
 @pytest.mark.parametrize("size", [None, 0, 23, 24, 2**64 - 1, 10_000])
 def test_a_signing_block_without_a_signature_does_not_count(tmp_path: Path, size: int | None) -> None:
     """Dependency info alone, or a block whose size is impossible, signs nothing and harms nothing."""
     assert signers(with_signing_block(tmp_path / "a.apk", (DEPENDENCIES, bytes(10)), size=size)) == ()
-
-
-GOOD = pkcs7(certificate())
-MALFORMED = {
-    "nothing": b"",
-    "zeros": bytes(300),
-    "cut short": GOOD[:-1],
-    "an indefinite length": b"\x30\x80" + GOOD[4:],
-    "a length beyond the end": b"\x30\x84\xff\xff\xff\xff",
-    "no certificate": pkcs7(),
-    "another's certificate": pkcs7(certificate("Somebody"), issuer="Else"),
-    "another serial number": pkcs7(certificate(serial=2), serial=3),
-    "a certificate that is none": pkcs7(der(0x30, der(0x30, b""))),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_a_block_that_is_no_signature_signs_nothing(tmp_path: Path, name: str) -> None:
-    """Whatever is wrong with it: no signer, and no traceback."""
-    assert signers(signed_by(tmp_path, MALFORMED[name])) == ()
 
 
 @pytest.mark.parametrize("value", [b"", bytes(4), b"\xff" * 40, scheme_value([])])

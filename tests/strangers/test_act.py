@@ -1,8 +1,10 @@
-"""The action under nektos/act, which runs workflows as GitHub does, through podman's Docker API."""
+"""Both actions under nektos/act, which runs workflows as GitHub does: in podman's containers, and without any."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,19 +22,44 @@ ROOT = Path(__file__).resolve().parents[2]
 CONTAINER = ROOT / "tests" / "container"
 GIVEN = {"target": "play", "files": "app.aab", "tracks": "internal", "api-endpoint": "emulator"}
 OUTPUTS = ("version-code", "rehearsal", "committed", "failure")
+NATIVE = "OWNER/google-release-uploader/native@v1"
+PARTS = ("native", "uploader", "google_emulator", "scripts", "entrypoint.py", "requirements.lock")
 
 
-def telling(step: str) -> dict[str, str]:
-    """A step that prints the outputs of an earlier one, and how that ended."""
+def use(action: str, step: str, **more: str) -> list[dict[str, object]]:
+    """A step with the action that may fail, and one that prints its outputs and how it ended."""
     said = " ".join(f"{name}=${{{{ steps.{step}.outputs.{name} }}}}" for name in OUTPUTS)
-    return {"run": f'echo "{step}: {said} outcome=${{{{ steps.{step}.outcome }}}}"'}
+    ended = f"outcome=${{{{ steps.{step}.outcome }}}}"
+    return [
+        {"id": step, "uses": action, "with": {**GIVEN, **more}, "continue-on-error": True},
+        {"run": f'echo "{step}: {said} {ended}"'},
+    ]
 
 
-def workflow() -> dict[str, object]:
-    """A rehearsal whose outputs the next step reads, and a run with an input that is wrong."""
-    wrong = {"id": "wrong", "uses": "./action", "with": {**GIVEN, "status": "done"}, "continue-on-error": True}
-    steps = [{"id": "rehearsal", "uses": "./action", "with": GIVEN}, telling("rehearsal"), wrong, telling("wrong")]
-    return {"on": "push", "jobs": {"release": {"runs-on": "ubuntu-latest", "steps": steps}}}
+def repository(folder: Path, *steps: dict[str, object]) -> Path:
+    """A repository with an app and a workflow of these steps, committed."""
+    (folder / ".github" / "workflows").mkdir(parents=True)
+    workflow = {"on": "push", "jobs": {"release": {"runs-on": "ubuntu-latest", "steps": list(steps)}}}
+    (folder / ".github" / "workflows" / "release.yml").write_text(yaml.safe_dump(workflow, sort_keys=False))
+    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    for words in (
+        ["init", "--quiet"],
+        ["remote", "add", "origin", "https://github.com/octo/app.git"],
+        ["add", "--all"],
+        [*author, "commit", "--quiet", "--message=a release"],
+    ):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def tell(log: str, *rehearsals: str) -> None:
+    """The next steps have read the outputs; a wrong input failed its step with an annotation, and the job went on."""
+    for step in rehearsals:
+        assert f"{step}: version-code=7 rehearsal=true committed=false failure= outcome=success" in log
+    assert "wrong: version-code= rehearsal=true committed= failure=invalid-input outcome=failure" in log
+    assert "::error title=Invalid input::status: 'done' is not a valid choice." in log
+    assert "Traceback" not in log
 
 
 @pytest.fixture
@@ -44,14 +71,7 @@ def workspace(tmp_path: Path) -> Path:
     action = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert action.count("  image: Dockerfile\n") == 1
     (folder / "action" / "action.yml").write_text(action.replace("image: Dockerfile", f"image: docker://{image}"))
-    (folder / ".github" / "workflows").mkdir(parents=True)
-    (folder / ".github" / "workflows" / "release.yml").write_text(yaml.safe_dump(workflow(), sort_keys=False))
-    specimens.make_bundle(folder / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
-    for words in (["init", "--quiet"], ["add", "--all"]):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-    author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
-    subprocess.run(["git", *author, "commit", "--quiet", "--message=a release"], cwd=folder, check=True)
-    return folder
+    return repository(folder, *use("./action", "rehearsal"), *use("./action", "wrong", status="done"))
 
 
 @contextmanager
@@ -87,9 +107,40 @@ def test_a_rehearsal_and_a_mistake(workspace: Path, tmp_path: Path) -> None:
     """The next step reads the outputs; a wrong input fails its step with an annotation, and the job can go on."""
     with docker(tmp_path) as socket:
         done = act(workspace, socket)
+    assert done.returncode == 0, done.stdout + done.stderr
+    tell(done.stdout + done.stderr, "rehearsal")
+
+
+# Without Docker, started by the command in docs/RECIPES.md
+
+
+def command() -> str:
+    """The line for act in docs/RECIPES.md."""
+    page = (ROOT / "docs" / "RECIPES.md").read_text(encoding="utf-8")
+    found = re.search(r"^act push .*$", page, re.MULTILINE)
+    assert found
+    return found[0]
+
+
+@pytest.mark.timeout(240)
+def test_two_uses_and_a_mistake(tmp_path: Path) -> None:
+    """Each use sets its outputs, the second installs nothing, and a wrong input fails its step with an annotation."""
+    beside = tmp_path / "google-release-uploader"  # a clone of this project, where the command looks for it
+    beside.mkdir()
+    for part in PARTS:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, beside / part)
+    steps = [*use(NATIVE, "first"), *use(NATIVE, "second"), *use(NATIVE, "wrong", status="done")]
+    app = repository(tmp_path / "app", {"uses": "actions/checkout@v7"}, *steps)
+    programs = f"{tool('wheels').folder}/bin"
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    done = subprocess.run(
+        ["sh", "-c", f"{command()} --no-cache-server"],
+        cwd=app, env={"PATH": f"{programs}:{os.environ['PATH']}", **home, **pip},
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
     log = done.stdout + done.stderr
     assert done.returncode == 0, log
-    assert "rehearsal: version-code=7 rehearsal=true committed=false failure= outcome=success" in log
-    assert "wrong: version-code= rehearsal=true committed= failure=invalid-input outcome=failure" in log
-    assert "::error title=Invalid input::status: 'done' is not a valid choice." in log
-    assert "Traceback" not in log
+    tell(log, "first", "second")
+    assert log.count("Installing requirements.lock") == 1
