@@ -153,9 +153,8 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Whether it is clear what goes where."""
     said = (inputs.status, inputs.release_name, inputs.whats_new, inputs.whats_new_directory, inputs.countries)
-    numbers = (inputs.user_fraction, inputs.in_app_update_priority)
-    changing = any(said) or any(number is not None for number in numbers)  # enough to change one without new files
-    releasing = changing or _makes_release(inputs, files)
+    numbers = (inputs.user_fraction, inputs.in_app_update_priority)  # any of these changes one without new files
+    releasing = any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
     if files and inputs.promote_from:
         what = "a promotion takes the release of another track, but new files were given as well."
         problems.add("promote-from", what, "this input or `files`")

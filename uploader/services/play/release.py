@@ -336,9 +336,8 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], *, b
     """What happened, in one sentence: tracks that met the same are named together."""
     if by_hand:
         places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in updates)
-        where = f" on {places}" if places else ""
-        end = "committed; Google Play would not send it for review by itself" if edit.job.rehearsal else TO_SEND
-        return f"{what}{where} is {end}."
+        end = "committed; Google Play would leave it to you to send it to the review" if edit.job.rehearsal else TO_SEND
+        return f"{what}{f' on {places}' if places else ''} is {end}."
     if not updates:
         return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
     fates: dict[str, list[str]] = {}
