@@ -89,9 +89,11 @@ def test_what_is_there_already_can_be_rehearsed(job: Job, inputs: dict[str, str]
     ), ended.log
 
 
-def test_a_rehearsed_rollout_makes_its_step(job: Job) -> None:
-    """The gate finds healthy days of the release in progress."""
-    ended = rehearsed(job, ROLLOUT)
+@pytest.mark.parametrize("asked", ["auto", "true"])
+def test_a_rehearsed_rollout_makes_its_step(job: Job, asked: str) -> None:
+    """The gate finds healthy days of the release in progress, and nothing is said to be reviewed."""
+    ended = rehearsed(job, {**ROLLOUT, "changes-not-sent-for-review": asked})
+    assert "sent for review" not in ended.log + ended.summary
     assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.2"), ended.log
     assert "2 (10 % of users, in progress) on production, with measurements of healthy days." in ended.log
 
@@ -146,6 +148,7 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
     job.emulator.console.add_release("com.example.app", "production", release)
     ended = job.run({name: value for name, value in ROLLOUT.items() if name != "halt-above"})
     assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), ended.log
+    assert ended.log.splitlines()[-1].endswith(f"goes to 20 %; {TO_SEND}.")
 
 
 # Languages of release notes

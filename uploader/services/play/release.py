@@ -24,7 +24,6 @@ from uploader.services.play.universal_apk import fetched
 
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 STORE = "https://play.google.com/store/apps/details?id="
-BY_HAND = "must still be sent for review in the Play Console, under Publishing overview"
 TO_SEND = "committed; send it for review in the Play Console"
 
 
@@ -308,36 +307,35 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         published = [f"{one.track} {tracks.describe_all(one.after)}" for one in updates]
         published += [f"{other.track} {other} (not from this run)" for other in changes.others]
         context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")
-    by_hand = yield from committed(edit)
-    review = BY_HAND if by_hand else "sent for review"
+    left = yield from committed(edit)
+    review = "saved as a draft; roll it out in the Play Console" if job.options.status == "draft" else "sent for review"
     if job.rehearsal:
         review = "committed in the emulator, where nobody reviews it"
-    elif job.options.status == "draft" and not by_hand:
-        review = "saved as a draft; roll it out in the Play Console"
-    return _outcome(job, _headline(edit, what, updates, by_hand=by_hand), review, changes)
+    elif left:
+        review = "must still be sent for review in the Play Console, under Publishing overview"
+    return _outcome(job, _headline(edit, what, updates, left), review, changes)
 
 
-def committed(edit: ReleaseEdit) -> Steps[bool]:
-    """Commits the edit and tells so; the result is whether the changes still have to be sent for review by hand."""
+def committed(edit: ReleaseEdit) -> Steps[str]:
+    """Commits the edit and tells so. The result says that a person has to send the changes for review, if so."""
     by_hand, job, context = (yield from edits.commit(edit)), edit.job, edit.context
     edit.forget()
     context.publish({"committed": "true"})
     context.info(f"Committed edit {edit.id}{' in the emulator' if job.rehearsal else ''}.")
     if job.rehearsal:
-        return by_hand
+        return "committed; Google Play would leave it to you to send it to the review" if by_hand else ""
     # A draft waits for a person as well, who rolls it out.
     context.publish({"sent-for-review": "false" if by_hand or job.options.status == "draft" else "true"})
     if by_hand:
         context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
-    return by_hand
+    return TO_SEND if by_hand else ""
 
 
-def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], *, by_hand: bool) -> str:
-    """What happened, in one sentence: tracks that met the same are named together."""
-    if by_hand:
+def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:
+    """What happened, in one sentence: what is `left` to do, else tracks that met the same are named together."""
+    if left:
         places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in updates)
-        end = "committed; Google Play would leave it to you to send it to the review" if edit.job.rehearsal else TO_SEND
-        return f"{what}{f' on {places}' if places else ''} is {end}."
+        return f"{what}{f' on {places}' if places else ''} is {left}."
     if not updates:
         return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
     fates: dict[str, list[str]] = {}

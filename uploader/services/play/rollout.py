@@ -26,7 +26,7 @@ from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, di
 from uploader.services.play.job import ReleaseJob
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, sections
-from uploader.services.play.release import BY_HAND, committed, in_an_edit
+from uploader.services.play.release import committed, in_an_edit
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
@@ -249,8 +249,8 @@ class Rollout:
             self._tell(decision, changes)
         else:
             self._halting = decision.why if decision.kind == "halted" else ""
-            if by_hand := (yield from self._put(edit, changes)):
-                decision = replace(decision, why=f"{decision.why.rstrip('.')}; the change {by_hand}")
+            if left := (yield from self._put(edit, changes)):
+                decision = replace(decision, why=f"{decision.why.rstrip('.')}; {left}")
         return self._outcome(look, decision, changes)
 
     def _look(self, live: Releases) -> Steps[Look]:
@@ -287,9 +287,9 @@ class Rollout:
         if not settled:
             yield edit.api.update_track(track, change.after)
             edit.seen[track] = change.after
-        by_hand = yield from committed(edit)
+        left = yield from committed(edit)
         self._halting = ""
-        return BY_HAND if by_hand else ""
+        return left
 
     def _tell(self, decision: Decision, changes: Changes) -> None:
         """What a run says that changes nothing."""
