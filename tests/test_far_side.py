@@ -289,6 +289,16 @@ def test_a_proxy_that_refuses_is_told(behind: Behind) -> None:
     assert "HTTPS_PROXY" in ended.log
 
 
+def test_a_socks_proxy_is_refused_at_once(behind: Behind) -> None:
+    """Nothing is tried: the error names the variable and what it may hold, without the password."""
+    address = "socks5://builder:hunter2secret@127.0.0.1:1"
+    ended = behind.job.run(DRIVE, **{**behind.environment, "HTTPS_PROXY": address})
+    assert (ended.code, ended.outputs["failure"]) == (2, "invalid-input"), ended.log
+    assert "the proxy 127.0.0.1:1 (from HTTPS_PROXY) is a SOCKS proxy" in ended.log
+    assert "trying again" not in ended.log
+    assert "hunter2secret" not in ended.log
+
+
 def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
     """User and password in HTTPS_PROXY reach the proxy and no log, also where it refuses."""
     address = behind.environment["HTTPS_PROXY"].replace("://", "://builder:hunter2secret@")
@@ -296,3 +306,18 @@ def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
     ended = behind.job.run({**DRIVE, "max-retries": "0"}, **{**behind.environment, "HTTPS_PROXY": address})
     assert ended.code == 75
     assert "hunter2secret" not in ended.log + str(ended.results) + ended.summary
+
+
+PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
+
+
+@pytest.mark.parametrize("target", [PLAY, {**DRIVE, "files": "*.aab"}], ids=["play", "drive"])
+def test_a_proxy_that_takes_no_large_request_leads_to_chunks(job: Job, target: dict[str, str]) -> None:
+    """413 that is not Google's own: the hint names `chunk-size`; Google's own 413 is told in its words alone."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=2 << 20)
+    job.emulator.add_fault("resumable.put", "status", status=413, body="<html>Too large</html>")
+    ended = job.run({**target, "upload-protocol": "resumable", "chunk-size": "auto"})
+    assert (ended.code, "Set `chunk-size`" in ended.log) == (4, True), ended.log
+    job.emulator.add_fault("resumable.start", "status", status=413, reason="uploadTooLarge", message="No.")
+    ended = job.run({**target, "upload-protocol": "resumable", "chunk-size": "auto"})
+    assert (ended.code, "chunk-size" in ended.log) == (4, False), ended.log

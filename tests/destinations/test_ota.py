@@ -122,3 +122,45 @@ def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     assert second.code == 0, second.log
     assert second.outputs["resumed"] == "true"
     assert [second.outputs["id"]] == names(job)
+
+
+STATUS = "X-Goog-Upload-Status"
+BARE = {"do": "drop-header", "name": STATUS, "times": 9}
+
+
+def test_a_bare_200_is_settled_by_the_list(begin: Begin) -> None:
+    """Neither the last bytes nor the query are answered with a status: the new package is the success."""
+    job = begin({"on": "goog.finalize", **BARE}, {"on": "goog.query", **BARE})
+    upload(job)
+    ended = job.run({**GIVEN, "package-title": "System 1.3"})
+    assert ended.code == 0, ended.log
+    assert [ended.outputs["id"]] == names(job)[1:]
+    assert (ended.results[0]["error"], ended.outputs["bytes-uploaded"]) == ("", "100000")
+    assert "The deployment lists the new package" in ended.log
+    assert "goog.cancel" not in job.emulator.state()["requests"]
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["an empty list", "no list"])
+def test_a_bare_200_without_a_new_package_is_in_doubt(begin: Begin, listed: bool) -> None:
+    """Exit code 4 after the usual waits, and nothing is cancelled, whether the list is empty or refused."""
+    empty = {"status": 200, "body": "{}", "content_type": "application/json"} if listed else {"status": 403}
+    job = begin(
+        {"on": "goog.finalize", **BARE}, {"on": "goog.query", **BARE}, {"on": LIST, "do": "status", **empty, "times": 9}
+    )
+    ended = upload(job, **{"max-retries": "1"})
+    assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
+    state = job.emulator.state()
+    assert state["requests"][LIST] == (3 if listed else 1)
+    assert "goog.cancel" not in state["requests"]
+
+
+@pytest.mark.parametrize(("broken", "commands"), [(1, 2), (2, 4)])
+def test_all_that_remains_goes_out_at_once_after_an_interruption(begin: Begin, broken: int, commands: int) -> None:
+    """With `upload, finalize`; a request that breaks twice at the same byte is followed by chunks."""
+    job = begin({"on": "goog.upload", "do": "reset", "after": 500_000, "stored": 0, "times": broken})
+    package(job.workspace, 9 << 20)
+    ended = job.run(GIVEN)
+    assert ended.code == 0, ended.log
+    requests = job.emulator.state()["requests"]
+    assert (requests["goog.upload"], requests["goog.query"]) == (commands, broken)
+    assert requests["goog.finalize"] == (broken + 1)

@@ -347,7 +347,7 @@ def test_this_machine_is_reached_past_every_proxy(
     assert proxy == []
 
 
-MALFORMED = ["http://[bad", "http://127.0.0.1:99999", "127.0.0.1:port", "::::", " http://127.0.0.1:1", "socks5://a:1"]
+MALFORMED = ["http://[bad", "http://127.0.0.1:99999", "127.0.0.1:port", "::::", " http://127.0.0.1:1", "ftp://a:1"]
 
 
 @pytest.mark.parametrize("named", MALFORMED)

@@ -232,11 +232,11 @@ def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
 @BOTH
 @pytest.mark.parametrize("body", [b"", b"<html>done</html>", b"[]", b'{"id": '])
 def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> None:
-    """Asked again the server has no resource to show: a protocol error, not a success."""
-    with scripted(started(dialect), finished(dialect, body), finished(dialect, body), says(499)) as server:
+    """Asked again the server has no resource to show: a protocol error, not a success, and nothing is cancelled."""
+    with scripted(started(dialect), finished(dialect, body), finished(dialect, body)) as server:
         result = Bench(server.url).send(job(DATA, dialect))
     assert isinstance(result.failure, ProtocolError)
-    assert len(server.requests) == 4
+    assert len(server.requests) == 3
 
 
 @BOTH
@@ -276,7 +276,9 @@ def test_after_a_rewind_only_what_was_sent_since_counts(dialect: Dialect, lie: s
     """Everything was sent once, then the server held nothing: a success or a count that skips the rest is a lie."""
     size = 20 << 20
     response = finished(dialect) if lie == "complete" else stored(dialect, size - 1)
-    with scripted(started(dialect), says(503), stored(dialect, 0), response, says(499)) as server:
+    # The documents of the one dialect send all that remains a second time before `auto` goes on in chunks.
+    broken = [says(503), stored(dialect, 0)] * (2 if dialect == "goog-upload" else 1)
+    with scripted(started(dialect), *broken, response, says(499)) as server:
         result = Bench(server.url).send(job(bytes(size), dialect))
     assert isinstance(result.failure, ProtocolError)
     assert not server.responses, "the session was given up"

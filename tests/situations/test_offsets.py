@@ -134,7 +134,8 @@ def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(d
         bench = Bench(emulator)
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["short-store"] * 4)
-        assert result.bytes_resent <= len(data) + 4 * AUTO_CHUNK
+        whole = 2 if dialect == "goog-upload" else 1  # whose documents send all that remains, once more
+        assert result.bytes_resent <= whole * len(data) + 4 * AUTO_CHUNK
 
 
 @BOTH

@@ -100,6 +100,7 @@ class HttpClient:
                 raise InvalidURL
             if may_use_proxy(request.url) and not self._direct:
                 proxies = get_environ_proxies(request.url)
+                _require_http(select_proxy(request.url, proxies) or "", request.url)
             if not self._direct:
                 authorities = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
                 authorities = os.path.expanduser(authorities)  # noqa: PTH111  # which a path object may refuse
@@ -351,6 +352,14 @@ def _check(authorities: str) -> None:
     except OSError:
         what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
         raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
+
+
+def _require_http(proxy: str, url: str) -> None:
+    """Raises `InputError` for a SOCKS proxy: no other try would find another one."""
+    if proxy.lower().startswith("socks"):
+        what = f"{_named(proxy, url)} is a SOCKS proxy, which can't be used."
+        hosts = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
+        raise InputError(Problem("proxy", what, hosts))
 
 
 _MALFORMED = (InvalidProxyURL, LocationParseError)

@@ -24,10 +24,10 @@ upload twice. A query is free of effects and settles the matter. So `OffsetUnkno
 OFFSET_UNKNOWN (or UNCONFIRMED), and no path in the table leads from there to a `Send` except through `Stored`. In NEW
 the same events lead back to NEW: a start that failed has stored nothing, and an orphaned session expires by itself.
 
-What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it, the upload may have
-been finished. Where a repeat replaces, it is started over; where it would add a second one (`at_most_once`: a mail, a
-file in Drive) that is the end: IN_DOUBT. A server that turned the last request away, or holds less than everything,
-has ended the doubt.
+What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or does not
+say whether it goes on, the upload may have been finished. Where a repeat replaces, it is started over; where it would
+add a second one (`at_most_once`: a mail, a file in Drive) that is the end: IN_DOUBT. A server that turned the last
+request away, or holds less than everything, has ended the doubt.
 
 What the server says is checked against what it was given. An offset below 0 or beyond `sent`, or completion before
 everything was sent, is a `ProtocolViolated`, whatever the dialect made of it. An offset that goes back is accepted once
@@ -137,9 +137,10 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProtocolViolated:
-    """The answer is not one that the protocol allows."""
+    """The answer is not one that the protocol allows; `untold` where it leaves open whether the upload is finished."""
 
     why: str
+    untold: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     _NEW: {Started: _KNOWN, OffsetUnknown: _NEW, TokenRejected: _NEW, **_ENDS},
     _KNOWN: _OPEN,
     _UNKNOWN: _OPEN,
-    # With `at_most_once` a lost session and a refusal lead to IN_DOUBT.
+    # With `at_most_once` a lost session, a refusal and a query that tells nothing lead to IN_DOUBT.
     _UNCONFIRMED: {**_OPEN, OffsetUnknown: _UNCONFIRMED, TokenRejected: _UNCONFIRMED},
 }
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
@@ -216,19 +217,26 @@ class Chunking:
 
     `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
     chunks of 8 MiB that double with every success, so that a bad line loses little and a good one is not slowed down.
+    With `patient` the whole rest is sent until a request from the same offset has broken twice.
     """
 
     fixed: int | None = None
     current: int | None = None
+    patient: bool = False
+    broke_at: int | None = None
 
     def length(self, granularity: int) -> int | None:
         """Bytes for the next request, a multiple of `granularity` and at least one of it; None for the whole rest."""
         wanted = self.fixed if self.fixed is not None else self.current
         return None if wanted is None else rounded(wanted, granularity)
 
-    def after_interruption(self) -> Chunking:
-        """Chunks of 8 MiB again, unless the length is fixed."""
-        return self if self.fixed is not None else replace(self, current=AUTO_CHUNK)
+    def after_interruption(self, offset: int) -> Chunking:
+        """Chunks of 8 MiB again after a request from `offset` broke, unless the length is fixed."""
+        if self.fixed is not None:
+            return self
+        if self.patient and offset != self.broke_at:
+            return replace(self, broke_at=offset)
+        return replace(self, current=AUTO_CHUNK)
 
     def after_success(self) -> Chunking:
         """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
@@ -314,7 +322,8 @@ class Session:
             case Rejected():
                 return self._doubted(replace(after, response=event.response))
             case ProtocolViolated():
-                return replace(after, why=event.why)
+                after = replace(after, why=event.why)
+                return self._doubted(after) if event.untold else after
             case TokenRejected() | Cancelled():
                 return after
 
@@ -335,14 +344,15 @@ class Session:
     def _stored(self, offset: int, after: Session) -> Session:
         chunking = self.chunking
         if self.state is State.OFFSET_KNOWN:
-            # Less than was sent is an interruption too: the whole rest, again and again, would have no bound.
-            chunking = chunking.after_success() if offset == after.sent else chunking.after_interruption()
+            # Less than was sent is an interruption too: the whole rest, again and again, would have no bound, so that
+            # two of them count as one request that broke twice.
+            chunking = chunking.after_success() if offset == after.sent else chunking.after_interruption(-1)
         rewinds = self.rewinds + (offset < self.offset)
         return replace(after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
-        if self.state is not State.NEW:
-            after = replace(after, chunking=self.chunking.after_interruption())
+        if self.state is State.OFFSET_KNOWN or (self.state is not State.NEW and not self.chunking.patient):
+            after = replace(after, chunking=self.chunking.after_interruption(self.offset))
         if self.state is State.UNCONFIRMED:
             return after
         all_sent = self.state is State.OFFSET_KNOWN and after.sent == self.size and event.acted

@@ -54,7 +54,7 @@ def require(problems: Problems, **given: str) -> None:
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
     """Adds a problem unless there is exactly one file."""
     if len(files) != 1:
-        wrong = f"{len(files)} files were given; {what} takes exactly one."
+        wrong = f"{'no file was' if not files else f'{len(files)} files were'} given; {what} takes exactly one."
         problems.add("files", wrong, "a pattern that matches one file")
 
 
@@ -111,7 +111,7 @@ def prepared(
         lines.append(f"Upload {what}")
         would.append(f"Would send {what}: {endpoint.http_method} {endpoint.path}{query}")
     if rest := len(lines[SHOWN:]):
-        lines[SHOWN:] = [f"and {rest} more files, all to {uploads[0].endpoint.id}"]
+        lines[SHOWN:] = [f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}"]
     flow = rehearsal(*would) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
     return Prepared(tuple(lines), uploads[0].endpoint.scopes, flow)
 

@@ -27,6 +27,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import media_types, message_file
 from uploader.services.message_file import UNREADABLE, decoded, has_control
+from uploader.text import plural
 
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
@@ -168,12 +169,12 @@ def _normalised(inputs: Inputs, limit: int) -> bytes:
     except ValueError as error:
         raise InputError(Problem("message-file", f"{name} {error}", "an RFC 822 message")) from None
     if len(message) > limit:
-        raise InputError(_too_large("message-file", name, len(message), limit))
+        raise InputError(_too_large("message-file", f"{name} takes", len(message), limit))
     return message
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
-    return Problem(name, f"{what} takes {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
+    return Problem(name, f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
 
 
 def _content(inputs: Inputs, name: str, path: str, limit: int) -> bytes:
@@ -181,7 +182,7 @@ def _content(inputs: Inputs, name: str, path: str, limit: int) -> bytes:
     workspace = Workspace.of(inputs)
     file = from_path(workspace.root / path, path, workspace.access(name, str(PurePosixPath(path).parent)))
     if (file.size or 0) > limit:
-        raise InputError(_too_large(name, file.name, file.size or 0, limit))
+        raise InputError(_too_large(name, f"{file.name} takes", file.size or 0, limit))
     return media_types.head(file, limit)
 
 
@@ -234,7 +235,8 @@ def _text(inputs: Inputs, name: str, value: str, path: str, *, problems: Problem
 def _attachments(files: tuple[Artifact, ...], problems: Problems, limit: int) -> tuple[Attachment, ...]:
     sizes, before = sum(encoded_size(file.size or 0) for file in files), len(problems)
     if sizes > limit:  # checked before anything is read: it may not fit in memory
-        problems.extend([_too_large("files", f"{len(files)} files", sizes, limit)])
+        what = f"{plural(len(files), 'file')} {'takes' if len(files) == 1 else 'take'}"
+        problems.extend([_too_large("files", what, sizes, limit)])
     for file in files:
         if file.size is None:
             problems.add("files", f"{file.name} is a stream; an attachment has to be a file.")

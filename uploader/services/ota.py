@@ -12,14 +12,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
-from uploader.errors import CredentialsError, Interrupted, ServiceError, UploaderError
+from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, ServiceError, UploaderError
 from uploader.files.android.archive import is_zip
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
-from uploader.services.base import Call, Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
+from uploader.services.base import Batch, Call, Context, Endpoint, Flow, Outcome, Prepared, Sleep, Steps, Upload
 from uploader.services.catalogue import expand
 from uploader.text import sentence
 
@@ -61,9 +61,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow:
     """The upload between two looks at the packages: the one that is new is the one that it made.
 
-    Neither look ends the run: whether the account may upload, the start of the upload says before the first byte.
+    Neither look ends the run: whether the account may upload, the start of the upload says before the first byte. Where
+    all was sent and the service never said what became of it, a new package is the success.
     """
-    sent = Outcome(f"{upload.artifact.name} is a package of {deployment}.")
     before: Packages | None = None
     try:
         before = yield from _same_title(deployment, title)
@@ -71,19 +71,32 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
         raise
     except UploaderError as error:
         _unknown(context, f"{sentence(error.what)} Nor can it be told whether the service accepts the package.")
-    result: FileResult = yield upload
-    if before is None:
-        return sent
-    if result.resumed_from == result.bytes:
+    [result] = yield Batch((upload,))
+    doubt = result.failure if isinstance(result.failure, OutcomeUnknown) else None
+    if result.failure and (before is None or not doubt):
+        raise result.failure
+    name = "" if before is None else (yield from _name(context, result, before, deployment, title))
+    known = f"the package {name}" if name else "a package"
+    return Outcome(f"{upload.artifact.name} is {known} of {deployment}.")
+
+
+def _name(context: Context, result: FileResult, before: Packages, deployment: str, title: str) -> Steps[str]:
+    """The name of the package that was made; empty, with a warning, where it can't be told.
+
+    Raises the upload's own `OutcomeUnknown` where no new package settles it, `ServiceError` for one that failed.
+    """
+    doubt = result.failure
+    if result.resumed_from == result.bytes and not doubt:
         before = {}  # an earlier run had sent all of it, so the package was there already
     try:
-        found = yield from _same_title(deployment, title)
+        new = yield from _new_packages(deployment, title, before, wait=doubt is not None)
     except Interrupted:
         raise
-    except UploaderError as error:  # the package is there, whatever has come of this look
-        _unknown(context, str(error))
-        return sent
-    new = {name: why for name, why in sorted(found.items()) if name not in before}
+    except UploaderError as error:
+        if doubt:
+            raise doubt from None
+        _unknown(context, str(error))  # the package is there, whatever has come of this look
+        return ""
     if new and all(new.values()):
         name, why = next(iter(new.items()))
         failure = ServiceError(
@@ -95,13 +108,31 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
         context.identified(replace(result, id=name, error=str(failure), failure=failure))
         raise failure
     if len(new) != 1:
+        if doubt:
+            raise doubt
         shown = ", ".join(f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5])
         several = f"{len(new)} new packages ({shown})" if new else "no new package"
         _unknown(context, f"The deployment lists {several} with the title {title!r}.")
-        return sent
+        return ""
     [name] = new
+    if isinstance(doubt, OutcomeUnknown):
+        context.info(f"{sentence(doubt.what)} The deployment lists the new package {name}, so it did.")
+        arrived, told = result.bytes - (result.resumed_from or 0), result.timeline[:-1]  # but for its failure
+        result = replace(result, bytes_uploaded=arrived, timeline=told, error="", failure=None)
     context.identified(replace(result, id=name))
-    return Outcome(f"{upload.artifact.name} is the package {name} of {deployment}.")
+    return name
+
+
+def _new_packages(deployment: str, title: str, before: Packages, *, wait: bool) -> Steps[Packages]:
+    """The packages of this title that are not among those `before`; `wait` until there is one, as long as retries."""
+    number = 0
+    while True:
+        found = yield from _same_title(deployment, title)
+        new = {name: why for name, why in sorted(found.items()) if name not in before}
+        if new or not wait:
+            return new
+        number += 1
+        yield Sleep(number, "the deployment lists no new package")
 
 
 def _same_title(deployment: str, title: str) -> Steps[Packages]:

@@ -300,10 +300,15 @@ def refusal(response: Response, what: str) -> UploaderError:
             code="redirected",
         )
     reason = f", {said.reason}" if said.reason else ""
+    by_proxy = response.status == 413 and not said.reason  # Google's own has one
     return ApiError(
         f"The service refused {what} ({response.status}{reason}): {said.message}",
         status=response.status,
         reason=said.reason,
         message=said.message,
         body=said.body,
+        cause="A proxy on the way takes no request of this size." if by_proxy else "",
+        hint="Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` at `resumable`."
+        if by_proxy
+        else "",
     )

@@ -53,7 +53,9 @@ class Resumable:
         # A stream can't be read again, so no other run continues it.
         self._file = upload.source if isinstance(upload.source, FileSource) else None
         self._dialect = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
-        self._session = Session(self._job.artifact.size, Chunking(chunk_size), self._job.endpoint.at_most_once)
+        # The documents of this dialect send all that remains with `upload, finalize` after an interruption, too.
+        chunking = Chunking(chunk_size, patient=self._dialect is goog_upload)
+        self._session = Session(self._job.artifact.size, chunking, self._job.endpoint.at_most_once)
 
     def run(self) -> Response:
         """The service's response to the finished upload. Raises the errors of `uploader.errors`."""
@@ -141,6 +143,9 @@ class Resumable:
         except TemporaryError:
             if isinstance(said, Response) and 400 <= said.status < 500 and event.acted:
                 raise refusal(said, self._upload.name) from None
+            untold = isinstance(said, Response) and said.status < 300 and self._session.state is State.UNCONFIRMED
+            if untold and self._session.at_most_once:
+                raise self._doubt("The service took everything, and never said that the upload is finished.") from None
             raise
 
     def _stored(self, before: Session, move: Move) -> None:
@@ -280,10 +285,14 @@ class Resumable:
         )
 
     def _abandon(self) -> None:
-        """Forgets the session, and ends it on the server as far as one try can, so that it is never finished."""
+        """Forgets the session, and ends it on the server as far as one try can, so that it is never finished.
+
+        Not where all of it may have arrived: what is finished perhaps must not be cancelled.
+        """
         self._journal.drop(self._job)
         self._holds(0)
-        if self._session.uri and self._session.state not in (State.REFUSED, State.LOST_TOO_OFTEN):
+        ended = self._session.state in (State.REFUSED, State.LOST_TOO_OFTEN)
+        if self._session.uri and not ended and self._session.sent != self._session.size:
             request = self._dialect.request(Cancel(), self._session, self._upload.media)
             # What ended the upload is what is reported; a session that can't be ended expires by itself.
             with suppress(UploaderError):
