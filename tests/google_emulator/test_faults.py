@@ -315,23 +315,6 @@ def test_faults_queue_for_each_operation(start_emulator: StartEmulator) -> None:
     assert client.emulator.state()["faults"]["waiting"] == []
 
 
-def test_an_operation_may_have_several_names(start_emulator: StartEmulator) -> None:
-    """`a+b` means a request that is both."""
-    client = start_emulator({"on": "play.images.upload+resumable.start", "do": "status"})
-    path = f"/upload{client.edit()}/listings/en-US/icon?uploadType=resumable"
-    assert client.request("POST", f"{STORAGE}?uploadType=resumable&name=x", b"").status == 200
-    assert client.request("POST", path, b"", {"X-Upload-Content-Type": "image/png"}).status == 503
-
-
-def test_a_fault_that_finds_nothing_waits(start_emulator: StartEmulator) -> None:
-    """An answer without a Range has none to lose; the fault fires at the next that has one."""
-    client = start_emulator({"on": "resumable", "do": "no-range"})
-    uri = client.start_session(size=SIZE)
-    assert fired(client) == []
-    assert client.put(uri, DATA[:GRANULE], FIRST).header("Range") == ""
-    assert fired(client) == ["no-range"]
-
-
 def test_faults_are_added_while_it_runs(start_emulator: StartEmulator) -> None:
     """By the class or over HTTP."""
     client = start_emulator()

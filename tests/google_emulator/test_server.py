@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator
-from tests.support.emulator_client import APP, STORAGE, EmulatorClient, raw_request
+from tests.support.emulator_client import APP, STORAGE, EmulatorClient, raw_request, read_reply
 
 
 def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
@@ -28,6 +28,24 @@ def test_a_connection_is_kept_open(client: EmulatorClient) -> None:
     client.request("POST", f"{STORAGE}?uploadType=nothing", b"abc")
     client.edit()
     assert client.emulator.state()["connections"] == 1
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/2\r\n\r\n", 400),
+        (b"POST /token HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n", 431),
+        (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST /token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n", 400),
+    ],
+)
+def test_malformed_http_is_refused(client: EmulatorClient, request_bytes: bytes, status: int) -> None:
+    """Nonsense gets an answer, and never a traceback."""
+    with socket.create_connection(("127.0.0.1", client.emulator.port), timeout=10) as connection:
+        connection.sendall(request_bytes)
+        assert read_reply(connection).status == status
 
 
 def test_the_state_counts_what_happened(client: EmulatorClient) -> None:

@@ -68,23 +68,6 @@ def test_a_service_account_has_no_mailbox(client: EmulatorClient) -> None:
     assert mail(client, "/messages/send").message == "Precondition check failed."
 
 
-@pytest.mark.parametrize(
-    ("scope", "path", "status"),
-    [
-        ("gmail.send", "/messages/send", 201),
-        ("gmail.insert", "/messages", 201),
-        ("gmail.compose", "/drafts", 201),
-        ("gmail.send", "/messages", 403),
-        ("gmail.send", "/drafts", 403),
-        ("gmail.insert", "/messages/send", 403),
-    ],
-)
-def test_each_action_has_its_scope(client: EmulatorClient, scope: str, path: str, status: int) -> None:
-    """The narrowest scopes are enough, and others are not."""
-    client.token = client.emulator.token(scope, user="me@example.com")
-    assert mail(client, path).status == status
-
-
 def test_an_image_of_play_games(client: EmulatorClient) -> None:
     """The answer has kind, url, resourceId and imageType."""
     path = "/upload/games/v1configuration/images/Cgk/imageType/ACHIEVEMENT_ICON?uploadType=media"

@@ -10,7 +10,7 @@ import google_crc32c
 import pytest
 
 from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import STORAGE, EmulatorClient, Reply
+from tests.support.emulator_client import STORAGE, EmulatorClient
 
 OBJECTS = "/storage/v1/b/bucket/o"
 DATA = bytes(range(250)) * 4
@@ -22,34 +22,6 @@ def put(client: EmulatorClient, name: str, data: bytes = DATA, query: str = "") 
     reply = client.request("POST", path, data, {"Content-Type": "text/plain"})
     assert reply.status == 200, reply.body
     return reply.json
-
-
-def names(reply: Reply) -> tuple[list[str], list[str]]:
-    return [one["name"] for one in reply.json.get("items", [])], reply.json.get("prefixes", [])
-
-
-@pytest.mark.parametrize(
-    ("query", "items", "prefixes"),
-    [
-        ("", ["a", "d/1", "d/2", "d/e/3", "z"], []),
-        ("delimiter=/", ["a", "z"], ["d/"]),
-        ("delimiter=/&prefix=d/", ["d/1", "d/2"], ["d/e/"]),
-        ("prefix=d", ["d/1", "d/2", "d/e/3"], []),
-        ("prefix=none", [], []),
-    ],
-)
-def test_objects_are_listed(client: EmulatorClient, query: str, items: list[str], prefixes: list[str]) -> None:
-    """Names in order, below a prefix, cut at a delimiter; page by page they are the same."""
-    for name in ("z", "d/e/3", "d/1", "a", "d/2"):
-        put(client, name)
-    whole = client.request("GET", f"{OBJECTS}?{query}")
-    assert names(whole) == (items, prefixes)
-    found, token = [], ""
-    for _ in range(len(items) + len(prefixes)):
-        page = client.request("GET", f"{OBJECTS}?{query}&maxResults=1&pageToken={token}")
-        found += [*names(page)[0], *names(page)[1]]
-        token = page.json.get("nextPageToken", "")
-    assert (sorted(found), token) == (sorted([*items, *prefixes]), "")
 
 
 @pytest.mark.parametrize(
