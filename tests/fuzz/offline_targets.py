@@ -50,6 +50,7 @@ from uploader.services.play.job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.rollout import FirstLook
 from uploader.state.journal import Journal, SessionRecord
+from uploader.transfer import resumable
 
 T = TypeVar("T")
 
@@ -318,10 +319,10 @@ def addresses_of_sessions(data: bytes) -> None:
     """A URL that a server names: wherever it points, what is secret in it is known, and moving it keeps its path."""
     uri = data.decode("utf-8", "replace")
     hosts.origin(uri)
-    assert hosts.secrets_of(uri, ENDPOINT.root)[0] == uri
-    assert hosts.moved(uri, "http://127.0.0.1:1") == uri or hosts.is_google(uri)
+    assert resumable.secrets_of(uri, ENDPOINT.root)[0] == uri
+    assert google_auth.moved(uri, "http://127.0.0.1:1") == uri or hosts.is_google(uri)
     assert not (hosts.on_loopback(uri) and hosts.is_google(uri))
-    whole = hosts.absolute(uri, ENDPOINT.root + "/upload/things")
+    whole = resumable.absolute(uri, ENDPOINT.root + "/upload/things")
     assert not hosts.trusted(whole, ENDPOINT.root) or hosts.origin(whole).host.endswith("googleapis.com")
 
 

@@ -25,7 +25,7 @@ from uploader.files.android import listing, manifest, mapping, signatures
 from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
-from uploader.http.hosts import absolute, trusted
+from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parsers import InvalidValue
 from uploader.protocol import content_range, digests, goog_upload, google_error
@@ -44,6 +44,7 @@ from uploader.protocol.session import (
 )
 from uploader.redaction import Redactor
 from uploader.services import any_method, batch, catalogue, gmail, message, message_file
+from uploader.transfer.resumable import absolute
 
 SIZE = 600_000  # bytes of the file that the answers are about
 ENDPOINT = "https://things.googleapis.com/upload/things"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.conftest import WAYS, Way
-from tests.support.raw_server import read_head, read_request, reset, response
+from tests.support.raw_server import read_head, read_request, reset, response, serving
 from uploader.http.client import MAX_BODY, HttpClient, Timeouts
 from uploader.http.messages import Body, Request, Response, Span, TransportError
 
@@ -234,6 +235,42 @@ def test_abort_ends_a_request_that_stalls(way: Way, size: int) -> None:
             send(url, size, PATIENT, client)
     over.set()
     assert 0.7 < time.monotonic() - began < 1.8
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
+    scheme: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy that takes the request for a tunnel and says nothing holds no run that is told to end."""
+    asked, over, client = threading.Event(), threading.Event(), HttpClient()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        asked.set()
+        over.wait(8)
+
+    def abort() -> None:
+        asked.wait(8)
+        time.sleep(0.2)
+        client.abort()
+
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving(serve, tls=tls if scheme == "https" else None) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.replace("127.0.0.1", "localhost"))
+        aborting = threading.Thread(target=abort)
+        aborting.start()
+        began = time.monotonic()
+        with pytest.raises(TransportError) as broke:
+            send("https://upload.example", 0, Timeouts(connect=8, stall=8, response=8), client)
+        took = time.monotonic() - began
+        over.set()
+        aborting.join()
+    assert asked.is_set()
+    assert broke.value.sent_whole is False
+    assert took < 3
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100000000000", "Transfer-Encoding: chunked", "X-Length: unknown"])

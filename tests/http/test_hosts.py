@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.http.hosts import absolute, image_host, trusted
+from uploader.http.hosts import image_host, trusted
+from uploader.transfer.resumable import absolute
 
 PLAY = "https://androidpublisher.googleapis.com/upload/x"
 LOOPBACK = "http://127.0.0.1:8080/upload/x"

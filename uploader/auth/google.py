@@ -32,7 +32,7 @@ from uploader.auth.error_words import refused
 from uploader.auth.oidc import JobToken
 from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UntrustedHost, UploaderError
 from uploader.http.client import Timeouts, Transport
-from uploader.http.hosts import moved, on_loopback
+from uploader.http.hosts import is_google, on_loopback
 from uploader.http.messages import Body, Request, Response, TransportError
 from uploader.inputs import Inputs
 from uploader.protocol import google_error
@@ -288,3 +288,11 @@ class Login:
             cause = "The token endpoint is down, or can't be reached from this machine."
             hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
             retrier.wait(str(failure), failure.response, cause=cause, hint=hint)
+
+
+def moved(url: str, root: str) -> str:
+    """A URL on Google's hosts moved to the root URL `root`, such as an emulator's; any other URL as it is."""
+    if not root or not is_google(url):
+        return url
+    parts = urlsplit(url)
+    return root + parts.path + (f"?{parts.query}" if parts.query else "")

@@ -41,7 +41,7 @@ _AROUND_A_BODY = 256 * 1024  # bytes for the head of a response and for what fra
 _PIECE = 64 * 1024  # bytes that are sent or read at once
 _INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
 _NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
-_EVERY = {
+_HEADERS = {
     "User-Agent": f"uploader/{__version__}",
     "Accept": "*/*",
     "Accept-Encoding": "identity",  # responses are small, and a compressed one could be a bomb
@@ -78,10 +78,7 @@ class Transport(Protocol):
 
 
 class HttpClient:
-    """The transport of every real run: pooled connections, the system's proxies and certificates, nothing automatic.
-
-    May be used from several threads.
-    """
+    """The transport of every real run: pooled connections, the system's proxies and certificates, for all threads."""
 
     def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
         """`connections` is how many are kept open for each host; `direct` leaves the system's settings aside."""
@@ -98,17 +95,14 @@ class HttpClient:
         try:
             if origin(request.url) == NOWHERE or (self._aborted and not request.closing):
                 raise InvalidURL
-            if may_use_proxy(request.url) and not self._direct:
-                proxies = get_environ_proxies(request.url)
-                _require_http(select_proxy(request.url, proxies) or "", request.url)
             if not self._direct:
+                proxies = get_environ_proxies(request.url) if may_use_proxy(request.url) else {}
                 authorities = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
                 authorities = os.path.expanduser(authorities)  # noqa: PTH111  # which a path object may refuse
             adapter = self._adapters.get(certificate) or _Adapter(pool_maxsize=self._connections)
             self._adapters[certificate] = adapter
             prepared, seconds = exchange.prepared(token), (timeouts.connect, timeouts.response)
-            raw = adapter.send(prepared, True, seconds, authorities or True, certificate, proxies)
-            with closing(raw):
+            with closing(adapter.send(prepared, True, seconds, authorities or True, certificate, proxies).raw) as raw:
                 return exchange.received(raw)
         except (OSError, HTTPException, HTTPError, UnicodeError) as error:
             if authorities and origin(request.url).scheme == "https":
@@ -125,11 +119,10 @@ class HttpClient:
 
 
 class _Exchange:
-    """One request on its way: its body as requests takes it, and what becomes of it.
+    """One request on its way, which requests takes as the body of it.
 
-    A response that comes while the body is on its way stops the body at once (RFC 9110, section 7.5). An interim one
-    (1xx: 100 Continue, 102 Processing, 103 Early Hints) does not. Nothing is looked for before the body: a tunnel and
-    its TLS stand by then, so that no proxy can forge a response.
+    A response that comes while the body is on its way stops the body at once (RFC 9110, section 7.5), an interim one
+    (1xx) does not. Nothing is looked for before the body: a tunnel and its TLS stand by then, and no proxy forges any.
     """
 
     def __init__(self, request: Request, blocks: Iterable[Block], timeouts: Timeouts) -> None:
@@ -138,37 +131,32 @@ class _Exchange:
         self.connection: _Connection | None = None
         self.sent_whole = self.aborted = False
         self.early = b""
-        self._poll: select.poll | None = None
 
     def prepared(self, token: str) -> PreparedRequest:
         """The request as it is given: a session URI is not quoted anew, and a body of no bytes has a length, too."""
         prepared, length = PreparedRequest(), str(self._request.body.size)
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         prepared.method, prepared.url, prepared.body = self._request.method, self._request.url, cast(Any, self)
-        prepared.prepare_headers({**_EVERY, **dict(self._request.headers), **bearer, "Content-Length": length})
+        prepared.prepare_headers({**_HEADERS, **dict(self._request.headers), **bearer, "Content-Length": length})
         return prepared
 
     def __iter__(self) -> Iterator[memoryview]:
+        sock: Any = self.connection and self.connection.sock
+        sock.settimeout(self.timeouts.stall)
+        poll = select.poll()  # `select.select` refuses descriptors from 1024 on
+        poll.register(sock, select.POLLIN | select.POLLOUT)
         for block in self._blocks:
             for start in range(0, len(block), _PIECE):
-                self._await_room(cast(_Connection, self.connection).sock)
+                deadline, happened = time.monotonic() + self.timeouts.stall, 0
+                while not happened & select.POLLOUT:
+                    found = poll.poll(max(deadline - time.monotonic(), 0) * 1000)
+                    if not found:
+                        raise TimeoutError("no byte moved")
+                    happened = found[0][1]
+                    if happened & ~select.POLLOUT and self._has_response(sock):
+                        raise BrokenPipeError("answered before the body was sent")
                 yield memoryview(block)[start : start + _PIECE]
         self.sent_whole = True
-
-    def _await_room(self, sock: Any) -> None:
-        """Waits until bytes can move, or a response begins."""
-        if not self._poll:
-            self._poll = select.poll()  # `select.select` refuses descriptors from 1024 on
-            self._poll.register(sock, select.POLLIN | select.POLLOUT)
-            sock.settimeout(self.timeouts.stall)
-        deadline, happened = time.monotonic() + self.timeouts.stall, 0
-        while not happened & select.POLLOUT:
-            found = self._poll.poll(max(deadline - time.monotonic(), 0) * 1000)
-            if not found:
-                raise TimeoutError("no byte moved")
-            happened = found[0][1]
-            if happened & ~select.POLLOUT and self._has_response(sock):
-                raise BrokenPipeError("answered before the body was sent")
 
     def _has_response(self, sock: Any) -> bool:
         """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a ticket only."""
@@ -216,35 +204,32 @@ def _blocks(raw: Any) -> Iterator[bytes]:
         raise HTTPException("a chunk of a negative size") from error
 
 
-_current = threading.local()  # its `exchange` is the one for which this thread opens a connection
+_current = threading.local()  # its `exchange` is the one that this thread is about
 
 
 class _Connection(HTTPConnection):
     """urllib3's connection, which reads a response behind the early bytes of it, limited as a whole."""
 
     sock: Any
-    _exchange: _Exchange | None = None
 
     def connect(self) -> None:
-        self._exchange, _current.exchange.connection = None, self  # what opens a tunnel is no response to it
+        _current.exchange.connection = self
         super().connect()
 
-    def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
+    def request(self, *args: Any, **options: Any) -> None:
+        _current.exchange.connection = self
         if self.sock is None:
             self.connect()
-        self._exchange, body.connection = body, self
-        if body.aborted:
+        if _current.exchange.aborted:
             raise ConnectionAbortedError
         try:
-            super().request(method, url, body, *args, **options)
+            super().request(*args, **options)
         except ConnectionResetError as error:
             raise BrokenPipeError("reset, perhaps behind a response") from error
 
     def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
-        connecting = Timeouts(response=sock.gettimeout(), max_size=0)
         response = _Response(sock, *args, **options)
-        response.exchange = self._exchange or _Exchange(Request("CONNECT", ""), (), connecting)
-        response.fp = io.BufferedReader(_Reader(cast(Any, response.fp).detach(), sock, response.exchange), _PIECE)
+        response.fp = io.BufferedReader(_Reader(cast(Any, response.fp).detach(), sock), _PIECE)
         return response
 
 
@@ -260,8 +245,6 @@ class _TLSPool(HTTPSConnectionPool):
 
 
 class _Response(HTTPResponse):
-    exchange: _Exchange
-
     def begin(self) -> None:
         """Reads the head behind interim ones. Raises HTTPException when it leaves open where the response ends."""
         super().begin()
@@ -273,17 +256,17 @@ class _Response(HTTPResponse):
         codings = [coding.strip().lower() for coding in self.headers.get_all("Transfer-Encoding", ())]
         if self.status < 200 or (codings and (codings != ["chunked"] or "Content-Length" in self.headers)):
             raise HTTPException("endless interim responses, or an end that is open (RFC 9112, section 6.3)")
-        self.will_close |= not self.exchange.sent_whole  # what is left of the body would be read as the next request
+        self.will_close |= not _current.exchange.sent_whole  # what is left of the body would be the next request
 
 
 class _Reader(io.RawIOBase):
     """The receiving side of a connection for one response, limited as a whole, whatever that says about its length."""
 
-    def __init__(self, raw: Any, sock: Any, exchange: _Exchange) -> None:
-        self._raw, self._socket, self._exchange = raw, sock, exchange
-        self._timeout = sock.gettimeout()  # for what else is done while connecting
-        self._deadline = time.monotonic() + exchange.timeouts.response
-        self._left = _AROUND_A_BODY + exchange.timeouts.max_size
+    def __init__(self, raw: Any, sock: Any) -> None:
+        self._raw, self._socket, self._exchange = raw, sock, _current.exchange
+        self._timeout = sock.gettimeout()  # that of the response, or to connect, for what a proxy says to CONNECT
+        self._deadline = time.monotonic() + self._timeout
+        self._left = _AROUND_A_BODY + self._exchange.timeouts.max_size
 
     def readable(self) -> bool:
         return True
@@ -310,7 +293,7 @@ class _Reader(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             with suppress(OSError):
-                self._socket.settimeout(self._timeout)
+                self._socket.settimeout(self._timeout)  # the handshake of TLS in a tunnel comes next
             self._raw.close()
         super().close()
 
@@ -323,17 +306,16 @@ class _Adapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        if proxy.lower().startswith("socks"):  # no other try would find another one
+            what = f"{_named(proxy)} is a SOCKS proxy, which can't be used."
+            accepted = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
+            raise InputError(Problem("proxy", what, accepted))
         if not proxy.lower().startswith(("http://", "https://")):
             raise InvalidProxyURL
         options["socket_options"] = HTTPConnection.default_socket_options  # no waiting until a packet is full
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = self.poolmanager.pool_classes_by_scheme
         return manager
-
-    def build_response(self, req: Any, resp: Any) -> Any:
-        """urllib3's response: nobody asks for its cookies or for the encoding of its text."""
-        del req
-        return resp
 
 
 # --- failures: foreign words may hold session URIs --------------------------------------------------------------------
@@ -343,23 +325,6 @@ class _ResponseTooLarge(OSError): ...
 
 
 class _ResponseTimeout(TimeoutError): ...
-
-
-def _check(authorities: str) -> None:
-    """Raises `InputError` when there are no certificates in the file or the folder: no other try would find any."""
-    try:
-        ssl.create_default_context(**{"capath" if Path(authorities).is_dir() else "cafile": authorities})  # type: ignore[arg-type]  # it has more arguments
-    except OSError:
-        what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
-        raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
-
-
-def _require_http(proxy: str, url: str) -> None:
-    """Raises `InputError` for a SOCKS proxy: no other try would find another one."""
-    if proxy.lower().startswith("socks"):
-        what = f"{_named(proxy, url)} is a SOCKS proxy, which can't be used."
-        hosts = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
-        raise InputError(Problem("proxy", what, hosts))
 
 
 _MALFORMED = (InvalidProxyURL, LocationParseError)
@@ -379,9 +344,18 @@ _WORDS: tuple[tuple[Any, str], ...] = (
 )
 
 
+def _check(authorities: str) -> None:
+    """Raises `InputError` when there are no certificates in the file or the folder: no other try would find any."""
+    try:
+        ssl.create_default_context(**{"capath" if Path(authorities).is_dir() else "cafile": authorities})  # type: ignore[arg-type]  # it has more arguments
+    except OSError:
+        what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
+        raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
+
+
 def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> TransportError | UntrustedHost:
     """What broke on the way to a URL; `proxy` is the URL of the one in between, if any."""
-    causes, host = [error], urlsplit(url).hostname or "the server"
+    causes = [error]
     for cause in causes:  # outermost first; urllib3 wraps some in the arguments
         inner = (cause.__cause__, cause.__context__, *cause.args)
         causes += [each for each in inner if isinstance(each, BaseException) and each not in causes]
@@ -389,10 +363,11 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Tr
     def found(kind: Any) -> Any:
         return next((cause for cause in causes if isinstance(cause, kind)), None)
 
+    peer = host = urlsplit(url).hostname or "the server"
     if refused := found(ssl.SSLCertVerificationError):
-        whose = "the proxy" if found(ProxyError) else host
         return UntrustedHost(
-            f"The certificate of {whose} is not trusted: {refused.verify_message.rstrip('.')}.",
+            f"The certificate of {'the proxy' if found(ProxyError) else host} is not trusted: "
+            f"{refused.verify_message.rstrip('.')}.",
             cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
             hint="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
             code="certificate-not-trusted",
@@ -401,16 +376,17 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Tr
     if proxy:
         unreachable = found((ConnectionRefusedError, socket.gaierror, *_MALFORMED))
         code = "proxy-unreachable" if unreachable else "proxy-refused" if found(ProxyError) else ""
+        peer = _named(proxy)
     # http.client's words; what follows is the proxy's
     tunnel = re.search(r"Tunnel connection failed: ([0-9]{3})", " ".join(map(str, causes)))
-    status = f" (HTTP {tunnel[1]})" if tunnel else ""
     words = next(words for kind, words in _WORDS if found(kind))
-    return TransportError(words.format(peer=_named(proxy, url) or host, host=host, status=status), sent_whole, code)
+    status = f" (HTTP {tunnel[1]})" if tunnel else ""
+    return TransportError(words.format(peer=peer, host=host, status=status), sent_whole, code)
 
 
-def _named(proxy: str, url: str) -> str:
+def _named(proxy: str) -> str:
     """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
     place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
-    names = (f"{urlsplit(url).scheme}_proxy", "all_proxy")  # the lower case takes precedence, as with urllib
-    variable = next((name for each in names for name in (each, each.upper()) if os.environ.get(name)), "")
-    return proxy and f"the proxy {place}" + (f" (from {variable})" if variable else "")
+    names = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")  # in the order of precedence, as with urllib
+    variable = next((name for name in names if os.environ.get(name)), "")
+    return f"the proxy {place}" + (f" (from {variable})" if variable else "")

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
 _IMAGES = re.compile(r"(?:[a-z0-9-]+\.)+(?:googleusercontent|ggpht)\.com")
 # Link-local (RFC 3927), Google's name for it, and the address that AWS has for it in IPv6.
 _METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?|fd00:ec2::254")
 _SESSIONS = ("/upload/", "/resumable/upload/")
-_SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
@@ -102,30 +101,3 @@ def trusted(uri: str, endpoint: str) -> bool:
         return origin(uri) == origin(endpoint) != NOWHERE
     path = urlsplit(uri).path
     return path.startswith(_SESSIONS) and not {".", ".."}.intersection(re.split(r"[/\\]", unquote(unquote(path))))
-
-
-def moved(url: str, root: str) -> str:
-    """A URL on Google's hosts moved to the root URL `root`, such as an emulator's; any other URL as it is."""
-    if not root or not is_google(url):
-        return url
-    parts = urlsplit(url)
-    return root + parts.path + (f"?{parts.query}" if parts.query else "")
-
-
-def absolute(uri: str, endpoint: str) -> str:
-    """The session URI as an absolute one; a relative Location is allowed (RFC 9110, section 10.2.2)."""
-    try:
-        return urljoin(endpoint, uri)
-    except ValueError:
-        return uri
-
-
-def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
-    """What of a session URI lets others write into the session: all of it, and the parts that the endpoint lacks."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return (uri,)
-    target = f"{parts.path}?{parts.query}".rstrip("?")
-    pieces = (target, *parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
-    return (uri, *(piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint))

@@ -12,7 +12,7 @@ Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only
 
 @dataclass(frozen=True)
 class Span:
-    """The bytes from `start` up to, not including, `stop` of the file. Offsets are in bytes from the file's start."""
+    """The bytes of the file from offset `start` up to, not including, `stop`."""
 
     start: int
     stop: int
@@ -39,12 +39,11 @@ class Body:
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request. `Content-Length` follows from the body; the bearer token is added by the transport.
+    """One HTTP request, to which the transport adds `Content-Length` and the bearer token.
 
-    `client_certificate` names the files, in PEM form, that the client proves itself with in the TLS handshake: the
-    certificate and its key. `closing` marks the last request of a run that was told to end: it is still sent.
-    `receive` is given the status and the headers of the answer, and says who takes its body, block by block; without
-    it, or where it answers None, the body is kept in the answer.
+    `client_certificate` names the client's certificate and its key for TLS, two files in PEM form. `closing` marks the
+    last request of a run that was told to end: it is still sent. `receive` is given the status and the headers of the
+    response, and says who takes its body, block by block; with None of either, the body is kept in the response.
     """
 
     method: str
@@ -81,14 +80,11 @@ class Response:
     sent_whole: bool = True
 
     def json(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text).
-
-        Half a surrogate pair is broken text, too: what holds one can't be written anywhere again (RFC 8259, 8.2).
-        """
+        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text)."""
         try:
             text = self.body.decode("utf-8-sig")
             value = json.loads(text)
-            if "\\ud" in text.lower():
+            if "\\ud" in text.lower():  # half a surrogate pair can't be written anywhere again (RFC 8259, 8.2)
                 json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return None
@@ -99,14 +95,11 @@ Receive: TypeAlias = Callable[[int, Headers], Callable[[bytes], object] | None]
 
 
 class TransportError(Exception):
-    """A connection that ended without a response. `sent_whole` is false when the server can't have the whole request.
+    """A connection that ended without a response. `why` is the middle of a sentence, `code` the output `failure`.
 
-    A transport raises it; what judges the outcomes of requests takes it as a value. `why` is the middle of a sentence,
-    `code` is the output `failure` if the run ends with it, where it has one of its own.
+    `sent_whole` is false when the server can't have the whole request.
     """
 
     def __init__(self, why: str, sent_whole: bool, code: str = "") -> None:
         super().__init__(why)
-        self.why = why
-        self.sent_whole = sent_whole
-        self.code = code
+        self.why, self.sent_whole, self.code = why, sent_whole, code

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
-from uploader.http.hosts import absolute, secrets_of, trusted
+from uploader.http.hosts import trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.session import (
@@ -38,6 +39,8 @@ from uploader.transfer.upload import FileUpload
 
 _RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _KEPT = "What the server has stored is kept, and the next run continues from there."
+
+_SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
 
 
 class Resumable:
@@ -315,3 +318,22 @@ def _in_doubt(name: str, how: str) -> OutcomeUnknown:
         cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
         hint="Check what the service has. If the file is missing there, run again: it will then be sent.",
     )
+
+
+def absolute(uri: str, endpoint: str) -> str:
+    """The session URI as an absolute one; a relative Location is allowed (RFC 9110, section 10.2.2)."""
+    try:
+        return urljoin(endpoint, uri)
+    except ValueError:
+        return uri
+
+
+def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
+    """What of a session URI lets others write into the session: all of it, and the parts that the endpoint lacks."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return (uri,)
+    target = f"{parts.path}?{parts.query}".rstrip("?")
+    pieces = (target, *parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
+    return (uri, *(piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint))
