@@ -12,14 +12,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
@@ -33,7 +29,6 @@ from tests.support.token_server import (
     TokenServer,
     claims_of,
     pem,
-    rsa_key,
     running,
     service_account,
     signed,
@@ -48,7 +43,6 @@ from uploader.errors import (
     InputError,
     Interrupted,
     ProtocolError,
-    ServiceError,
     TemporaryError,
     UntrustedHost,
     UploaderError,
@@ -382,16 +376,6 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: 
     assert server.seen == []
 
 
-@given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
-def test_no_bit_of_a_key_may_be_wrong(at: int, bit: int) -> None:
-    """Whatever is flipped inside a key that keeps its shape, it is refused when the login is made."""
-    der = bytearray(base64.b64decode("".join(pem().splitlines()[1:-1])))
-    der[at % len(der)] ^= 1 << bit
-    lines = ["-----BEGIN PRIVATE KEY-----", base64.b64encode(der).decode(), "-----END PRIVATE KEY-----"]
-    with pytest.raises(InputError, match="credentials: `private_key`"):
-        login(read_inputs(service_account(private_key="\n".join(lines))))
-
-
 # --- tokens
 
 
@@ -480,18 +464,6 @@ def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(server: To
     assert clock.naps == [1.25, 2.25, 7.0, 8.25]
 
 
-def test_every_wait_of_a_login_is_told(server: TokenServer) -> None:
-    """A wait says before it begins which host gave no token, why, and how long it lasts, as all others do."""
-    server.order(Ordered(503), Ordered(0))
-    lines: list[str] = []
-    login(read_inputs(key_of(server)), report=lines.append).token()
-    closed = "the connection was closed before an answer"
-    assert lines == [
-        "No access token from 127.0.0.1 (HTTP 503); trying again in 1.2 s (retry 1 of 5).",
-        f"No access token from 127.0.0.1: {closed}; trying again in 2.2 s (retry 2 of 5).",
-    ]
-
-
 def test_the_time_of_a_run_begins_with_its_login(server: TokenServer) -> None:
     """A renewal an hour later has no time of its own: what `retry-deadline` left is the run's."""
     clock = FakeTime()
@@ -514,16 +486,6 @@ def test_a_run_that_is_asked_to_end_ends_its_login(server: TokenServer) -> None:
     with pytest.raises(Interrupted):
         made.renew()
     assert server.paths() == ["/token"]
-
-
-def test_a_run_that_is_asked_to_end_misses_no_credentials(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question to the metadata server that is broken off does not mean that the machine has no login."""
-    monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
-    cancellation = Cancellation()
-    server.before_answer = lambda: cancellation.cancel(signal.SIGINT)
-    with pytest.raises(Interrupted):
-        login(read_inputs(), cancellation=cancellation).token()
-    assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize(
@@ -670,13 +632,6 @@ def test_githubs_refusal_is_explained(server: TokenServer) -> None:
         made.token()
 
 
-def test_a_token_file_that_is_not_there_is_named(server: TokenServer) -> None:
-    """An external_account file whose token source is missing here: exit 3, in google-auth's words."""
-    config = external(credential_source={"file": "/no/such/token"})
-    with pytest.raises(CredentialsError, match=r"no token to log in with: File '/no/such/token' was not found\."):
-        login(read_inputs(config, **{"api-endpoint": server.url})).token()
-
-
 def test_a_machine_without_any_login_is_told_how_to_give_one(
     server: TokenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -733,52 +688,6 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
 
 
 # --- the way there
-
-
-def test_no_proxy_hears_what_stays_on_this_machine(server: TokenServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runner's own token service, the exchange and the impersonation on loopback are asked past every proxy."""
-    with running() as proxy:
-        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-            monkeypatch.setenv(name, proxy.url)
-        assert login(keyless(server)).token() == "ya29.impersonated-2-secret"
-        assert login(read_inputs(key_of(server))).token() == "ya29.access-3-secret"
-    assert "/oidc" in server.paths()
-    assert proxy.seen == []
-
-
-def test_a_netrc_does_not_replace_the_authorization(server: TokenServer, home: Path) -> None:
-    """A default entry in .netrc, which requests would send instead of the bearer token, stays at home."""
-    (home / ".netrc").write_text("default login somebody password something\n")
-    assert login(keyless(server)).token() == "ya29.impersonated-2-secret"
-
-
-def test_a_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown authority is no passing failure; REQUESTS_CA_BUNDLE makes it known."""
-    path = self_signed(tmp_path)
-    with running(path) as server:
-        clock = FakeTime()
-        with pytest.raises(ServiceError, match=r"The certificate of 127.0.0.1 is not trusted.*REQUESTS_CA_BUNDLE"):
-            login(read_inputs(key_of(server)), clock).token()
-        assert clock.naps == []
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
-        assert login(read_inputs(key_of(server))).token() == "ya29.access-1-secret"
-
-
-def self_signed(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 that nobody has signed but its own key, which is in the same file."""
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(timezone.utc)
-    certificate = (
-        x509.CertificateBuilder(name, name, rsa_key().public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(rsa_key(), hashes.SHA256())
-    )
-    path = folder / "server.pem"
-    path.write_text(certificate.public_bytes(Encoding.PEM).decode() + pem())
-    return path
 
 
 # --- secrets

@@ -216,23 +216,6 @@ def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
     assert state["requests"]["play.bundles.upload"] == 2 * 3
 
 
-def test_jobs_of_a_matrix_may_run_at_the_same_time(begin: Begin) -> None:
-    """Jobs that fill one edit side by side all end well, and nothing of any of them is missing in it."""
-    job = begin()
-    play = {"target": "play", "package-name": "com.example.app", "commit": "false"}
-    edit = job.run(play).outputs["edit-id"]
-    running = []
-    for code, track in ((101, "internal"), (102, "alpha")):
-        machine = Job(job.workspace / track, job.emulator)
-        machine.workspace.mkdir()
-        bundle(machine.workspace, MIB, code)
-        running.append(machine.start({**play, "files": "*.aab", "tracks": track, "existing-edit-id": edit}))
-    assert [one.end().code for one in running] == [0, 0]
-    [open_edit] = job.emulator.state()["edits"]["open"]
-    assert sorted(one["versionCode"] for one in open_edit["artifacts"]) == [101, 102]
-    assert {track for track, releases in open_edit["tracks"].items() if releases} == {"internal", "alpha"}
-
-
 @pytest.mark.parametrize("number", range(1, 6))
 def test_parallel_jobs_on_one_bundle_make_one_release(job: Job, number: int) -> None:
     """The job that has the bundle releases it, its mapping too; the others end well, and say why."""

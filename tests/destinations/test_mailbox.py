@@ -62,30 +62,6 @@ def test_a_message_file_arrives_as_it_was_written(begin: Begin, end: bytes) -> N
     assert ended.outputs["message-id"] == message["id"]
 
 
-@pytest.mark.parametrize(
-    ("protocol", "faults"),
-    [
-        ("auto", [{"on": "upload", "do": "status-after-effect", "status": 503, "retry_after": 0}]),
-        ("multipart", [{"on": "upload", "do": "answer-lost"}]),
-        ("resumable", [{"on": "resumable.final", "do": "status-after-effect", "status": 503, "retry_after": 0}]),
-        (
-            "resumable",
-            [{"on": "resumable.final", "do": "answer-lost"}, {"on": "resumable.query", "do": "session-lost"}],
-        ),
-    ],
-)
-def test_a_draft_that_is_replaced_is_sent_again(job: Job, protocol: str, faults: list[dict[str, object]]) -> None:
-    """A 5xx, a lost response or a lost session leaves no doubt: the update is sent again and leaves one draft."""
-    drafted = job.run({**FOR_USER, "gmail-action": "draft"}).outputs["draft-id"]
-    job.emulator.faults.add(faults)
-    update = {"gmail-action": "draft-update", "draft-id": drafted, "mail-subject": "Out now"}
-    changed = job.run({**FOR_USER, **update, "upload-protocol": protocol})
-    assert changed.code == 0, changed.log
-    assert job.emulator.state()["faults"]["fired"]
-    [draft] = job.emulator.state()["drafts"]
-    assert draft["id"] == changed.outputs["draft-id"] == drafted
-
-
 def test_a_draft_is_made_changed_and_sent_by_three_jobs(job: Job) -> None:
     """The draft's id goes from job to job; what is sent in the end is what the second one wrote, once."""
     drafted = job.run({**FOR_USER, "gmail-action": "draft"}).outputs["draft-id"]

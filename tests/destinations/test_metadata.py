@@ -75,52 +75,6 @@ def test_a_message_in_the_metadata_needs_no_upload(job: Job, action: str) -> Non
     assert ended.outputs["attempts"] == "0"
 
 
-@pytest.mark.parametrize(
-    ("target", "given"),
-    [
-        ("gmail.users.messages.send", {"raw": RAW}),
-        ("gmail.users.drafts.create", {"message": {"raw": RAW}}),
-        ("gmail.users.drafts.update", {"message": {"raw": RAW}}),
-        ("gmail.users.drafts.send", {}),
-    ],
-)
-def test_a_method_of_gmail_needs_no_file(job: Job, target: str, given: Mapping[str, Any]) -> None:
-    """By its id, too, a method is called at its standard URI when there is metadata and no file."""
-    draft = a_draft(job.emulator)["draft-id"]
-    params = f"{{userId: me, id: {draft}}}" if target.endswith("update") else "userId: me"
-    metadata = given or {"id": draft}
-    asked = {"target": target, "impersonate-user": USER, "params": params, "metadata": json.dumps(metadata)}
-    before = job.emulator.state()
-    rehearsed = job.run({**asked, "dry-run": "true"})
-    assert f"Would send the metadata alone to {target}." in rehearsed.log
-    state = job.emulator.state()
-    assert (state["messages"], state["drafts"], state["effects"]) == (
-        before["messages"],
-        before["drafts"],
-        before["effects"],
-    )
-    ended = job.run(asked)
-    assert ended.code == 0, ended.log
-    assert job.emulator.state()["requests"][target] == 1 + before["requests"].get(target, 0)
-    assert sum(job.emulator.state()["effects"].values()) == 2  # the draft was the first
-    assert ended.outputs["id"]
-
-
-def test_a_killed_run_leaves_a_note(begin: Begin) -> None:
-    """There is no session that could be asked, so the next run tells of the doubt, and only the one after it sends."""
-    job = begin({"on": "gmail.users.messages.send", "do": "slow-answer", "seconds": 30})
-    given = {**FOR_USER, "metadata": json.dumps({"raw": RAW})}
-    running = job.start(given).when(lambda state: bool(state["messages"]))
-    running.child.kill()
-    running.end()
-    doubtful = job.run(given)
-    assert doubtful.code == 4
-    assert "It is not known whether the message in metadata still has to be sent" in doubtful.log
-    assert len(job.emulator.state()["messages"]) == 1
-    assert job.run(given).code == 0
-    assert len(job.emulator.state()["messages"]) == 2
-
-
 @pytest.mark.parametrize("by_id", [False, True])
 def test_a_signal_before_the_answer_makes_no_second_mail(begin: Begin, by_id: bool) -> None:
     """A run that is stopped while Gmail works says what is not known, and the next one does not send in silence."""

@@ -64,17 +64,6 @@ def test_two_new_packages_are_told_and_not_guessed(begin: Begin) -> None:
     assert "id" not in ended.outputs
 
 
-def test_a_list_that_fails_behind_the_upload_is_a_warning(begin: Begin) -> None:
-    """The package is there; that its name could not be read does not make the run fail."""
-    job = begin({"on": LIST, "nth": 2, "do": "status", "status": 403, "reason": "forbidden", "message": "No."})
-    ended = upload(job)
-    assert ended.code == 0, ended.log
-    assert "::warning" in ended.log
-    assert "The package's id is not known. " in ended.log
-    assert "id" not in ended.outputs
-    assert len(names(job)) == 1
-
-
 @pytest.mark.parametrize(
     ("status", "more"),
     [(403, {"reason": "forbidden"}), (404, {}), (400, {}), (503, {"retry_after": 0, "times": 2})],

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import socket
-import ssl
-import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +11,7 @@ import requests
 import urllib3
 
 from tests.http.conftest import WAYS, Way
-from tests.support.raw_server import Handler, read_head, read_request, response
+from tests.support.raw_server import Handler, read_request, response
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Body, Request, Span, TransportError
 
@@ -89,8 +84,6 @@ DIFFERENT = {
     "gzip": "compression is never asked for, and what is compressed all the same is not unpacked: it could be a bomb",
     "gzip that is none": "it is not unpacked",
     "a chunk of size -5": "both refuse it; requests with a ValueError, as the buffer under it does",
-    "a drip": "requests waits for each byte anew, and the transport for the response as a whole",
-    "early, and nothing more is read": "requests sends until the connection stalls, and never reads the response",
 }
 
 
@@ -119,12 +112,12 @@ def theirs(url: str, size: int) -> Verdict:
     return got.status_code, got.content
 
 
-def compare(way: Way, serve: Handler, name: str, size: int = 1000) -> None:
+def compare(way: Way, serve: Handler, name: str) -> None:
     """Both on the same bytes."""
     with way.serving(serve) as url:
-        one = mine(url, size)
+        one = mine(url, 1000)
         try:
-            other: object = theirs(url, size)
+            other: object = theirs(url, 1000)
         except (ValueError, urllib3.exceptions.HTTPError) as error:  # not even what requests promises
             other = error
     assert (one == other) == (name not in DIFFERENT), f"{name}: {one} beside {other!r}"
@@ -141,96 +134,3 @@ def test_the_verdict_is_that_of_requests(name: str, way: Way) -> None:
         connection.sendall(SAID[name])
 
     compare(way, serve, name)
-
-
-def in_pieces(connection: socket.socket) -> None:
-    """The head and the body byte by byte, soon enough."""
-    read_request(connection)
-    for byte in SAID["chunks"]:
-        connection.sendall(bytes([byte]))
-        time.sleep(0.001)
-
-
-def late(connection: socket.socket) -> None:
-    """All of it, and too late."""
-    read_request(connection)
-    time.sleep(SECONDS * 1.5)
-    connection.sendall(SAID["a length"])
-
-
-def dripping(connection: socket.socket) -> None:
-    """A byte before every timeout, for twice as long as that."""
-    read_request(connection)
-    connection.sendall(OK + b"Content-Length: 8\r\n\r\n")
-    for _ in range(8):
-        time.sleep(SECONDS / 4)
-        connection.sendall(b"x")
-
-
-def early(connection: socket.socket) -> None:
-    """Before the body is read, which is read all the same."""
-    length = len(read_head(connection)[1])
-    connection.sendall(SAID["a length"])
-    connection.settimeout(SECONDS)
-    with contextlib.suppress(OSError):
-        while length < EARLY and (part := connection.recv(1 << 20)):
-            length += len(part)
-
-
-def early_and_deaf(connection: socket.socket) -> None:
-    """Before the body is read, which is left where it is."""
-    read_head(connection)
-    connection.sendall(SAID["a length"])
-    time.sleep(SECONDS * 3)
-
-
-EARLY = 32 << 20
-COURSES: dict[str, Callable[[socket.socket], None]] = {
-    "in pieces": in_pieces,
-    "late": late,
-    "a drip": dripping,
-    "early": early,
-    "early, and nothing more is read": early_and_deaf,
-}
-
-
-@pytest.mark.parametrize("name", COURSES)
-def test_the_verdict_is_that_of_requests_in_time(name: str, way: Way) -> None:
-    """What comes in pieces, too early, too late or never."""
-    compare(way, COURSES[name], name, EARLY if "early" in name else 1000)
-
-
-# What a proxy says: before it is asked for the tunnel, and then.
-PROXIES = {
-    "a tunnel": (b"", OK + b"\r\n"),
-    "a refusal": (b"", response(403)),
-    "a demand for a login": (b"", response(407)),
-    "nothing": (b"", b""),
-    "another status": (b"", b"HTTP/1.1 201 Created\r\n\r\n"),
-    "an interim response": (b"", b"HTTP/1.1 102 Processing\r\n\r\n" + OK + b"\r\n"),
-    "a response before it is asked": (response(200, b"forged"), OK + b"\r\n"),
-    "a refusal before it is asked": (response(403, b"forged"), b""),
-    "half a head": (b"", b"HTTP/1.1 200 Co"),
-    "nonsense": (b"", b"\x00\xff\r\n\r\n"),
-}
-
-
-@pytest.mark.parametrize("name", PROXIES)
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_is_judged_as_by_requests(
-    name: str, scheme: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever it says: the same response from inside the tunnel, or none; and never the proxy's own."""
-    early, answer = PROXIES[name]
-    way = replace(Way(certificate, monkeypatch, ssl.TLSVersion.TLSv1_3, scheme), early=early, answer=answer)
-
-    def serve(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(SAID["a length"])
-
-    with way.serving(serve) as url:
-        verdicts = {mine(url, 1000), theirs(url, 1000)}
-    if "before" in name:  # by chance the tunnel may stand all the same
-        assert verdicts <= {None, (200, b"{}")}
-    else:
-        assert verdicts == {(200, b"{}") if name == "a tunnel" else None}

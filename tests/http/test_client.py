@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import resource
 import socket
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.raw_server import read_head, read_request, reset, serving
+from tests.support.raw_server import Handler, read_head, read_request, reset, serving
 from tests.support.raw_server import response as answer
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ServiceError
@@ -41,6 +41,25 @@ def blocks(size: int) -> Iterator[bytes]:
 def transport() -> HttpClient:
     """A fresh transport."""
     return HttpClient()
+
+
+@pytest.fixture
+def context(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """The TLS of a server whom clients trust."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def saying(said: bytes) -> Handler:
+    """A server that reads a request, says this and hangs up."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(said)
+
+    return serve
 
 
 def token_request() -> TokenRequest:
@@ -114,12 +133,9 @@ def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(transport: Http
 
 def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:
     """A header on several lines, folded or repeated, is one (RFC 9112, section 5.2; RFC 9110, section 5.3)."""
-
-    def serve(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b", "X-Folded: one\r\n  two"))
-
-    with serving(serve) as url:
+    with serving(
+        saying(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b", "X-Folded: one\r\n  two"))
+    ) as url:
         headers = transport.send(put(url), (), "", Timeouts()).headers
     assert headers.get("x-goog-hash") == "crc32c=a, md5=b"
     assert (headers.get("x-folded") or "").split() == ["one", "two"]
@@ -161,31 +177,6 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
         assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Timeouts(stall=0.3, response=5)).status == 200
 
 
-@pytest.fixture
-def many_open_files() -> Iterator[None]:
-    """So many open descriptors that every further one has a number beyond 1024."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
-    yield
-    for descriptor in opened:
-        os.close(descriptor)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.mark.usefixtures("many_open_files")
-def test_a_body_is_sent_on_a_high_descriptor(transport: HttpClient) -> None:
-    """A process with more than a thousand open files sends like any other: `select` knows no such number."""
-
-    def serve(connection: socket.socket) -> None:
-        assert connection.fileno() > 1024
-        assert len(read_request(connection)[1]) == 3 * BLOCK
-        connection.sendall(answer(200, b"{}"))
-
-    with serving(serve) as url:
-        assert transport.send(put(url, 3 * BLOCK), blocks(3 * BLOCK), "", Timeouts(stall=5)).status == 200
-
-
 def test_a_server_that_never_shakes_hands_is_given_up(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever takes the connection and then says half of a TLS record has as long as a connection may take."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
@@ -201,17 +192,12 @@ def test_a_server_that_never_shakes_hands_is_given_up(certificate: Path, monkeyp
     assert time.monotonic() - began < 2
 
 
-def test_an_answer_whose_tls_ends_too_early_is_none(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_whose_tls_ends_too_early_is_none(context: ssl.SSLContext) -> None:
     """The end of the connection in the middle of a body is no end of the body, with or without TLS's own goodbye."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-
-    def serve(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
-
-    with serving(serve, tls=context) as url, pytest.raises(TransportError, match="complete answer"):
+    with (
+        serving(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}"), tls=context) as url,
+        pytest.raises(TransportError, match="complete answer"),
+    ):
         HttpClient().send(put(url), (), "", QUICK)
 
 
@@ -236,53 +222,10 @@ def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
         HttpClient().send(put(url.replace("http:", "https:")), (), "", QUICK)
 
 
-def test_the_file_of_authorities_may_be_below_the_home_directory(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No shell replaces the `~` of a variable that is set in YAML."""
-    monkeypatch.setenv("HOME", str(certificate.parent))
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", f"~/{certificate.name}")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-
-    def serve(connection: socket.socket) -> None:
-        read_request(connection)
-        connection.sendall(answer(200, b"{}"))
-
-    with serving(serve, tls=context) as url:
-        assert HttpClient().send(put(url), (), "", QUICK).status == 200
-
-
-def test_a_trusted_certificate_serves_no_other_host(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trusted_certificate_serves_no_other_host(context: ssl.SSLContext) -> None:
     """A certificate from a trusted authority that names another host is refused like any other."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
     with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="not trusted"):
         HttpClient().send(put(url.replace("localhost", "127.0.0.1")), (), "", QUICK)
-
-
-def test_a_client_certificate_is_shown_to_its_own_server_only(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A login with a certificate of its own leaves nothing behind in what later connections share."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificate))
-    context.load_cert_chain(certificate)
-    context.verify_mode = ssl.CERT_OPTIONAL
-    shown: list[bool] = []
-
-    def serve(connection: socket.socket) -> None:
-        read_request(connection)
-        assert isinstance(connection, ssl.SSLSocket)
-        shown.append(bool(connection.getpeercert()))
-        connection.sendall(answer(200, b"{}", "Connection: close"))
-
-    with serving(serve, tls=context) as url:
-        client = HttpClient()
-        for mine in (None, (str(certificate), str(certificate)), None):
-            assert client.send(replace(put(url), client_certificate=mine), (), "", QUICK).status == 200
-    assert shown == [False, True, False]
 
 
 def test_nothing_is_sent_after_an_abort(transport: HttpClient) -> None:
@@ -327,12 +270,9 @@ def test_a_proxy_learns_the_host_alone(transport: HttpClient, proxy: list[bytes]
 @pytest.mark.parametrize("secure", [False, True], ids=["http", "tls"])
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "127.0.0.2"])
 def test_this_machine_is_reached_past_every_proxy(
-    secure: bool, name: str, proxy: list[bytes], certificate: Path, monkeypatch: pytest.MonkeyPatch
+    secure: bool, name: str, proxy: list[bytes], context: ssl.SSLContext
 ) -> None:
     """A token for a loopback address stays on this machine, whatever proxies are configured."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
     heads: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:
@@ -369,12 +309,9 @@ def test_nothing_in_clear_goes_to_a_proxy(transport: HttpClient, proxy: list[byt
     assert proxy == []
 
 
-def test_a_client_certificate_that_is_missing_is_named(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_certificate_that_is_missing_is_named(context: ssl.SSLContext, tmp_path: Path) -> None:
     """A login that names a file which is not there fails at once, and not as a broken connection."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-    gone = str(certificate.with_name("gone.pem"))
+    gone = str(tmp_path / "gone.pem")
     with serving(lambda _: None, tls=context) as url, pytest.raises(CredentialsError, match="client certificate"):
         token_request()(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
 
@@ -394,3 +331,105 @@ def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
     with serving(serve) as url, pytest.raises(Unavailable):
         token_request()(url, method="POST", body=b"grant_type=x", timeout=0.5)
     assert time.monotonic() - began < 1.5
+
+
+# --- interim responses (1xx) ----------------------------------------------------------------------------------------
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\nLink: </a.js>\r\n\r\n"
+INTERIM_WITHOUT_END = [
+    pytest.param(HINTS[:-2], b"Link: <x>\r\n", id="one without end"),
+    pytest.param(b"", PROCESSING, id="many without end"),
+    pytest.param(b"", b"HTTP/1.1 103 " + b"x" * 60_000 + b"\r\n\r\n", id="large ones without end"),
+]
+
+
+@pytest.mark.parametrize("size", [0, 24 << 20], ids=["after the request", "during the body"])
+@pytest.mark.parametrize(("first", "again"), INTERIM_WITHOUT_END)
+def test_interim_answers_without_end_are_no_answer(first: bytes, again: bytes, size: int) -> None:
+    """Neither memory nor time is theirs: a broken connection within the limits."""
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(first)
+        while True:
+            connection.sendall(again)
+
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(TransportError):
+        HttpClient().send(put(url, size), blocks(size), "", Timeouts(connect=5, stall=5, response=5))
+    assert time.monotonic() - began < 5
+
+
+def drip(connection: socket.socket) -> None:
+    """One after the other until the client has gone."""
+    while True:
+        connection.sendall(PROCESSING)
+        time.sleep(0.05)
+
+
+def test_hints_that_drip_are_no_progress_of_the_body() -> None:
+    """A server that takes no more bytes is noticed after the stall limit, whatever it says meanwhile."""
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        drip(connection)
+
+    began = time.monotonic()
+    with serving(serve) as url, pytest.raises(TransportError, match="no data was transferred"):
+        HttpClient().send(put(url, 64 << 20), blocks(64 << 20), "", QUICK)
+    assert time.monotonic() - began < 3
+
+
+def test_interim_answers_take_nothing_from_the_time_limit() -> None:
+    """`102 Processing` for ever is no answer: the limit is for all of it."""
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        drip(connection)
+
+    with serving(serve) as url, pytest.raises(TransportError, match="in time"):
+        HttpClient().send(put(url), (), "", QUICK)
+
+
+def test_a_login_reads_over_them_too() -> None:
+    """A token endpoint may give hints as well."""
+    with serving(saying(CONTINUE + HINTS + answer(200, b'{"access_token": "a"}'))) as url:
+        got = token_request()(url, method="POST", body=b"grant_type=x")
+    assert (got.status, got.data) == (200, b'{"access_token": "a"}')
+
+
+# --- certificates ---------------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_counts_by_its_alternative_names_alone(
+    context: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The common name of a subject is no host's name (RFC 9525, section 2)."""
+    path = tmp_path / "common-name.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "-"]
+    path.write_bytes(subprocess.run(command, check=True, capture_output=True).stdout)
+    context.load_cert_chain(path)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="not trusted"):
+        HttpClient().send(put(url), (), "", QUICK)
+
+
+def test_an_encrypted_key_of_a_client_asks_nobody_for_its_password(
+    context: ssl.SSLContext, certificate: Path, tmp_path: Path
+) -> None:
+    """Nobody is there to type one, and the standard input may be the file that is uploaded."""
+    key = tmp_path / "key.pem"
+    command = ["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", str(certificate), "-out", str(key)]
+    subprocess.run(command, check=True, capture_output=True)
+    with serving(lambda _: None, tls=context) as url:
+        code = (
+            "from uploader.http.client import HttpClient, Timeouts\nfrom uploader.http.messages import Request\n"
+            f"request = Request('GET', {url!r}, client_certificate=({str(certificate)!r}, {str(key)!r}))\n"
+            "HttpClient().send(request, (), '', Timeouts())"
+        )
+        run = [sys.executable, "-c", code]
+        ended = subprocess.run(run, input=b"secret\n", capture_output=True, start_new_session=True, check=False)
+    assert b"TransportError" in ended.stderr
+    assert b"pass phrase" not in ended.stdout + ended.stderr

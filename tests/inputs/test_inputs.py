@@ -15,7 +15,7 @@ from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
 from uploader.inputs.other_tools import answers
-from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue
+from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue, Limit
 from uploader.redaction import Redactor, credentials_in
 
 KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
@@ -84,12 +84,6 @@ def test_an_empty_or_blank_value_counts_as_not_given() -> None:
     assert (found.tracks, found.concurrency, problems) == (("beta",), None, ())
 
 
-def test_a_second_variable_that_says_something_else_is_mentioned() -> None:
-    """`UPLOADER_DRY_RUN: true` beside the action's own default must not be ignored in silence."""
-    found, _ = read(**{"INPUT_DRY-RUN": "false", "UPLOADER_DRY_RUN": "true"})
-    assert found.warnings == ("UPLOADER_DRY_RUN is ignored: INPUT_DRY-RUN takes precedence.",)
-
-
 @pytest.mark.parametrize("value", ["r-1", "...", "v1..2", "a.b", "50%", "CgkI%41", "release/1.0", "1:2"])
 def test_an_id_with_dots_or_escapes_may_be_plain(value: str) -> None:
     """Only what leads elsewhere is refused: names of tracks are anybody's choice."""
@@ -155,7 +149,13 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
         ("user-fraction", ".5", 0.5),
         ("user-fraction", "5%", 0.05),
         ("user-fraction", "1.1 %", 0.011),
-        ("rollout-steps", "0.01, 5%", (0.01, 0.05)),
+        ("rollout-steps", "0.01, 5%, .5, 1", (0.01, 0.05, 0.5, 1.0)),
+        ("rollout-steps", "1%, 5 %\n20%,50%, 100%", (0.01, 0.05, 0.2, 0.5, 1.0)),
+        (
+            "halt-above",
+            "crash-rate 1.09%, anr-rate 0.47 %\ncrash-rate 1.5x",
+            (Limit("crash-rate", 0.0109), Limit("anr-rate", 0.0047), Limit("crash-rate", 1.5, relative=True)),
+        ),
         ("in-app-update-priority", "5", 5),
         ("version-codes-to-retain", "12,007", ("12", "7")),
         ("countries", "de, FR, rest-of-world", ("DE", "FR", "rest-of-world")),
@@ -210,6 +210,14 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "draft-id": ("r 1", *ELSEWHERE),
     **dict.fromkeys(("whats-new-directory", "images-directory", "message-file", "state-dir"), (f"a/{'x' * 256}",)),
     **dict.fromkeys(("existing-edit-id", "user-id", "resource-id", "deployment", "promote-from"), ELSEWHERE),
+    "rollout-steps": (
+        *("5%, 1%", "5%, 5.0%", "0%", "101%", "1", "1, 5, 20", "0.5, 2", "1%; 5%", "one%", "-1%", "1e1%", "1%, , x"),
+        "٣%",
+    ),
+    "halt-above": (
+        *("crash-rate: 1.09 %", "crash-rate 1,09%", "anr-rate 0", "crash-rate", "crash-rate 1.09", "1.09%"),
+        *("crashes 1%", "crash-rate 0%", "crash-rate 100%", "anr-rate 0.9x"),
+    ),
     "workload-identity-provider": ("my-provider",),
     "files": ("a\0b",),
     "mail-body": ("x" * 200_000,),

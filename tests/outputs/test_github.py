@@ -87,15 +87,6 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
     assert heard.log.getvalue().count("\n") == 1
 
 
-def test_mistakes_that_no_annotation_can_hold_stand_in_the_log(heard: Heard) -> None:
-    """GitHub cuts an annotation at 4096 characters; what it has no room for is listed before it."""
-    heard.reporter.error(InputError(*(Problem(f"input-{number}", "is wrong. " * 10) for number in range(100))))
-    (command,) = heard.commands
-    assert command.data.startswith("100 inputs are wrong. Nothing was sent")
-    assert len(command.data) <= 4096
-    assert "input-99: is wrong." in heard.log.getvalue().partition("::error")[0]
-
-
 @pytest.mark.parametrize("letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"])
 def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
     """An annotation that GitHub would cut loses its middle, never what the reader has to do."""

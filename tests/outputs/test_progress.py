@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 from pathlib import Path
 
 import pytest
@@ -132,26 +131,6 @@ def test_lines_are_few_and_never_claim_what_the_server_did_not_say(
         claims = [line for line in log.lines[before:] if " stored" in line]
         assert all(said and line.startswith(f"app.aab: {share(said, total)} stored") for line in claims)
     assert len(log.lines) <= log.clock.seconds + 1
-
-
-def test_four_uploads_at_once() -> None:
-    """Four threads share a reporter: every line stands whole, and each upload ends once."""
-    out = io.StringIO()
-    reporter = make_reporter(where(Path(), "gitlab"), stdout=out)
-
-    def upload(name: str) -> None:
-        progress = reporter.progress(name, 1000)
-        for offset in range(0, 1001, 10):
-            progress.sent(offset)
-        progress.done(ok=True)
-
-    threads = [threading.Thread(target=upload, args=(f"file-{number}",)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(line.split(":")[0] for line in out.getvalue().splitlines()) == [f"file-{n}" for n in range(4)]
-    assert "\r" not in out.getvalue()
 
 
 class Terminal:

@@ -112,22 +112,6 @@ def test_credentials_are_known_by_their_shape(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "harmless",
-    [
-        "eyJ.x.y",
-        "the assertion failed",
-        "upload_id is missing",
-        "bearer token",
-        "version 1//2",
-        "app-release.aab 12 MiB",
-    ],
-)
-def test_ordinary_words_stay(harmless: str) -> None:
-    """What only resembles a credential is shown."""
-    assert Redactor().clean(harmless) == harmless
-
-
-@pytest.mark.parametrize(
     ("raw", "shown"),
     [
         ("\x1b[2J", r"\x1b[2J"),
@@ -189,15 +173,6 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
     shown = redactor.one_line(unit * (10_000_000 // len(unit)))
     assert time.perf_counter() - began < 1
     assert len(shown) < 10 * LIMIT
-
-
-@pytest.mark.parametrize("unit", ["eyJ", "-----END ", '"access_token":"', " ", "MII ", "MIIa", "= ", "\\n", "1//a"])
-def test_looking_for_credentials_costs_linear_time(unit: str) -> None:
-    """The longest variable that there can be is looked through at once, whatever it is made of."""
-    began = time.perf_counter()
-    for tail in ("", "!"):
-        assert len(list(credentials_in(unit * (131_072 // len(unit)) + tail))) < 3
-    assert time.perf_counter() - began < 3
 
 
 @pytest.mark.parametrize(

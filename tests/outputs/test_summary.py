@@ -104,36 +104,6 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "unit", "step", "end"),
-    [
-        (0.034, "ms", 5, 34_000),
-        (1.5, "ms", 200, 1_500_000),
-        (2.0, "s", 1, 2_000),
-        (45.0, "s", 5, 45_000),
-        (299.0, "s", 50, 299_000),
-        (300.0, "min", 1, 5_000),
-        (7200.0, "min", 20, 120_000),
-    ],
-)
-def test_the_axis_reads_in_real_steps(seconds: float, unit: str, step: int, end: int) -> None:
-    """Milliseconds, seconds or minutes as they fit, with at most ten round steps, from 0 on."""
-    text = page(files=(replace(BUNDLE, timeline=(TimelineEvent(1e6, "wait", "503", seconds),)),))
-    assert chart(text)[:2] == [f"axisFormat %s {unit}", f"tickInterval {1000 * step}millisecond"]
-    assert chart(text)[-1] == f"waited {seconds:.1f} s, 503 :0, {end}"
-
-
-def test_timeline_stays_small() -> None:
-    """Of many files and many moments the chart shows those with the most to tell, failures first."""
-    moments = tuple(TimelineEvent(float(second), "sent", f"part {second}", 1.0) for second in range(1000))
-    files = [FileResult(f"{number}.png", 1, timeline=moments) for number in range(1000)]
-    files[500] = replace(files[500], error="refused")
-    text = page(files=tuple(files))
-    assert len(chart(text)) < 150
-    assert "section 500.png" in chart(text)
-    assert "The 12 files with the most to tell, of 1000." in text
-
-
 @pytest.mark.parametrize("outcome", ["dry-run", "rehearsal"])
 def test_nothing_was_published_in_large_letters(outcome: str) -> None:
     """A dry run and a rehearsal begin with a heading that nobody can miss, also when they fail."""
@@ -161,15 +131,6 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
         "**What to do:** Nothing was sent. Correct the inputs and run again.<br>\n\n- ❌ input-0: is wrong.\n" in text
     )
     assert "- ❌ input-49: is wrong.\n- and 10 more\n" in text
-
-
-@pytest.mark.parametrize(
-    ("change", "result"),
-    [({"reused": True}, "was there already"), ({"resumed_from": 12 * MIB}, "sent, resumed at 12.0 MiB")],
-)
-def test_how_a_file_went(change: dict[str, Any], result: str) -> None:
-    """The table says which file the service had already, and which was continued from an earlier run."""
-    assert tables(page(files=(replace(BUNDLE, **change),)))[0][1][-1] == result
 
 
 @given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= MAX_NAME), hostile)

@@ -91,8 +91,3 @@ def test_what_may_not_be_doubled_is_never_begun_again_once_it_may_be_there(chunk
     ends = explore(5, chunk, at_most_once=True, extra=("forgotten",))
     assert set(ends) <= {State.COMPLETE, State.VIOLATED, State.LOST_TOO_OFTEN, State.IN_DOUBT}
     assert ends[State.IN_DOUBT] > 0
-
-
-def test_without_faults_there_is_one_end() -> None:
-    """An undisturbed upload has exactly one course."""
-    assert explore(0, 2) == {State.COMPLETE: 1}

@@ -141,13 +141,6 @@ def test_storage_objects_are_named_by_their_paths(
     assert all(upload.endpoint.idempotent for upload in sent)
 
 
-def test_object_of_a_file_outside_the_workspace_has_its_base_name(tmp_path: Path) -> None:
-    """The path of a file outside the workspace does not become part of an object's name."""
-    file = replace(make_file(tmp_path, "x.zip"), name="/etc/x.zip")
-    upload = only_upload(prepared(tmp_path, file, target="storage.objects.insert", params="bucket: b"))
-    assert dict(upload.endpoint.query)["name"] == "x.zip"
-
-
 @pytest.mark.parametrize(
     "given",
     [

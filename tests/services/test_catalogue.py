@@ -34,17 +34,6 @@ CONTENTS = {
 SAMPLES = {"^.*$": "a/b c", r"\d+": "12", r"UA-\d+-\d+": "UA-1-2"}
 
 
-# Methods whose answer names nothing that the request did not name itself.
-NAMELESS = {
-    *("androidpublisher.edits.deobfuscationfiles.upload", "androidpublisher.edits.expansionfiles.upload"),
-    *("dfareporting.studioCreativeAssets.insert", "dfareporting:v4.studioCreativeAssets.insert"),
-    *("groupsmigration.archive.insert", "walletobjects.media.upload", "youtube.thumbnails.set"),
-    *("youtube.watermarks.set", "gmail.users.drafts.update", "chromewebstore.media.upload"),
-    *(f"displayvideo{version}.media.upload" for version in ("", ":v1", ":v2", ":v3", ":v4")),
-    *("cloudsearch.media.upload", "remotebuildexecution.media.upload"),
-}
-
-
 @cache
 def documents() -> dict[str, dict[str, Any]]:
     return {f"{document['name']}:{document['version']}": document for document in make_catalogue.documents()}
@@ -170,12 +159,6 @@ def test_plain_id_is_the_newest_stable_version() -> None:
     stable = catalogue.find("artifactregistry.projects.locations.repositories.aptArtifacts.upload")
     assert stable is not None
     assert api_of(stable) == "artifactregistry:v1"
-
-
-def test_every_method_promises_an_id_that_makes_a_thing() -> None:
-    """Success without it is none; `fields` may leave it out of the answer, and then nothing is promised."""
-    methods = filter(None, map(catalogue.find, catalogue.targets()))
-    assert {method.target for method in methods if not method.id_promised} == NAMELESS
 
 
 LIMITED = {

@@ -171,12 +171,6 @@ def test_every_line_is_short_ascii_and_ends_in_crlf(tmp_path: Path) -> None:
     assert max(len(line) for line in data.split(b"\r\n")) <= 998
 
 
-def test_html_alone_is_an_html_message(tmp_path: Path) -> None:
-    """Without a text the message is HTML alone, not an empty alternative."""
-    message = composed(tmp_path, mail_body="", mail_html="<p>x</p>")
-    assert message.get_content_type() == "text/html"
-
-
 def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
     """An .eml among the files is an attachment of plain octets, since a message part can't be base64."""
     (part,) = composed(tmp_path, make_file(tmp_path, "a.eml", EML)).iter_attachments()
@@ -309,28 +303,6 @@ def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path
         run(made, response=lambda step: response if isinstance(step, Call) else None)
 
 
-@pytest.mark.parametrize(
-    ("action", "resource", "outputs"),
-    [
-        ("send", MESSAGE, {"message-id": "m1", "thread-id": "t1"}),
-        (
-            "draft",
-            {"id": "d1", "message": MESSAGE},
-            {"draft-id": "d1", "message-id": "m1", "thread-id": "t1"},
-        ),
-        ("draft", {"id": "d1", "message": "odd"}, {"draft-id": "d1"}),
-        ("send", {"id": 7}, {}),
-    ],
-)
-def test_outputs_are_the_ids_of_the_answer(
-    tmp_path: Path, action: str, resource: dict[str, Any], outputs: dict[str, str]
-) -> None:
-    """Message, thread and draft ids come from the answer; what it does not say is not made up."""
-    context = RecordingContext()
-    run(prepared(tmp_path, **BASIC, gmail_action=action), resource, context=context)
-    assert context.outputs == outputs
-
-
 def sent(steps: list[Step]) -> bytes:
     (upload,) = (step for step in steps if isinstance(step, Upload))
     return upload.artifact.data or b""
@@ -387,23 +359,6 @@ def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, sam
     assert (f"<{'a' * 32}@".encode() in sent(steps)) is same
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "x",
-        "2026-01-02T03:04:05+00:00 short",
-        f"never {TOKEN}",
-        f"2026-01-02T03:04:05 {TOKEN}",
-        f"2026-99-02T03:04:05+00:00 {TOKEN}",
-    ],
-)
-def test_a_damaged_stamp_counts_as_none(text: str) -> None:
-    """What is no stamp is not taken for one."""
-    assert message.MessageIdentity.parse(text) is None
-    assert message.MessageIdentity.parse(str(STAMP)) == STAMP
-
-
 # What nobody asked for
 
 HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
@@ -413,13 +368,6 @@ def test_an_encoded_word_within_an_encoded_word_is_refused(tmp_path: Path) -> No
     """What is decoded once looks clean, and is not, once it is decoded again."""
     twice = "=?utf-8?q?=3D=3Futf-8=3Fq=3FHi=3D0D=3D0ABcc=3D3A_spy=3F=3D?="
     assert refused(tmp_path, **{**BASIC, "mail_subject": twice})
-
-
-@pytest.mark.parametrize("name", ["<>", "'a'", "a b; c=d.txt", "ü" * 120, '"a".txt', "a\\b", "%41.txt", " a  b "])
-def test_odd_names_of_attachments_are_names(name: str) -> None:
-    """What a file may be called is no reason to refuse it."""
-    content = message.MailContent(text="x", attachments=(message.Attachment(name, "a/b", b"x"),))
-    assert message.compose(content, STAMP)
 
 
 def test_an_encoded_subject_is_shown_decoded(tmp_path: Path) -> None:

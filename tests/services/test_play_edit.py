@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import AUTOMATIC, BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
-from tests.support.play_driver import Engine, Killed, release_job
+from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, release, sha256
+from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     ApiError,
     CredentialsError,
@@ -23,7 +23,7 @@ from uploader.errors import (
 from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Sleep, Upload
 from uploader.services.play import edit_api
-from uploader.services.play.job import ReleaseJob, ReleaseOptions, SupplementaryFile
+from uploader.services.play.job import ReleaseOptions, SupplementaryFile
 
 LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."
@@ -208,20 +208,6 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
     assert re.search(r"[^.]\. Starting over in a fresh edit\.", engine.log)
 
 
-def test_a_replay_does_not_send_again_what_play_lists() -> None:
-    """An artifact that the fresh edit knows by the same digest is reused."""
-    play = Play()
-    two = artifact(2)
-
-    def committed_elsewhere() -> None:
-        play.live.bundles |= play.edits["1"].bundles
-        play.close_edits()
-
-    play.fail("PUT tracks", refused(404, DELETED), effect=committed_elsewhere)
-    Engine(play).run(release_job(two))
-    assert play.uploads == ["app-2.aab"]
-
-
 @pytest.mark.parametrize("name", ["GET", "GET bundles", "commit"])
 @pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED, "This edit has already been committed."])
 def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
@@ -233,24 +219,6 @@ def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> 
         Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.count("insert") == 1
     assert caught.value.hint == "Correct `existing-edit-id`, or leave it out for a fresh edit."
-
-
-def test_an_edit_of_others_to_which_the_account_has_no_right_is_not_misspelt() -> None:
-    """Another refusal keeps its own explanation."""
-    play = Play()
-    play.fail("GET", refused(403, "The caller does not have permission"))
-    with pytest.raises(CredentialsError) as caught:
-        Engine(play).run(release_job(artifact(2), existing_edit="1"))
-    assert "existing-edit-id" not in caught.value.hint
-
-
-def test_a_shared_edit_that_vanished_in_its_commit_proves_nothing() -> None:
-    """A job that only commits brought nothing by which a fresh look could tell whether it happened."""
-    play = Play()
-    play.response(edit_api.insert(PACKAGE))
-    play.fail("commit", LOST, effect=lambda: play.close_edits("Edit not found."))
-    with pytest.raises(ServiceError, match="can't see whether it was committed"):
-        Engine(play).run(release_job(tracks=(), existing_edit="1"))
 
 
 # --- review ---------------------------------------------------------------------------------------------------------
@@ -275,16 +243,6 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     )
     assert "Committing edit 1 again with the opposite review setting." in engine.log
     assert "Google Play says: The service" not in engine.log
-
-
-def test_a_demand_that_keeps_changing_ends_as_a_refusal() -> None:
-    """Twice the other way is enough."""
-    play = Play()
-    for message in (BY_HAND, AUTOMATIC, BY_HAND):
-        play.fail("commit", refused(400, message))
-    with pytest.raises(ApiError):
-        Engine(play).run(release_job(artifact(2)))
-    assert play.count("commit") == 3
 
 
 @pytest.mark.parametrize(("setting", "review"), [("true", "automatic"), ("false", "by hand")])
@@ -368,20 +326,6 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     assert "The answer is not JSON. Checking whether edit 1 is committed." in engine.warnings
 
 
-def test_commits_without_end_are_a_temporary_failure() -> None:
-    """An outage: after the waits are spent the edit is kept, and whether it is committed is left open."""
-    play = Play()
-    for _ in range(4):
-        play.fail("commit", LOST)
-    engine = Engine(play)
-    engine.max_retries = 2
-    with pytest.raises(TemporaryError):
-        engine.run(release_job(artifact(2)))
-    assert (play.count("commit"), engine.waits) == (3, 2)
-    assert play.edits
-    assert engine.outputs["committed"] == ""
-
-
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_commit_of_a_shared_edit_is_only_looked_up(happened: bool) -> None:
     """Other jobs' part of the edit can't be made again: either the release is live, or the run fails and says so."""
@@ -406,53 +350,3 @@ def test_a_lost_commit_of_a_shared_edit_is_only_looked_up(happened: bool) -> Non
 
 
 # --- killed at any moment -------------------------------------------------------------------------------------------
-
-
-def whole_release() -> ReleaseJob:
-    """Two bundles, mapping, texts, six images, a rollout beside what is live."""
-    images = {
-        ("en-US", "phoneScreenshots"): tuple(plain(f"{n}.png", b"\x89PNG%d" % n) for n in range(4)),
-        ("de-DE", "icon"): (plain("icon.png", b"\x89PNGi"),),
-        ("en-US", "icon"): (plain("icon.png", b"\x89PNGj"),),
-    }
-    return release_job(
-        artifact(2),
-        artifact(3),
-        tracks=("production", "beta"),
-        options=ReleaseOptions("inProgress", 0.1),
-        supplementary=tuple(SupplementaryFile("mapping", plain("mapping.txt", b"m"), code) for code in (2, 3)),
-        listing=StoreFiles({"en-US": {"title": "App"}, "de-DE": {"title": "App"}}, images),
-    )
-
-
-def length() -> int:
-    engine = Engine(Play(production=[release(1)]))
-    engine.run(whole_release())
-    return engine.moments
-
-
-@pytest.mark.parametrize("after_effect", [False, True])
-@pytest.mark.parametrize("moment", range(1, length() + 1))
-def test_a_run_killed_at_any_moment_ends_the_same_when_run_again(moment: int, after_effect: bool) -> None:
-    """Kill -9 before or after any step, then a plain run: one final state, no artifact accepted twice."""
-    play, journal = Play(production=[release(1)]), dict[str, str]()
-    killed = Engine(play, journal)
-    killed.kill_at, killed.kill_after_effect = moment, after_effect
-    with pytest.raises(Killed):
-        killed.run(whole_release())
-    again = Engine(play, journal)
-    again.run(whole_release())
-    clean = Play(production=[release(1)])
-    Engine(clean).run(whole_release())
-    assert play.live.tracks == clean.live.tracks
-    assert play.live.bundles == clean.live.bundles
-    assert play.live.supplementary == clean.live.supplementary
-    assert play.live.listings == clean.live.listings
-    assert _digests(play) == _digests(clean)
-    assert [play.uploads.count(name) for name in ("app-2.aab", "app-3.aab")] == [1, 1]
-    assert again.outputs["committed"] == "true"
-    assert journal == {}
-
-
-def _digests(play: Play) -> dict[tuple[str, str], list[str]]:
-    return {place: [image["sha256"] for image in images] for place, images in play.live.images.items()}

@@ -11,7 +11,6 @@ from tests.support.play_driver import release_job
 from tests.support.recording_context import RecordingContext
 from uploader.services.play.edit_api import Edit
 from uploader.services.play.edits import (
-    FORBIDDEN,
     CommitKnowledge,
     EditState,
     Event,
@@ -22,7 +21,6 @@ from uploader.services.play.edits import (
 )
 
 FIRST = (EditState(), EditState(Ownership.SHARED, Stage.CHANGED))
-CONTENT = (Stage.CHANGED, Stage.COMMITTING, Stage.REFUSED)
 
 
 def reachable() -> set[EditState]:
@@ -37,20 +35,6 @@ def reachable() -> set[EditState]:
 
 
 STATES = sorted(reachable(), key=str)
-
-
-@pytest.mark.parametrize("state", STATES, ids=str)
-def test_what_the_table_promises(state: EditState) -> None:
-    """No commit behind one that happened, no deletion of what may have been committed, nothing done to a substitute."""
-    if state.commit is CommitKnowledge.HAPPENED:
-        assert not state.allows(Event.SEND_COMMIT)
-    if state.stage in CONTENT and state.in_doubt:
-        assert not state.allows(Event.DELETE)
-    if state.ownership is Ownership.SUBSTITUTE:
-        assert state.stage not in CONTENT
-    if state.ownership is Ownership.SHARED:
-        assert state.stage not in (Stage.CLEAN, Stage.DELETED)
-    assert not any(state.allows(event) for event in FORBIDDEN.get(state.ownership, ()))
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state.own and state.allows(Event.RECALL)], ids=str)

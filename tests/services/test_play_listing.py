@@ -62,16 +62,6 @@ def test_only_texts_that_differ_are_sent() -> None:
     assert play.count("PUT listings") == 2
 
 
-def test_a_listing_that_is_equal_is_not_committed_again() -> None:
-    """The edit is thrown away, and the run is good."""
-    play = Play()
-    files = StoreFiles({"en-US": {"title": "App"}}, {ICON: (image("i"),)})
-    synchronised(play, files)
-    _, outcome = synchronised(play, files)
-    assert play.count("commit") == 1
-    assert "already" in outcome.headline
-
-
 def test_pruning_removes_what_the_directory_does_not_have() -> None:
     """Old screenshots of a type that is there, and types and languages that are gone from the directory."""
     play = Play()
@@ -124,15 +114,6 @@ def test_without_pruning_another_order_is_a_warning(there: str, wanted: str, aft
     assert shown(play, PHONE) == [sha256(image(name)) for name in after]
     told = [warning for warning in engine.warnings if "en-US phoneScreenshots: the order" in warning]
     assert len(told) == (not after.endswith(wanted))
-
-
-def test_an_image_that_is_gone_already_is_pruned_well() -> None:
-    """A deletion whose answer was lost is repeated by the engine and finds nothing."""
-    play = Play()
-    synchronised(play, StoreFiles({}, {PHONE: (image("a"),)}))
-    play.fail("DELETE listings", refused(404, "No such image.", "imageNotFound"))
-    synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
-    assert play.count("commit") == 2
 
 
 def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() -> None:

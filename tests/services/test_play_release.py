@@ -14,7 +14,6 @@ from uploader.errors import (
     Interrupted,
     OutcomeUnknown,
     ProtocolError,
-    ServiceError,
     TemporaryError,
     UploaderError,
 )
@@ -109,15 +108,6 @@ def test_the_headline_says_what_happened(job: dict[str, Any], headline: str) -> 
     assert outcome.headline == f"com.example.app {headline}"
 
 
-def test_tracks_that_met_different_things_are_told_apart() -> None:
-    """The same change resumes each rollout where it was."""
-    play = Play(
-        production=[release(5, status="halted", userFraction=0.2)], beta=[release(5, status="halted", userFraction=0.5)]
-    )
-    outcome = Engine(play).run(release_job(tracks=("production", "beta"), options=ReleaseOptions("inProgress")))
-    assert outcome.headline == "com.example.app 5 is now at 20 % on production and is now at 50 % on beta."
-
-
 @pytest.mark.parametrize(
     ("review", "status", "state"),
     [
@@ -174,16 +164,6 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     )
     assert told == [f"The commit of edit 1 publishes: {everything}."]
     assert ("beta", "1 (10 % of users, in progress), new") in outcome.sections[-2].rows
-
-
-def test_other_jobs_tracks_are_named_even_where_the_second_list_is_not_to_be_had() -> None:
-    """What the plan has seen is told before the commit again, a closed track as well."""
-    play = Play(friends=[release(1)])
-    play.response(edit_api.insert(PACKAGE))
-    play.fail("GET tracks", TemporaryError("Play is down."), skip=2)  # the first list, and the track that is updated
-    engine = Engine(play)
-    engine.run(release_job(artifact(2), existing_edit="1"))
-    assert "friends 1 (all users, completed) (not from this run)" in engine.log
 
 
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])
@@ -298,14 +278,6 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
     assert "already" in outcome.headline
     assert again.outputs["edit-id"] == ""
     assert "`edit-id` stays empty" in again.log
-
-
-def test_on_version_conflict_fail_refuses_even_the_same_bytes() -> None:
-    """Who wants each release to be new is told when it is not."""
-    play = Play()
-    Engine(play).run(release_job(artifact(2)))
-    with pytest.raises(ServiceError, match="already"):
-        Engine(play).run(release_job(artifact(2), reuse=False))
 
 
 def test_on_version_conflict_fail_takes_the_jobs_own_upload() -> None:

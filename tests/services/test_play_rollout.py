@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from tests.support.fake_play import refused, release
-from tests.support.play_driver import Killed
 from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
-from uploader.errors import ApiError, OutcomeUnknown, ReleaseTrouble, TemporaryError, UploaderError
+from uploader.errors import ApiError, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.services.base import Call
 from uploader.services.play.rollout import flow
 
 OLD = release(41, name="4.1")
-NOTES = [{"language": "en-US", "text": "Faster."}]
 COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
 
 
@@ -53,22 +51,6 @@ def test_each_look_is_one_step_up_to_everybody() -> None:
         ("nothing", "42"),
         ("nothing", "42"),
     ]
-
-
-def test_everything_else_of_the_track_stays_as_it_is() -> None:
-    """Notes, name, priority, countries and the other releases travel back unchanged."""
-    more: dict[str, Any] = {
-        "name": "4.2",
-        "releaseNotes": NOTES,
-        "inAppUpdatePriority": 3,
-        "countryTargeting": COUNTRIES,
-    }
-    play = rolling(**more)
-    play.change("production", *play.track(), release(43, status="draft"))
-    before = play.track()
-    look(play)
-    assert play.track() == [{**before[0], "userFraction": 0.05}, *before[1:]]
-    assert play.commits[0].query == {"changesInReviewBehavior": "ERROR_IF_IN_REVIEW"}
 
 
 def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
@@ -285,47 +267,3 @@ def test_a_step_that_fails_says_nothing_of_a_halt() -> None:
 def other_run(play: Console) -> None:
     """Another run from beginning to end."""
     look(play)
-
-
-@pytest.mark.parametrize("forgetful", [True, False])
-@pytest.mark.parametrize("took_effect", [True, False])
-@pytest.mark.parametrize("fraction", [0.01, 0.5])
-def test_a_commit_whose_answer_is_lost_is_one_step(*, fraction: float, took_effect: bool, forgetful: bool) -> None:
-    """It is looked up; nothing is committed twice, and the decision is the one that was made."""
-    play = rolling(fraction)
-    play.forgetful = forgetful
-    play.fail("commit", OutcomeUnknown("Lost."), after=took_effect)
-    engine = look(play)
-    after = ("stepped", "42 0.05, 41") if fraction == 0.01 else ("completed", "42")
-    assert (engine.outputs["decision"], play.rollout) == after
-    assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
-
-
-@pytest.mark.parametrize("rate", [0.004, 0.03])
-@pytest.mark.parametrize("after", [True, False])
-def test_a_run_that_is_killed_at_any_moment_is_finished_by_the_next(*, rate: float, after: bool) -> None:
-    """A kill before or after any step of the flow, then a plain re-run: one step, or one halt, as if undisturbed."""
-    for moment in range(1, 40):
-        play, journal = rolling(0.05), dict[str, str]()
-        play.rates = {"42": rate}
-        killed = RolloutEngine(play, journal)
-        killed.kill_at, killed.kill_after_effect = moment, after
-        try:
-            killed.look(rollout_job(above=CRASHES))
-        except Killed:
-            rerun(play, journal)
-        except ReleaseTrouble:
-            break
-        else:
-            break
-        assert play.rollout == ("42 0.2, 41" if rate < 0.01 else "42 halted 0.05, 41"), moment
-        assert len(play.commits) == 1, moment
-    assert moment > 12
-
-
-def rerun(play: Console, journal: dict[str, str]) -> None:
-    """The same job once more; a halt is trouble."""
-    try:
-        look(play, journal, above=CRASHES)
-    except ReleaseTrouble:
-        assert "halted" in play.rollout

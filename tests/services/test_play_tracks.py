@@ -261,14 +261,6 @@ def test_a_track_that_is_answered_with_404_is_empty(message: str, track: str) ->
     assert play.live.tracks[track] == [release(2)]
 
 
-def test_a_404_about_the_edit_is_not_an_empty_track() -> None:
-    """What is gone is the edit: the work begins again in a fresh one."""
-    play = Play(beta=[release(1, status="draft")])
-    play.fail("GET tracks", refused(404, "Edit not found: 1."), effect=play.close_edits)
-    Engine(play).run(release_job(artifact(2), tracks=("beta",)))
-    assert play.live.tracks["beta"] == [release(2), release(1, status="draft")]
-
-
 # --- foreseen before the upload -------------------------------------------------------------------------------------
 
 
@@ -364,17 +356,6 @@ def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload
     assert play.live.tracks["internal"] == [release(5, 1, 3)]
 
 
-def test_a_closed_track_that_play_lists_is_used() -> None:
-    """It is there and was never used."""
-    play = Play()
-    play.closed_tracks = {"friends"}
-    play.fail("GET tracks", refused(404, "Not found."))
-    play.fail("GET tracks", refused(404, "Track not found: friends."))
-    engine = Engine(play)
-    engine.run(release_job(artifact(2), tracks=("friends",)))
-    assert engine.warnings == []
-
-
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
     """Another job may have put its release there meanwhile, which must not be lost."""
     play = Play()
@@ -441,16 +422,6 @@ def test_a_new_release_is_named_after_the_tag() -> None:
     Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("completed"), default_name="v6"))
     assert play.live.tracks["internal"][0]["name"] == "v6"
     assert "name" not in play.live.tracks["production"][0]
-
-
-def test_several_tracks_of_one_edit_are_committed_together() -> None:
-    """Custom and form-factor tracks like any other; one refusal and none of them is live."""
-    play = Play(production=[ROLLOUT])
-    with pytest.raises(ServiceError):
-        Engine(play).run(release_job(artifact(6), tracks=("wear:beta", "my testers", "production")))
-    assert play.live.tracks.keys() == {"production"}
-    Engine(play).run(release_job(artifact(6), tracks=("wear:beta", "my testers", "production"), replace_rollout=True))
-    assert play.live.tracks == {name: [release(6)] for name in ("production", "wear:beta", "my testers")}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -29,18 +28,6 @@ def fetch(bench: Bench, folder: Path, seconds: float = 3600.0) -> Outcome:
     """Fetches the APK of version 42 into the folder."""
     goal = UniversalApkGoal(Destination(Workspace(folder), "universal-apk", "{version-code}.apk"), seconds)
     return bench.engine.run(lambda context: fetched(APP, ("42",), goal, Outcome("Released."), context))
-
-
-def test_it_is_looked_for_until_it_is_there(tmp_path: Path) -> None:
-    """Each pause is twice the last."""
-    with Emulator(config={"generated_apks": {APP: {"looks": 4}}}) as emulator:
-        run = bench(emulator)
-        outcome = fetch(run, tmp_path)
-        assert outcome.trouble is None
-        assert run.naps == [15, 30, 60, 120]
-        assert run.count("play.generatedapks.list") == 5
-    assert zipfile.is_zipfile(tmp_path / "42.apk")
-    assert run.engine.record.outputs["universal-apk"] == "42.apk"
 
 
 def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
@@ -75,13 +62,3 @@ def test_an_answer_in_another_form_breaks_the_protocol(body: str, tmp_path: Path
         assert run.count(DOWNLOAD) == 0
     assert outcome.trouble is not None
     assert outcome.trouble.code == "protocol-error"
-
-
-@pytest.mark.parametrize("entry", ["{}", '{"generatedUniversalApk": null}', '{"generatedUniversalApk": {}}'])
-def test_split_apks_alone_are_waited_beyond(entry: str, tmp_path: Path) -> None:
-    """An entry without a universal APK may get one."""
-    with Emulator() as emulator:
-        run = bench(emulator)
-        emulator.add_fault("play.generatedapks.list", "replace-body", body=f'{{"generatedApks": [{entry}]}}')
-        assert fetch(run, tmp_path).trouble is None
-        assert run.naps == [15]

@@ -105,32 +105,6 @@ def test_dialect_a_starts_with_the_type_and_the_length(method: str) -> None:
         assert request.headers["content-length"] == str(len(request.body))
 
 
-def test_dialect_a_sends_the_whole_file_in_one_put() -> None:
-    """The preferred way: PUT to the session, the length, the bytes; 200 and 201 are both success."""
-    for status in (200, 201):
-        with scripted(started("content-range"), says(status, b'{"id": "1"}')) as server:
-            assert Bench(server.url).send(job(DATA)).error == ""
-        request = server.requests[1]
-        assert (request.method, request.target) == ("PUT", "/session?upload_id=1")
-        assert (request.headers["content-length"], request.body) == (str(len(DATA)), DATA)
-
-
-def test_dialect_a_sends_chunks_with_their_place() -> None:
-    """Each PUT names its bytes and the total; the next one begins at the Range's upper value plus one."""
-    a: Dialect = "content-range"
-    with scripted(
-        started(a), stored(a, GRANULE), stored(a, GRANULE + 43), stored(a, 2 * GRANULE + 43), finished(a)
-    ) as server:
-        assert Bench(server.url, chunk=GRANULE).send(job(DATA)).error == ""
-    total = len(DATA)
-    assert server.lines()[1:] == [
-        f"PUT bytes 0-{GRANULE - 1}/{total}",
-        f"PUT bytes {GRANULE}-{2 * GRANULE - 1}/{total}",
-        f"PUT bytes {GRANULE + 43}-{2 * GRANULE + 42}/{total}",
-        f"PUT bytes {2 * GRANULE + 43}-{total - 1}/{total}",
-    ]
-
-
 def test_dialect_a_asks_with_an_empty_put() -> None:
     """After a 5xx: no body, `Content-Length: 0`, `bytes */total`; then the rest from byte 43."""
     a: Dialect = "content-range"
@@ -157,50 +131,6 @@ def test_dialect_b_is_posts_with_commands() -> None:
     assert start["content-type"] == JSON_TYPE
     assert server.requests[0].body == b'{"package_title":"t"}'
     assert [one.headers["x-goog-upload-offset"] for one in server.requests[1:]] == ["0", str(GRANULE), str(2 * GRANULE)]
-
-
-def test_dialect_b_finalises_with_the_upload() -> None:
-    """Google recommends finalize with every upload: the whole file is one command."""
-    with scripted(started("goog-upload"), finished("goog-upload")) as server:
-        assert Bench(server.url).send(job(DATA, "goog-upload")).error == ""
-    assert server.lines() == ["POST start", "POST upload, finalize"]
-
-
-def test_dialect_b_asks_and_resumes() -> None:
-    """After a 5xx: `query`, then `upload, finalize` at the bytes received."""
-    b: Dialect = "goog-upload"
-    with scripted(started(b), says(503), stored(b, 43), finished(b)) as server:
-        assert Bench(server.url).send(job(DATA, b)).error == ""
-    assert server.lines()[2:] == ["POST query", "POST upload, finalize"]
-    assert server.requests[3].headers["x-goog-upload-offset"] == "43"
-    assert server.requests[3].body == DATA[43:]
-
-
-@pytest.mark.parametrize("spelling", ["active", "Active", "ACTIVE"])
-def test_dialect_b_reads_the_status_in_any_case(spelling: str) -> None:
-    """Header values and names are the same in any case."""
-    b: Dialect = "goog-upload"
-    response = says(200, b"", f"x-goog-upload-STATUS: {spelling}", f"X-GOOG-UPLOAD-SIZE-RECEIVED: {GRANULE}")
-    with scripted(started(b), response, finished(b)) as server:
-        assert Bench(server.url, chunk=2 * GRANULE).send(job(DATA, b)).error == ""
-    assert server.lines() == ["POST start", "POST upload", "POST upload, finalize"]
-
-
-@pytest.mark.parametrize("scheme", [True, False])
-def test_dialect_b_takes_the_session_address_with_and_without_a_scheme(scheme: bool) -> None:
-    """The documents show it without one."""
-    with Emulator(config={"upload_url_scheme": scheme}) as emulator:
-        bench = Bench(emulator)
-        assert bench.send(job(DATA, "goog-upload")).error == ""
-        assert bench.stored() == [DATA]
-
-
-def test_dialect_b_takes_the_control_url_too() -> None:
-    """An older name of the same header."""
-    with Emulator([fault("goog.start", "drop-header", name="X-Goog-Upload-URL")]) as emulator:
-        bench = Bench(emulator)
-        assert bench.send(job(DATA, "goog-upload")).error == ""
-        assert (bench.stored(), bench.fired()) == ([DATA], ["drop-header"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,19 +15,16 @@ from tests.support.transfer_harness import (
     GRANULE,
     STEPS,
     Bench,
-    FakeLogin,
     RecordingReporter,
     data_of,
     fault,
     job,
-    on_disk,
 )
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.inputs import JobRun
 from uploader.services.base import Dialect
 from uploader.state.journal import Journal
 
-ROOT = Path(__file__).resolve().parents[2]
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
 DATA = data_of(4 * GRANULE + 5)
 
@@ -156,15 +150,6 @@ def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
         result = bench.send(job(b"", dialect))
         assert (result.error, bench.stored()) == ("", [b""])
         assert bench.count(STEPS[dialect]["final"]) == 1
-
-
-@BOTH
-def test_the_finish_of_an_empty_file_may_be_lost(dialect: Dialect) -> None:
-    """Even without a byte there is only one object."""
-    with Emulator([fault(STEPS[dialect]["final"], "answer-lost")]) as emulator:
-        bench = Bench(emulator)
-        assert bench.send(job(b"", dialect)).error == ""
-        assert (bench.stored(), bench.fired()) == ([b""], ["answer-lost"])
 
 
 @BOTH
@@ -314,16 +299,6 @@ def test_a_size_that_the_service_states_is_checked(dialect: Dialect, body: bytes
 
 
 @BOTH
-def test_a_given_up_upload_is_cancelled_and_499_is_its_answer(dialect: Dialect) -> None:
-    """DELETE (or the command cancel) ends the session on the server, so that nothing can finish it."""
-    with Emulator([fault(STEPS[dialect]["put"], "range-beyond")]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
-        assert bench.send(job(DATA, dialect)).error
-        assert bench.count(STEPS[dialect]["cancel"]) == 1
-        assert bench.state()["sessions"][0]["state"] == "cancelled"
-
-
-@BOTH
 def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
     """What ended the upload is the story, whatever happens to the good manners afterwards."""
     step = STEPS[dialect]
@@ -333,66 +308,8 @@ def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
         assert bench.fired() == ["range-beyond", "reset"]
 
 
-CHILD = """
-import sys
-from pathlib import Path
-from tests.situations.test_ends import journal
-from tests.support.transfer_harness import GRANULE, Bench, job
-from uploader.files.artifacts import from_path
-url, folder, dialect = sys.argv[1:]
-bench = Bench(url, chunk=GRANULE, journal=journal(Path(folder)))
-bench.send(job(from_path(Path(folder) / "app.bin", "app.bin"), dialect))
-"""
-
-
 def journal(folder: Path) -> Journal:
     """The journal that a run and the next one share."""
     return Journal(
         folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter(), JobRun("run")
     )
-
-
-@BOTH
-def test_a_run_that_was_killed_is_continued_by_the_next(dialect: Dialect, tmp_path: Path) -> None:
-    """SIGKILL in the middle: the next run asks, sends what is missing, and makes the one object."""
-    artifact = on_disk(tmp_path, DATA)
-    with Emulator([fault(STEPS[dialect]["put"], "stall", nth=3, seconds=30)]) as emulator:
-        token = FakeLogin(emulator).token()
-        arguments = [emulator.url, str(tmp_path), dialect]
-        code = CHILD.replace("bench.send(", f"bench.login._token = {token!r}; bench.send(")
-        with subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT) as child:
-            while not emulator.state()["faults"]["fired"]:
-                assert child.poll() is None
-                time.sleep(0.01)
-            child.send_signal(signal.SIGKILL)
-        bench = Bench(emulator, chunk=GRANULE, journal=journal(tmp_path))
-        result = bench.send(job(artifact, dialect))
-        assert (result.error, bench.stored(), result.resumed_from) == ("", [DATA], 2 * GRANULE)
-        assert (bench.count(STEPS[dialect]["start"]), bench.state()["sessions"][0]["bytes_repeated"]) == (1, 0)
-        assert (result.bytes_uploaded, result.bytes_resent) == (len(DATA) - 2 * GRANULE, 0)
-
-
-@BOTH
-def test_a_changed_file_is_not_continued(dialect: Dialect, tmp_path: Path) -> None:
-    """The session of another build of the same name is left alone: a mixture would be worse than a fresh start."""
-    with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2, times=99)]) as emulator:
-        kept = journal(tmp_path)
-        first = Bench(emulator, chunk=GRANULE, journal=kept, max_retries=1)
-        assert isinstance(first.send(job(on_disk(tmp_path, DATA), dialect)).failure, TemporaryError)
-        emulator.faults.clear()
-        other = data_of(len(DATA), seed=9)
-        second = Bench(emulator, journal=kept)
-        result = second.send(job(on_disk(tmp_path, other), dialect))
-        assert (result.error, second.stored(), result.resumed_from) == ("", [other], None)
-
-
-@BOTH
-def test_a_temporary_failure_keeps_the_session_and_a_lasting_one_does_not(dialect: Dialect, tmp_path: Path) -> None:
-    """After exit code 75 the entry is there for the next run; after a refusal it is gone."""
-    for status, entries in ((503, 1), (400, 0)):
-        folder = tmp_path / str(status)
-        folder.mkdir()
-        with Emulator([fault(STEPS[dialect]["put"], "status", status=status, nth=2, times=99)]) as emulator:
-            bench = Bench(emulator, chunk=GRANULE, journal=journal(folder))
-            assert bench.send(job(on_disk(folder, DATA), dialect)).error
-            assert len(list((folder / "state").glob("*.sealed"))) == entries

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from google_emulator import Emulator
 from tests.situations.test_ends import journal
 from tests.support.scripted_transport import finished, says, scripted, started, stored
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job, on_disk
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError
+from uploader.errors import ApiError, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.services.base import Dialect
 
 B: Dialect = "goog-upload"
@@ -93,22 +92,6 @@ def test_a_live_session_may_not_go_back_twice() -> None:
     assert len(bench.reporter.warnings) == 1
 
 
-def test_a_live_session_that_claims_more_than_was_sent_is_a_liar() -> None:
-    """After a 409 the server holds more than it was given: never a success."""
-    with scripted(started(B), CONFLICT, stored(B, len(DATA) + 1), says(499)) as server:
-        result = Bench(server.url).send(job(DATA, B))
-    assert isinstance(result.failure, ProtocolError)
-
-
-def test_a_refusal_of_a_live_session_in_the_middle_of_a_body_is_read() -> None:
-    """409 while 24 MiB are on their way: the rest stays unsent, and the upload goes on where the server stands."""
-    data = os.urandom(24 << 20)
-    with Emulator([fault("goog.upload", "status", after=GRANULE, status=409, headers=LIVES)]) as emulator:
-        bench = Bench(emulator)
-        result = bench.send(job(data, B))
-        assert (result.error, bench.stored() == [data], bench.naps) == ("", True, [])
-
-
 def test_active_alone_means_that_the_chunk_arrived() -> None:
     """No chunk is followed by a question; the last one is answered `final`."""
     with Emulator([fault("goog.upload", "drop-header", name=RECEIVED, times=99)]) as emulator:
@@ -136,14 +119,6 @@ def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
         result = Bench(server.url).send(job(bytes(100), B))
     assert result.error == ""
     assert server.lines() == ["POST start", "POST upload, finalize", "POST query", "POST finalize"]
-
-
-def test_a_server_that_claims_every_chunk_and_has_none_is_found_out() -> None:
-    """Its resource has the digest of something else."""
-    lie = finished(B, b'{"id": "1", "sha256": "%s"}' % (b"0" * 64))
-    with scripted(started(B), *[says(200, b"", ACTIVE)] * 4, lie) as server:
-        result = Bench(server.url, chunk=GRANULE).send(job(DATA, B))
-    assert isinstance(result.failure, IntegrityError)
 
 
 def test_a_start_without_a_status_is_tried_again() -> None:

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from google_emulator import Emulator
-from tests.support.scripted_transport import finished, says, scripted, started, stored
+from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ProtocolError
 from uploader.protocol.session import AUTO_CHUNK
@@ -17,8 +17,6 @@ from uploader.text import format_size
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
 DATA = data_of(4 * GRANULE + 5)
 RECEIVED = "X-Goog-Upload-Size-Received"
-HINTS = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-ACTIVE = "X-Goog-Upload-Status: active"
 
 
 @BOTH
@@ -107,23 +105,15 @@ def test_a_server_that_never_tells_the_range_is_given_up() -> None:
         assert bench.count("upload") < 20
 
 
+@BOTH
 @pytest.mark.parametrize("kept", [43, GRANULE - 1])
-def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(kept: int) -> None:
+def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(dialect: Dialect, kept: int) -> None:
     """The server's offset is no multiple of anything; lengths stay multiples of 256 KiB, and there is no hole."""
-    with Emulator([fault("resumable.put", "short-store", stored=kept, nth=2)]) as emulator:
+    with Emulator([fault(STEPS[dialect]["put"], "short-store", stored=kept, nth=2)]) as emulator:
         bench = Bench(emulator, chunk=GRANULE)
-        result = bench.send(job(DATA))
+        result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
         assert result.bytes_resent == GRANULE - kept
-
-
-def test_a_dialect_b_chunk_stored_in_part_is_continued_there() -> None:
-    """The same in the other dialect."""
-    with Emulator([fault("goog.upload", "short-store", stored=43, nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
-        result = bench.send(job(DATA, "goog-upload"))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
-        assert result.bytes_resent == GRANULE - 43
 
 
 @BOTH
@@ -192,39 +182,6 @@ def test_success_before_the_end_is_a_protocol_error(dialect: Dialect) -> None:
     assert server.lines()[-1] in {"DELETE", "POST cancel"}
 
 
-def test_a_range_without_its_unit_is_read_alike() -> None:
-    """`Range: 0-262143` moves the upload exactly as `bytes=0-262143` does."""
-    with Emulator([fault("resumable.put", "range-plain", times=4)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
-        result = bench.send(job(DATA))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-plain"] * 4)
-        assert (result.bytes_resent, bench.count("resumable.query")) == (0, 0)
-
-
-@BOTH
-@pytest.mark.parametrize("trouble", ["answer-lost", "status-after-effect"])
-def test_complete_is_learnt_by_asking(dialect: Dialect, trouble: str) -> None:
-    """The last answer was lost, or an error came after the fact: the question tells, and nothing is sent again."""
-    with Emulator([fault(STEPS[dialect]["final"], trouble)]) as emulator:
-        bench = Bench(emulator)
-        result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], [trouble])
-        assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (1, 0, 1)
-        assert result.resource["sha256"] == result.sha256
-
-
-@BOTH
-def test_interim_answers_are_read_over(dialect: Dialect) -> None:
-    """Every answer of a chunked upload comes behind several: nothing is asked, waited for or sent twice."""
-    data = data_of(2 * GRANULE + 5)
-    responses = (started(dialect), stored(dialect, GRANULE), stored(dialect, 2 * GRANULE), finished(dialect))
-    with scripted(*(HINTS + one for one in responses)) as server:
-        bench = Bench(server.url, chunk=GRANULE)
-        result = bench.send(job(data, dialect))
-    assert (result.error, result.id, result.attempts, bench.naps) == ("", "1", 3, [])
-    assert b"".join(one.body for one in server.requests) == data
-
-
 def test_308_with_a_location_is_no_redirect() -> None:
     """The next chunk goes to the session, not to the address beside the Range."""
     with Emulator([fault("resumable.put", "redirect-308", times=4)]) as emulator:
@@ -232,16 +189,6 @@ def test_308_with_a_location_is_no_redirect() -> None:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["redirect-308"] * 4)
         assert bench.count("any") == 6
-
-
-def test_the_size_received_is_the_next_offset() -> None:
-    """42 bytes received means that byte 42 comes next."""
-    b: Dialect = "goog-upload"
-    with scripted(started(b), says(503), stored(b, 42), finished(b)) as server:
-        result = Bench(server.url).send(job(bytes(100), b))
-    assert result.error == ""
-    assert server.requests[3].headers["x-goog-upload-offset"] == "42"
-    assert len(server.requests[3].body) == 58
 
 
 def test_a_query_without_a_status_is_a_protocol_error() -> None:

@@ -82,14 +82,6 @@ def test_somebody_elses_object_of_the_same_size_is_no_success(protocol: str) -> 
         assert (held(bench), len(bench.stored())) == (before, 1)
 
 
-def test_an_object_of_another_size_is_told_by_its_size() -> None:
-    """Both sizes are in the words."""
-    with Emulator() as emulator:
-        put_there(emulator, b"short")
-        emulator.faults.add([{"on": "simple", **NOT_STORED}])
-        is_unknown(Bench(emulator, protocol="simple").send(job()), "5 bytes", str(len(DATA)))
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_without_a_lost_answer_412_is_the_services_word(protocol: str) -> None:
     """Even for an object with the very same bytes: this run has not written it, and nothing is looked up."""
@@ -173,14 +165,6 @@ def test_the_look_is_tried_again() -> None:
         assert (bench.send(job()).error, bench.naps) == ("", [1.0, 2.0])
 
 
-def test_answers_that_are_always_lost_are_temporary() -> None:
-    """Nothing was refused, so there is nothing to look up: the retries are spent."""
-    with Emulator([fault("simple", "reset", after="end", times=99)]) as emulator:
-        bench = Bench(emulator, protocol="simple")
-        assert isinstance(bench.send(job()).failure, TemporaryError)
-        assert bench.count(GET) == 0
-
-
 @pytest.mark.parametrize("forgotten", [404, 410])
 def test_a_session_that_was_forgotten_after_its_work_is_looked_up(forgotten: int) -> None:
     """The last answer was lost, then the session; the new one is refused with 412, and the object tells."""
@@ -213,29 +197,6 @@ def test_a_session_that_lost_a_part_leaves_no_doubt() -> None:
         result = bench.send(job(bytes(24 << 20)))
         assert isinstance(result.failure, ApiError)
         assert bench.count(GET) == 0
-
-
-def test_an_empty_object_is_looked_up_too() -> None:
-    """Without a byte to send, a lost answer to the start is no doubt, and one to the end is."""
-    with Emulator([fault("simple", "answer-lost")]) as emulator:
-        assert not Bench(emulator, protocol="simple").send(job(b"")).error
-        emulator.faults.add([fault("resumable.start", "status", status=503)])
-        bench = Bench(emulator, protocol="resumable")
-        result = bench.send(job(b""))
-        assert isinstance(result.failure, ApiError)
-        assert (bench.naps, bench.count(GET)) == ([1.0], 1)
-
-
-def test_a_finished_session_is_kept_until_the_run_has_ended() -> None:
-    """A run that dies before it has reported finds its own finished session, instead of a 412."""
-    with Emulator() as emulator:
-        journal = MemoryJournal()
-        first = Bench(emulator, protocol="resumable", journal=journal)
-        this = job()
-        assert not first.send(this).error
-        assert len(journal.entries) == 1
-        first.engine.clear_journal(ok=True)
-        assert not journal.entries
 
 
 @pytest.mark.parametrize("content", [DATA, FOREIGN], ids=["own", "foreign"])

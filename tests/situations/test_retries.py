@@ -8,7 +8,6 @@ from email.utils import formatdate
 import pytest
 
 from google_emulator import Emulator
-from tests.support.scripted_transport import finished, says, scripted, started, stored
 from tests.support.transfer_harness import DIALECTS, EPOCH, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ApiError, CredentialsError, Interrupted, TemporaryError
 from uploader.http.client import HttpClient, Timeouts
@@ -156,14 +155,6 @@ def test_progress_does_not_move_the_deadline(dialect: Dialect) -> None:
         assert bench.naps == [1.0] * 4
 
 
-def test_no_retries_means_none(dialect: Dialect) -> None:
-    """With `max-retries: 0` the first interruption is the end."""
-    with Emulator([fault(STEPS[dialect]["put"], "reset", after=GRANULE)]) as emulator:
-        bench = Bench(emulator, max_retries=0)
-        assert isinstance(bench.send(job(DATA, dialect)).failure, TemporaryError)
-        assert bench.naps == []
-
-
 def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None:
     """A write that blocks for the stall limit breaks the connection; the offset is asked over a new one."""
     data = os.urandom(24 << 20)
@@ -217,13 +208,3 @@ def test_a_stop_ends_the_upload_and_keeps_the_session(dialect: Dialect) -> None:
         assert isinstance(result.failure, Interrupted)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (143, [], [])
         assert bench.state()["sessions"][0]["state"] == "open"
-
-
-def test_a_wait_says_why_and_how_long(dialect: Dialect) -> None:
-    """People read what happened, how long the wait is, and how many are left."""
-    with scripted(started(dialect), says(503), stored(dialect, 4), finished(dialect)) as server:
-        bench = Bench(server.url)
-        bench.time.fraction = 0.25
-        assert bench.send(job(b"01234567", dialect)).error == ""
-    assert bench.reporter.infos[0] == "app.bin: The server answered 503; trying again in 1.2 s (retry 1 of 5)."
-    assert bench.naps == [pytest.approx(1.25)]

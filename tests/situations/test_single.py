@@ -10,7 +10,7 @@ import pytest
 from google_emulator import Emulator
 from tests.support.scripted_transport import says, scripted
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, ServiceError
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError
 from uploader.transfer.engine import SMALL, protocol_for
 
 DATA = data_of(2 * GRANULE)
@@ -69,14 +69,6 @@ def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> No
         assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == ("", True, ["status"], [1.0])
 
 
-def test_auto_sends_a_method_with_an_effect_resumable() -> None:
-    """A mail of any size has a session to ask, so its lost answer is no riddle."""
-    with Emulator([fault("resumable.final", "answer-lost")]) as emulator:
-        bench = Bench(emulator)
-        result = bench.send(job(b"From: a@example.com\r\n\r\nHello", media_type="message/rfc822"))
-        assert (result.error, len(bench.stored()), bench.fired()) == ("", 1, ["answer-lost"])
-
-
 @pytest.mark.parametrize("idempotent", [False, True])
 @pytest.mark.parametrize("size", [None, 0, SMALL, SMALL + 1])
 @pytest.mark.parametrize("metadata", [False, True])
@@ -115,17 +107,6 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
         assert isinstance(result.failure, ApiError)
         assert "Too much." in result.error
         assert bench.count("upload") == 1
-
-
-@ONE_REQUEST
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_not_followed(protocol: str, status: int) -> None:
-    """Neither the token nor the file goes where a redirect points."""
-    with Emulator([fault(protocol, "redirect", status=status)]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
-        result = bench.send(job(DATA))
-        assert isinstance(result.failure, ServiceError)
-        assert (result.failure.exit_code, bench.count("any")) == (4, 1)
 
 
 @ONE_REQUEST

@@ -87,15 +87,6 @@ def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Pat
     assert server.requests[3].body == b"56789"
 
 
-def test_a_stream_whose_last_answer_is_lost_is_not_sent_again(dialect: Dialect, tmp_path: Path) -> None:
-    """Everything was stored: the question brings the resource."""
-    with Emulator([fault(STEPS[dialect]["final"], "answer-lost")]) as emulator, pipe(tmp_path, DATA) as stream:
-        bench = Bench(emulator, chunk=GRANULE)
-        result = bench.send(job(stream, dialect))
-        assert (result.error, bench.stored(), result.bytes_resent) == ("", [DATA], 0)
-        assert bench.fired() == ["answer-lost"]
-
-
 def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(dialect: Dialect, tmp_path: Path) -> None:
     """The session was lost after bytes had left the pipe: nobody has them any more, and people are told."""
     with Emulator([fault(STEPS[dialect]["put"], "session-lost", nth=3)]) as emulator, pipe(tmp_path, DATA) as stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from google_emulator import Emulator
-from tests.support.scripted_transport import finished, says, scripted, started
+from tests.support.scripted_transport import finished, says, scripted
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
 from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
 from uploader.services.base import Dialect
@@ -130,12 +130,3 @@ def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) ->
         server.responses[0] = says(200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host))
         result = Bench(server.url).send(job(b"data", dialect))
     assert (result.error, [one.target for one in server.requests][1]) == ("", "/session")
-
-
-def test_the_session_address_is_used_as_it_was_given(dialect: Dialect) -> None:
-    """The query of a session URI is the server's own; nothing is added to it or taken away."""
-    query = "?uploadType=resumable&upload_id=AbC-_~%2B%3D&x=1"
-    response = started(dialect).replace(b"?upload_id=1", query.encode())
-    with scripted(response, finished(dialect)) as server:
-        result = Bench(server.url).send(job(b"data", dialect, query=(("fields", "id"),)))
-    assert (result.error, server.requests[1].target) == ("", f"/session{query}")

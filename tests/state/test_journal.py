@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -287,43 +286,6 @@ def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
     books.open()
     assert books.files() == [strange]
     assert books.reporter.infos == ["Removed 1 file from the state folder, older than any upload session."]
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, 64 KiB large."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(place)], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("needs the right to mount a file system")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def test_a_full_disk_costs_one_warning_and_no_entry(small_disk: Path, upload: Upload) -> None:
-    """Nothing half-written is left; the entry that was there stays; with room again everything works."""
-    books = Books(small_disk / "state")
-    kept(books, upload)
-    filler = small_disk / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while file.write(b"x" * 4096):
-                pass
-        except OSError:
-            pass
-    journal = books.open()
-    journal.save(upload, replace(RECORD, granularity=1))
-    assert len(books.reporter.warnings) == 1
-    assert not books.files(".new")
-    journal.close()
-    assert books.open().find(upload) == BEGUN
-    filler.unlink()
-    journal = books.open()
-    journal.save(upload, replace(RECORD, granularity=2))
-    assert journal.find(upload) == replace(BEGUN, granularity=2)
 
 
 # --- through the entrypoint -----------------------------------------------------------------------------------------

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.job import Job
-from tests.support.transfer_harness import Bench, RecordingReporter, in_memory
-from tests.support.transfer_harness import job as upload_of
-from uploader.http.client import Timeouts
-from uploader.http.messages import Headers, Request, Response, TransportError
-from uploader.inputs import JobRun
-from uploader.state.journal import Journal
+from tests.support.transfer_harness import RecordingReporter
 from uploader.state.sealed_store import SealedStore
 
 NOW = 1_800_000_000.0  # seconds since the epoch
@@ -131,62 +124,3 @@ def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None
 
 
 # --- what is held open, and what a power cut leaves -------------------------------------------------------------------
-
-
-class NoNetwork:
-    """Opens a session for whoever asks, and breaks every other connection."""
-
-    def send(self, request: Request, blocks: object, token: str, timeouts: Timeouts) -> Response:
-        """The answer to a start; anything else breaks off."""
-        del blocks, token, timeouts
-        if "uploadType=resumable" in request.url and "upload_id" not in request.url:
-            return Response(200, Headers({"Location": f"{request.url}&upload_id={os.urandom(12).hex()}"}), b"")
-        raise TransportError("the connection was reset", sent_whole=False)
-
-    def abort(self) -> None:
-        """Nothing is open."""
-
-
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def test_failed_uploads_hold_no_descriptors(tmp_path: Path) -> None:
-    """Each of 300 uploads that fail is kept, and none leaves a file open."""
-    reporter = RecordingReporter()
-    journal = Journal(tmp_path / "state", b"k" * 32, "me", lambda: NOW, reporter, JobRun("run"))
-    bench = Bench("http://127.0.0.1:9", max_retries=0, journal=journal, transport=NoNetwork())
-    before = descriptors()
-    for number in range(300):
-        result = bench.send(upload_of(in_memory(b"x", f"{number}.bin")))
-        assert "is kept, and the next run continues" in result.error
-    assert descriptors() <= before + 5
-    assert len(list((tmp_path / "state").glob("*.sealed"))) == 300
-
-
-def test_nothing_is_promised_that_is_not_kept() -> None:
-    """Without a journal a failure does not say that the next run goes on."""
-    bench = Bench("http://127.0.0.1:9", max_retries=0, transport=NoNetwork())
-    assert bench.send(upload_of(b"x")).error.endswith("Run again later.")
-
-
-def test_an_entry_outlives_a_power_cut(tmp_path: Path) -> None:
-    """The file is written to the disk before it gets its name, and its folder after that."""
-    code = """
-import sys
-from pathlib import Path
-from tests.support.transfer_harness import RecordingReporter
-from uploader.state.sealed_store import SealedStore
-store = SealedStore(Path(sys.argv[1]), b"k" * 32, "me", lambda: 0.0, RecordingReporter())
-store.write("1" * 40, {"a": 1})
-calls = []
-sys.setprofile(lambda frame, event, what: calls.append(what.__name__) if event == "c_call" else None)
-store.write("0" * 40, {"a": 1})
-sys.setprofile(None)
-print(*(name for name in calls if name in ("fsync", "replace", "rename")))
-"""
-    root = Path(__file__).resolve().parents[2]
-    child = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "s")], cwd=root, capture_output=True, text=True, check=True
-    )
-    assert child.stdout.split() == ["fsync", "replace", "fsync"]

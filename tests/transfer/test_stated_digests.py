@@ -9,7 +9,6 @@ import base64
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -20,8 +19,7 @@ import pytest
 from google_emulator import Emulator
 from tests.support.job import Ended, Job
 from tests.support.scripted_transport import finished, says, scripted, started
-from tests.support.transfer_harness import Bench, data_of, job, on_disk
-from uploader.transfer import sources
+from tests.support.transfer_harness import data_of
 
 SMALL = 300_000  # bytes; one request
 LARGE = 6 * 1024 * 1024 + 7  # bytes; a session, and a second thread for the digests
@@ -143,38 +141,6 @@ def test_fields_that_were_asked_for_stay(
     assert parse_qs(urlsplit(server.requests[0].target).query).get("fields") == (sent and [sent])
 
 
-def bytes_read() -> int:
-    """By this process out of files, until now; what comes from sockets is not among them."""
-    return int(Path("/proc/self/io").read_text().split()[1])
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what a process reads")
-@pytest.mark.parametrize(
-    ("response_digest", "stated", "readings"),
-    [
-        ("crc32c", ["crc32c", "md5Hash"], 1),
-        ("crc32c", ["md5Hash"], 2),
-        ("sha256", ["sha256Checksum"], 1),
-        ("", ["sha1", "sha256"], 1),
-        ("", ["sha1"], 2),
-        ("", [], 1),
-    ],
-)
-def test_the_file_is_read_once(response_digest: str, stated: list[str], readings: int, tmp_path: Path) -> None:
-    """Unless the service states only what nobody expected of it."""
-    data = data_of(16 * 1024 * 1024)
-    algorithms = {"md5Hash": "md5", "sha256Checksum": "sha256"}
-    resource = {field: base64_of(algorithms.get(field, field), data) for field in stated}
-    body = json.dumps({"id": "1", **resource}).encode()
-    file = on_disk(tmp_path, data)
-    with scripted(started("content-range"), finished("content-range", body)) as server:
-        before = bytes_read()
-        result = Bench(server.url, protocol="resumable").send(job(file, response_digest=response_digest))
-        read = bytes_read() - before
-    assert result.error == ""
-    assert readings * len(data) <= read < (readings + 0.2) * len(data)
-
-
 @pytest.mark.parametrize("again", [False, True], ids=["at once", "after the session was lost"])
 def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
     again: bool, tmp_path: Path, emulator: Emulator
@@ -193,17 +159,6 @@ def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
     assert second.code == 0, second.log
     assert second.outputs["resumed"] == ("false" if again else "true")
     assert second.results[0]["resource"]["crc32c"] == base64_of("crc32c", data_of(LARGE))
-
-
-def test_without_machine_code_md5_is_computed_in_place_of_crc32c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where google-crc32c has none it takes minutes for a gigabyte; it is computed only if nothing else is stated."""
-    monkeypatch.setattr(google_crc32c, "implementation", "python")
-    assert sources.while_sending("crc32c", readable_again=True) == ("sha256", "md5")
-    data = data_of(SMALL)
-    body = json.dumps({"id": "1", "crc32c": "AAAAAA==", "md5Hash": base64_of("md5", data)}).encode()
-    with scripted(says(200, body)) as server:
-        result = Bench(server.url, protocol="multipart").send(job(data, response_digest="crc32c", metadata={}))
-    assert result.error == ""
 
 
 @pytest.mark.parametrize(
