@@ -123,15 +123,6 @@ def test_the_last_words_of_the_service_are_told_when_the_retries_are_spent(job: 
     assert WORDS.rstrip(".") in ended.summary
 
 
-def test_what_was_given_up_is_named(job: Job) -> None:
-    """An exit code of 75 says which step of the release it was."""
-    job.emulator.add_fault("play.tracks.update", "status", status=503, message=WORDS, times=2)
-    ended = job.run({**PLAY, "max-retries": "1"})
-    assert ended.code == 75, ended.log
-    assert "\nThe update of track internal: The server answered 503; trying again in " in ended.log
-    assert "Gave up on the update of track internal after 1 retry without progress; last error: " in ended.log
-
-
 # --- the way to the service -------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from typing import Any
 
 import pytest
@@ -109,14 +108,6 @@ def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
     ended = job.run(STATUS)
     assert (ended.code, edits(job)[0]) == (0, 1), ended.log
     assert "unfinished release" in annotated(ended, "warning")[-1]
-
-
-def test_a_status_that_is_cancelled_deletes_its_edit(job: Job) -> None:
-    """The one request that a run still sends after a signal; it ends at once all the same."""
-    job.emulator.add_fault("play.bundles.list", "slow-answer", seconds=20)
-    running = job.start(STATUS).when(lambda state: bool(state["faults"]["fired"]))
-    ended = running.send(signal.SIGTERM).end()
-    assert (ended.code, edits(job)) == (143, (0, 0, 1)), ended.log
 
 
 # --- the review -------------------------------------------------------------------------------------------------------

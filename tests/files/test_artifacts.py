@@ -186,12 +186,6 @@ def test_no_pattern_is_a_traceback(tmp_path: Path, pattern: str) -> None:
     assert refusals(pattern, workspace=tmp_path)
 
 
-def test_a_shard_is_a_contiguous_part_of_the_whole_list(tmp_path: Path) -> None:
-    """`2/5` is the second fifth."""
-    touch(tmp_path, *(f"{index:02}.png" for index in range(10)))
-    assert [a.name for a in part(find(["*.png"], Workspace(tmp_path)), 2, 5)] == ["02.png", "03.png"]
-
-
 @given(count=st.integers(0, 60), parts=st.integers(1, 20))
 def test_shards_are_disjoint_complete_and_even(count: int, parts: int) -> None:
     """Together the shards are the whole list in its order, and their lengths differ by one at most."""

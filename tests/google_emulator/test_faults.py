@@ -295,14 +295,6 @@ def test_an_error_comes_while_the_body_is_still_being_sent(start_emulator: Start
     assert client.offset(uri, SIZE).header("Range") == f"bytes=0-{GRANULE - 1}"
 
 
-def test_everything_stored_and_still_an_error(start_emulator: StartEmulator) -> None:
-    """`after: "end"`: every byte is kept, the last granule's rest included; the offset query completes the upload."""
-    client = start_emulator({"on": "resumable.put", "do": "status", "after": "end"})
-    uri = client.start_session(size=1000)
-    assert client.put(uri, b"x" * 1000).status == 503
-    assert client.offset(uri, 1000).json["size"] == "1000"
-
-
 def test_faults_queue_for_each_operation(start_emulator: StartEmulator) -> None:
     """Two faults for one operation fire one after the other, other operations untouched; then all is well."""
     client = start_emulator(

@@ -120,18 +120,6 @@ def test_a_review_in_flight_is_cancelled_or_an_error(with_course: Any) -> None:
     assert [look(client)[8] for _ in range(3)] == ["IN_REVIEW", "IN_REVIEW", "PUBLISHED"]
 
 
-def test_a_published_release_is_not_reviewed_again_for_its_fraction(with_course: Any) -> None:
-    """A step of a rollout leaves the state as it is; a release of other version codes has a review of its own."""
-    client = with_course("IN_REVIEW")
-    client.emulator.console.add_release(
-        PACKAGE, "production", release(8, status="inProgress", userFraction=0.1), ["PUBLISHED"]
-    )
-    commit(client, release(8, status="inProgress", userFraction=0.5), release(7))
-    assert look(client) == {8: "PUBLISHED", 7: "PUBLISHED"}
-    commit(client, release(10))
-    assert look(client) == {10: "IN_REVIEW", 8: "PUBLISHED", 7: "PUBLISHED"}
-
-
 @pytest.mark.parametrize(
     ("course", "words"),
     [
