@@ -13,6 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import googleapiclient.discovery_cache
+
 from uploader.text import format_size
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,8 +57,6 @@ BINARY_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 
 
 def documents() -> Iterator[dict[str, Any]]:
     """The discovery documents of the installed package that have upload methods, in the order of their file names."""
-    import googleapiclient.discovery_cache
-
     folder = Path(googleapiclient.discovery_cache.__file__).parent / "documents"
     for path in sorted(folder.glob("*.json")):
         text = path.read_text(encoding="utf-8")
@@ -97,9 +97,7 @@ def narrowest(method: dict[str, Any]) -> str:
 def parameter(facts: dict[str, Any]) -> dict[str, Any]:
     """One path or query parameter, with only the facts that are not the default."""
     kept: dict[str, Any] = {"kind": facts.get("format") or facts["type"]}
-    for name in ("required", "repeated", "pattern"):
-        if facts.get(name):
-            kept[name] = facts[name]
+    kept |= {name: facts[name] for name in ("required", "repeated", "pattern") if facts.get(name)}
     if "enum" in facts:
         kept["choices"] = [choice for choice in facts["enum"] if not choice.lower().endswith("unspecified")]
     return kept
@@ -108,14 +106,14 @@ def parameter(facts: dict[str, Any]) -> dict[str, Any]:
 def identifier(schemas: dict[str, Any], name: str) -> str:
     """The dotted path of the field of an answer that identifies the result; empty when there is none."""
     fields = schemas.get(name, {}).get("properties", {})
-    own = [candidate for candidate in IDENTIFIERS if candidate in fields]
-    nested = [
+    found = [candidate for candidate in IDENTIFIERS if candidate in fields]
+    found += [
         f"{field}.{candidate}"
         for candidate in IDENTIFIERS
         for field, facts in fields.items()
         if field != "error" and candidate in schemas.get(facts.get("$ref", ""), {}).get("properties", {})
     ]
-    return next(iter(own + nested), "")
+    return found[0] if found else ""
 
 
 def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:

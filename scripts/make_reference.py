@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from uploader import __version__
 from uploader.inputs import Field, Inputs, fields
@@ -168,8 +168,14 @@ def component(_: str = "") -> str:
 
 def reference(before: str) -> str:
     """docs/REFERENCE.md with its tables made from ours: one for each group of inputs, and one of the outputs."""
-    groups = groupby(fields(), key=lambda field: field.group.heading)
-    inputs = "\n".join(f"\n### {heading}\n\n{_table('input', map(_row, group))}" for heading, group in groups)
+    tables = []
+    for heading, group in groupby(fields(), key=lambda field: field.group.heading):
+        defaults = {one: f"`{one.default}`" if one.default else one.otherwise for one in group}
+        rows = (
+            (f"`{one.name}`", one.meaning, "required" if one.name == "target" else defaults[one]) for one in defaults
+        )
+        tables.append(f"\n### {heading}\n\n{_table('input', rows)}")
+    inputs = "\n".join(tables)
     outputs = "\n" + _table("output", ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()))
     return _replaced(before, {"inputs": inputs + "\n", "outputs": outputs + "\n"})
 
@@ -196,11 +202,6 @@ def _replaced(text: str, parts: Mapping[str, str]) -> str:
         _, tail = rest.split(end)
         text = head + begin + made + end + tail
     return text
-
-
-def _row(field: Field) -> tuple[str, str, str]:
-    default = f"`{field.default}`" if field.default else field.otherwise
-    return f"`{field.name}`", field.meaning, "required" if field.name == "target" else default
 
 
 def _table(kind: str, rows: Iterable[tuple[str, ...]]) -> str:
@@ -231,23 +232,14 @@ def _action_outputs(value: str = "") -> Iterator[str]:
 
 def _component_input(field: Field) -> Iterator[str]:
     """One input of the component. GitLab requires what has no default, so an optional one has the empty text."""
-    kind, options = _component_type(get_type_hints(Inputs)[field.attribute], field.default)
+    hint, default = get_type_hints(Inputs)[field.attribute], DEFAULTS.get(field.name, field.default)
+    kind = {bool: "boolean", int: "number"}.get(hint, "string") if field.default else "string"
     yield f"    {field.name}:\n      description: >-\n"
     yield _plain(DESCRIPTIONS.get(field.name) or _described(field), 8) + "\n"
     yield f"      type: {kind}\n"
-    yield f"      options: {json.dumps(options)}\n" if options else ""
+    yield f"      options: {json.dumps(get_args(hint))}\n" if get_origin(hint) is Literal else ""
     if field.name != "target":
-        default = DEFAULTS.get(field.name, field.default)
         yield f"      default: {default if kind in ('boolean', 'number') else json.dumps(default)}\n"
-
-
-def _component_type(hint: Any, default: str) -> tuple[str, list[str]]:
-    """The component's type, and what may be chosen from."""
-    if get_origin(hint) is Literal:
-        return "string", list(get_args(hint))
-    if hint in (bool, int) and default:
-        return {bool: "boolean", int: "number"}[hint], []
-    return "string", []
 
 
 def _described(field: Field) -> str:

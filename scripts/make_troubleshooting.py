@@ -14,6 +14,7 @@ from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "TROUBLESHOOTING.md"
+PIPE = "\\|"  # inside a cell of a table
 MARK = "<!-- made by scripts/make_troubleshooting.py: {} -->\n"
 
 
@@ -52,18 +53,14 @@ def _given(file: Path) -> Iterator[tuple[int, str]]:
 
 def _messages() -> str:
     head = ["| Google's words | likely cause | what to do | exit | `failure` |", "|---|---|---|---|---|"]
-    cells = ((_cell(one.words), _cell(one.cause), _cell(one.hint), one) for one in KNOWN_ERRORS)
-    rows = [f"| {words} | {cause} | {cure} | {_exit(one)} | `{one.code}` |" for words, cause, cure, one in cells]
+    cells = ((one.words, one.cause, one.hint, str(_exit(one)), f"`{one.code}`") for one in KNOWN_ERRORS)
+    rows = [f"| {' | '.join(cell.replace('|', PIPE) for cell in row)} |" for row in cells]
     return "\n".join([*head, *rows]) + "\n"
 
 
 def _codes() -> str:
     rows = [f"| {number} | {', '.join(f'`{code}`' for code in codes)} |" for number, codes in failures().items()]
     return "\n".join(["| exit | `failure` |", "|---|---|", *rows]) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _exit(known: KnownError) -> int:

@@ -58,7 +58,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         what = f"{inputs.target!r} is not an upload method.{f' Did you mean {near}?' if near else ''}"
         raise InputError(Problem("target", what, "a method of docs/METHODS.md."))
     problems = Problems()
-    request = _request(method, inputs, problems)
+    params = problems.collect(lambda: read_params(inputs.params))
+    metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
+    values = {} if params is None else catalogue.check_params(method, params, problems)
+    # Drive does without a name; whatever else takes one requires it.
+    name_field = "" if inputs.upload_protocol == "simple" and method.id.startswith("drive.") else method.name_field
+    media_type = catalogue.check_media_type(method, metadata, inputs.media_type, problems)
+    request = _MethodRequest(method, values, metadata, name_field, media_type)
     alone = bool(request.metadata) and not files and method.id.startswith(_ALONE)
     if not (files or alone):
         problems.add("files", f"no file was given to upload to {method.target}.")
@@ -76,16 +82,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     _check_collisions(method, uploads, problems)
     made = batch.prepared(inputs, tuple(uploads), problems)
     return made if request.name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
-
-
-def _request(method: Method, inputs: Inputs, problems: Problems) -> _MethodRequest:
-    params = problems.collect(lambda: read_params(inputs.params))
-    metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
-    values = {} if params is None else catalogue.check_params(method, params, problems)
-    # Drive does without a name; whatever else takes one requires it.
-    nameless = inputs.upload_protocol == "simple" and method.id.startswith("drive.")
-    media_type = catalogue.check_media_type(method, metadata, inputs.media_type, problems)
-    return _MethodRequest(method, values, metadata, "" if nameless else method.name_field, media_type)
 
 
 def read_params(text: str) -> dict[str, Any]:

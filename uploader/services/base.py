@@ -1,8 +1,8 @@
 """What a service is made of: endpoints, steps that go to the network or wait, and flows that yield them.
 
-A flow is a generator. It yields a `Call`, an `Upload` or another step, receives what came of it, and returns when done.
-The engine in `transfer` carries the steps out and throws what went wrong into the flow, which may clean up (yield more
-steps) and raises again. Whatever needs neither network nor wait is a method of the `Context` that a flow is given.
+A flow is a generator. It yields a `Call`, an `Upload` or another step and receives what came of it. The engine in
+`transfer` carries the steps out and throws what went wrong into the flow, which may clean up (yield more steps) and
+raises again. Whatever needs neither network nor wait is a method of the `Context` that a flow is given.
 """
 
 from __future__ import annotations

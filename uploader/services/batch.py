@@ -44,7 +44,7 @@ _DENIED = {
 }
 
 
-def require(problems: Problems, **given: str) -> None:
+def require(problems: Problems, **given: object) -> None:
     """Adds a problem for each input that is empty; a name's underscores stand for hyphens."""
     for name, value in given.items():
         if not value:
@@ -75,7 +75,7 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
     file, endpoint = upload.artifact, upload.endpoint
     if file.size is None and not endpoint.resumable:
         problems.add("files", f"{file.name} is a stream; {endpoint.id} must know the size in advance.")
-    elif file.size is not None and endpoint.max_size is not None and file.size > endpoint.max_size:
+    elif file.size and endpoint.max_size is not None and file.size > endpoint.max_size:
         what = f"{file.name} has {file.size:,} bytes; {endpoint.id} accepts at most {endpoint.max_size:,}."
         problems.add("files", what)
     supported = {"resumable": endpoint.resumable, "multipart": endpoint.multipart, "simple": endpoint.simple}

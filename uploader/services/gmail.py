@@ -105,13 +105,13 @@ def prepare(
         if held or job.action.method == "drafts.send":
             line = f"{job.action.plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
             return _prepared(inputs, job, partial(_send_metadata, job, resource), line)
-    identity = MessageIdentity(now(), token())
     if files and inputs.shard and inputs.shard[1] > 1:
         what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
     mail = problems.collect(lambda: message.read(inputs, files, to_send=job.action.sends, limit=job.action.limit))
     if mail is None:
         raise InputError(*problems)
+    identity = MessageIdentity(now(), token())
     upload = Upload(job.endpoint, _artifact(mail, identity), _MEDIA, resource or None)
     batch.check(upload, inputs.upload_protocol, problems)
     problems.raise_if_any()
@@ -125,7 +125,8 @@ def _prepared(
     inputs: Inputs, job: _Job, flow: Callable[[Context], Flow], line: str, warnings: tuple[str, ...] = ()
 ) -> Prepared:
     rehearsal = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
-    return Prepared((line,), job.endpoint.scopes, rehearsal if inputs.dry_run else flow, warnings)
+    sending = rehearsal if inputs.dry_run else lambda context: _explained(job, flow(context))
+    return Prepared((line,), job.endpoint.scopes, sending, warnings)
 
 
 def _job(inputs: Inputs) -> _Job:
@@ -153,12 +154,11 @@ def _artifact(mail: message.Mail, identity: MessageIdentity) -> Artifact:
     return Artifact(mail.name, mail.name, len(data), data=data)
 
 
-# The input `metadata`: Gmail's Message, or the Draft that a message stands in (reference/rest/v1/users.messages and
-# users.drafts). What the fields mean is the service's to say; told here is what it would pass over in silence.
-
-
 def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
-    """What goes along with the mail, if there is one (`mail`), or alone: the metadata given, and the draft to send."""
+    """What goes along with the mail, if there is one (`mail`), or alone: the metadata given, and the draft to send.
+
+    It is Gmail's Message, or the Draft that a message stands in. Told here is what Gmail would pass over in silence.
+    """
     action, problems = _ACTIONS[inputs.gmail_action], Problems()
     resource, draft = batch.read_metadata(inputs.metadata), action.method.startswith("drafts.")
     for name in ("threadId", "labelIds", "raw") if draft else ("message",):
@@ -205,9 +205,6 @@ def _faults_of_raw(raw: object, *, to_send: bool) -> tuple[str, ...]:
         return (str(error),)
 
 
-# The flows
-
-
 def _send(job: _Job, mail: message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
     along = json.dumps(upload.metadata, sort_keys=True) if upload.metadata else ""
@@ -225,7 +222,6 @@ def _send(job: _Job, mail: message.Mail, identity: MessageIdentity, upload: Uplo
     except UploaderError as error:
         if not (isinstance(error, _SESSION_KEPT) if job.in_session else batch.unanswered(error)):
             context.remember(key, None)  # a mail that is sent after this is another one
-        _explain(job, error)
         raise
     outcome = _outcome(job.action, result.resource, context)
     context.remember(key, None)
@@ -234,13 +230,9 @@ def _send(job: _Job, mail: message.Mail, identity: MessageIdentity, upload: Uplo
 
 def _send_metadata(job: _Job, resource: Mapping[str, Any], context: Context) -> Flow:
     """Sends what needs no upload. A draft that was sent is gone, so that it goes once by itself."""
-    try:
-        held = _holds_message(resource)
-        what = _HELD if held else job.endpoint.id
-        response = yield from batch.send_metadata(context, job.endpoint, resource, what, noted=held)
-    except ApiError as error:
-        _explain(job, error)
-        raise
+    held = _holds_message(resource)
+    what = _HELD if held else job.endpoint.id
+    response = yield from batch.send_metadata(context, job.endpoint, resource, what, noted=held)
     return _outcome(job.action, response, context)
 
 
@@ -254,13 +246,15 @@ def _outcome(action: _Action, response: Mapping[str, Any], context: Context) -> 
     return Outcome(f"{action.done}, id {response.get('id') or 'unknown'}.")
 
 
-def _explain(job: _Job, error: UploaderError) -> None:
+def _explained(job: _Job, flow: Flow) -> Flow:
     """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
-    if not isinstance(error, ApiError):
-        return
-    if error.reason == "failedPrecondition" and not job.impersonated:
-        error.cause = "A service account has no mailbox of its own."
-        error.hint = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
-    if error.status == 404 and job.action.draft_needed:
-        error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
-        error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."
+    try:
+        return (yield from flow)
+    except ApiError as error:
+        if error.reason == "failedPrecondition" and not job.impersonated:
+            error.cause = "A service account has no mailbox of its own."
+            error.hint = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
+        if error.status == 404 and job.action.draft_needed:
+            error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
+            error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."
+        raise

@@ -1,9 +1,8 @@
 """A mail: read from the inputs and from files in the workspace, and composed so that nothing slips a header into it.
 
-Every header goes through the standard library's structured e-mail package, addresses as parsed addresses. That package
-decodes what looks like an RFC 2047 encoded word, and a line break may come out; so control characters are refused
-behind the decoding. A composed message is a function of its content and its identity alone, so that a run that
-continues an unfinished upload makes the same bytes again.
+The standard library's e-mail package decodes what looks like an RFC 2047 encoded word, and a line break may come out;
+so control characters are refused behind the decoding. A composed message is a function of its content and its identity
+alone, so that a run that continues an unfinished upload makes the same bytes again.
 """
 
 from __future__ import annotations
@@ -94,9 +93,8 @@ class MessageIdentity:
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail that can be sent: how people see it, a digest of what it says, and its bytes under an identity.
-
-    `recipients` and `attachments` are their numbers; what a message that was given has attached is not counted.
+    """A mail that can be sent: how people see it, with the numbers of its recipients and of the files attached to it,
+    a digest of what it says, and its bytes under an identity.
     """
 
     name: str
@@ -105,9 +103,6 @@ class Mail:
     digest: str
     data: Callable[[MessageIdentity], bytes]
     warnings: tuple[str, ...] = ()
-
-
-# The inputs
 
 
 def given(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
@@ -152,25 +147,21 @@ def _given_message(
     others = [name.replace("_", "-") for name in _CONTENT_INPUTS if getattr(inputs, name)]
     for name in [*others, *(["files"] if files else [])]:
         problems.add(name, "can't be combined with `message-file`, which is the whole message.")
-    message = problems.collect(lambda: _normalised(inputs, limit))
-    if message is None:
-        raise InputError(*problems)
+    name, message = printable(inputs.message_file), b""
+    try:
+        message = message_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
+    except ValueError as error:
+        problems.add("message-file", f"{name} {error}", "an RFC 822 message")
+    except InputError as error:
+        problems.extend(error.problems)
+    if len(message) > limit:
+        problems.extend([_too_large("message-file", f"{name} takes", len(message), limit)])
+    problems.raise_if_any()
     for fault in message_file.faults(message, to_send=to_send):
         problems.add("message-file", f"{inputs.message_file} {fault}")
     problems.raise_if_any()
     digest = hashlib.sha256(message).hexdigest()
     return Mail(inputs.message_file, message_file.recipients(message), 0, digest, lambda _: message)
-
-
-def _normalised(inputs: Inputs, limit: int) -> bytes:
-    name = printable(inputs.message_file)
-    try:
-        message = message_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
-    except ValueError as error:
-        raise InputError(Problem("message-file", f"{name} {error}", "an RFC 822 message")) from None
-    if len(message) > limit:
-        raise InputError(_too_large("message-file", f"{name} takes", len(message), limit))
-    return message
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
@@ -243,23 +234,20 @@ def _attachments(files: tuple[Artifact, ...], problems: Problems, limit: int) ->
         name = PurePosixPath(file.name).name
         if not name.isprintable() or has_control(name):
             problems.add("files", f"{file.name!r} contains a control character in its name.")
-    return () if len(problems) > before else tuple(map(_attachment, files))
-
-
-def _attachment(file: Artifact) -> Attachment:
-    kind = media_types.kinds(file)[0]
-    if kind.startswith(("message/", "multipart/")):
-        kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
-    return Attachment(PurePosixPath(file.name).name, kind, media_types.head(file, file.size or 0))
+    attachments = []
+    for file in () if len(problems) > before else files:
+        kind = media_types.kinds(file)[0]
+        if kind.startswith(("message/", "multipart/")):
+            kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
+        content = media_types.head(file, file.size or 0)
+        attachments.append(Attachment(PurePosixPath(file.name).name, kind, content))
+    return tuple(attachments)
 
 
 def encoded_size(count: int) -> int:
     """Bytes that `count` bytes take as base64 in lines of 76 characters with CRLF."""
     characters = (count + 2) // 3 * 4
     return characters + (characters + 75) // 76 * 2
-
-
-# The message
 
 
 def compose(content: MailContent, identity: MessageIdentity) -> bytes:
@@ -279,21 +267,17 @@ def compose(content: MailContent, identity: MessageIdentity) -> bytes:
         for name, value in {**people, "Subject": subject, **more}.items():
             if value:
                 message[name] = value
-        _fill(message, content)
+        if content.text or not content.html:
+            message.set_content(content.text)
+            if content.html:
+                message.add_alternative(content.html, subtype="html")
+        else:
+            message.set_content(content.html, subtype="html")
+        for attachment in content.attachments:
+            family, _, kind = attachment.media_type.partition("/")
+            message.add_attachment(attachment.content, maintype=family, subtype=kind, filename=attachment.name)
         for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
             part.set_boundary(f"=_{identity.token}_{number}")
         return message.as_bytes()
     except UNREADABLE:  # what newer versions of the library refuse to write themselves
         raise InputError(changed) from None
-
-
-def _fill(message: EmailMessage, content: MailContent) -> None:
-    if content.html and not content.text:
-        message.set_content(content.html, subtype="html")
-    else:
-        message.set_content(content.text)
-        if content.html:
-            message.add_alternative(content.html, subtype="html")
-    for attachment in content.attachments:
-        family, _, kind = attachment.media_type.partition("/")
-        message.add_attachment(attachment.content, maintype=family, subtype=kind, filename=attachment.name)

@@ -67,8 +67,10 @@ def _faults(message: bytes, *, to_send: bool) -> tuple[str, ...]:
         found.append("has no recipient in To, Cc or Bcc.")
     if len(str(parsed.get("content-type", ""))) > _MAX_STRUCTURE:
         found.append(f"has a Content-Type header of more than {_MAX_STRUCTURE:,} bytes.")
-    elif parsed.get_content_maintype() == "multipart" and not _has_parts(message, parsed.get_boundary()):
-        found.append("is multipart, but its boundary does not occur in it.")
+    elif parsed.get_content_maintype() == "multipart":
+        boundary = parsed.get_boundary()
+        if boundary is None or b"\r\n--" + boundary.encode("ascii", "replace") not in message:
+            found.append("is multipart, but its boundary does not occur in it.")
     return tuple(found)
 
 
@@ -98,10 +100,6 @@ def has_control(text: str) -> bool:
 def _hides_control(value: object) -> bool:
     """Whether a header's value holds a control character, perhaps in an encoded word; a fold of the header is none."""
     return has_control(re.sub(r"\r\n(?=[ \t])|\t", " ", str(value)))
-
-
-def _has_parts(message: bytes, boundary: str | None) -> bool:
-    return boundary is not None and b"\r\n--" + boundary.encode("ascii", "replace") in message
 
 
 def _part_fault(message: bytes) -> str:
@@ -142,11 +140,9 @@ def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
             if boundary := part.get_boundary():
                 digest = part.get_content_type() == "multipart/digest"  # RFC 2046, section 5.1.5
                 types[boundary.encode("ascii", "replace")] = "message/rfc822" if digest else "text/plain"
-            at, default, more = end + 2, "text/plain", part.get_content_type() in _MESSAGES and not _is_encoded(part)
-
-
-def _is_encoded(part: Message) -> bool:
-    return str(part.get("content-transfer-encoding", "")).strip().lower() in {"base64", "quoted-printable"}
+            encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+            encoded = encoding in {"base64", "quoted-printable"}
+            at, default, more = end + 2, "text/plain", part.get_content_type() in _MESSAGES and not encoded
 
 
 def _beginnings(message: bytes, types: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:

@@ -1,9 +1,8 @@
 """The gate of a rollout: what Google measured of a release, and whether that allows another step, holds or halts it.
 
 The measurements are the Play Developer Reporting API's (discovery document playdeveloperreporting.v1beta1), by version
-and day; a rate is a share of users, `0.0142` is 1.42 %. `judge` is pure. Each day of each version is judged by itself:
-the numbers of users are rounded and count people once a day, so they are never added up, and an average over days would
-hide a release that goes bad today.
+and day; a rate is a share of users, `0.0142` is 1.42 %. Each day of each version is judged by itself, since an average
+over days would hide a release that goes bad today.
 
 - A day on which a version has too few users is not judged. Without any judged day the rollout is held.
 - A day is *surely* above the limit when even the lower bound of its 95 % confidence interval is: Google's own interval
@@ -20,7 +19,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from typing import Any, Literal
+from typing import Literal
 
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
 from uploader.inputs.parsers import Limit, Metric
@@ -34,8 +33,7 @@ SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
 MAX_PAGES = 20
 PAGE_SIZE = 1000  # rows
 DAY = 86_400  # seconds
-# When a day ends in Los Angeles: 7 hours after Greenwich in summer, 8 in winter. The earlier makes data look older.
-DAY_ENDS = 7 * 3600
+DAY_ENDS = 7 * 3600  # after Greenwich, in Los Angeles; 8 hours in winter, but the earlier makes data look older
 ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
 Z = 1.959964  # standard deviations of a two-sided interval of 95 %
 BAR = 16  # characters of the longest bar
@@ -108,9 +106,6 @@ class Judgement:
         return "; ".join(reason.rstrip(".") for reason in self.reasons)
 
 
-# The measurements
-
-
 def measure(package: str, gate: Gate) -> Steps[dict[Metric, Measured | str]]:
     """What was measured of each metric that the gate has a limit for, or why that is not known."""
     found: dict[Metric, Measured | str] = {}
@@ -126,7 +121,12 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
     """All versions are asked for at once, so that one that Google leaves out, having few users, is missed."""
     resource, name = _SETS[metric]
     path = expand("/v1beta1/apps/{package}/", {"package": package}) + resource
-    end = _end_of_data((yield Call("GET", ROOT, path, what=f"the freshness of the {metric}")))
+    response = yield Call("GET", ROOT, path, what=f"the freshness of the {metric}")
+    info = response.get("freshnessInfo") if isinstance(response, Mapping) else None
+    daily = [one for one in entries(info or {}, "freshnesses") if one.get("aggregationPeriod") == "DAILY"]
+    if not daily:
+        raise ProtocolError("The Reporting API does not say how fresh its data are.")
+    end = _date(daily[0].get("latestEndTime"))
     timeline = {"startTime": _midnight(end - timedelta(days)), "endTime": _midnight(end)}
     query = {
         "timelineSpec": {"aggregationPeriod": "DAILY", **timeline},
@@ -147,15 +147,6 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
 
 def _midnight(day: date) -> dict[str, Json]:
     return {"year": day.year, "month": day.month, "day": day.day, "timeZone": {"id": "America/Los_Angeles"}}
-
-
-def _end_of_data(response: object) -> date:
-    """The day before which the daily data end."""
-    info = response.get("freshnessInfo") if isinstance(response, Mapping) else None
-    for freshness in entries(info or {}, "freshnesses"):
-        if freshness.get("aggregationPeriod") == "DAILY":
-            return _date(freshness.get("latestEndTime"))
-    raise ProtocolError("The Reporting API does not say how fresh its data are.")
 
 
 def _date(value: object) -> date:
@@ -181,17 +172,11 @@ def _rows(response: object, name: str) -> Iterator[Measurement]:
             raise ProtocolError("The Reporting API returned a number in an undocumented format.")
         if rate > 1:
             raise ProtocolError(f"The Reporting API returned a rate of {rate:g}, which is not a share of users.")
-        code, interval = next(iter(codes), ""), _interval(values[name], rate)
-        yield Measurement(code, _date(row.get("startTime")), rate, int(users), interval)
-
-
-def _interval(value: Mapping[str, Any], rate: float) -> tuple[float, float] | None:
-    """Google's interval around the rate; None where there is none that can be one."""
-    interval = value.get("decimalValueConfidenceInterval")
-    if not isinstance(interval, Mapping):
-        return None
-    lower, upper = (_number(interval.get(bound)) for bound in ("lowerBound", "upperBound"))
-    return (lower, upper) if 0 <= lower <= rate <= upper <= 1 else None
+        bounds = values[name].get("decimalValueConfidenceInterval")
+        given = bounds if isinstance(bounds, Mapping) else {}
+        lower, upper = (_number(given.get(bound)) for bound in ("lowerBound", "upperBound"))
+        interval = (lower, upper) if 0 <= lower <= rate <= upper <= 1 else None  # as any comparison with NaN is false
+        yield Measurement(next(iter(codes), ""), _date(row.get("startTime")), rate, int(users), interval)
 
 
 def _number(value: object) -> float:
@@ -203,9 +188,6 @@ def _number(value: object) -> float:
         return math.nan
 
 
-# The judgement
-
-
 def judge(
     gate: Gate, now: float, found: Mapping[Metric, Measured | str], codes: Iterable[str], baseline: Iterable[str]
 ) -> Judgement:
@@ -214,8 +196,7 @@ def judge(
     `found` has for each metric what was measured, or why that is not known.
     """
     judgements = [_judge(gate, limit, now, found[limit.metric], set(codes), set(baseline)) for limit in gate.limits]
-    order: tuple[Ruling, ...] = ("halt", "hold", "pass")
-    ruling: Ruling = next((one for one in order if any(each.ruling == one for each in judgements)), "pass")
+    ruling: Ruling = min((one.ruling for one in judgements), key=("halt", "hold", "pass").index, default="pass")
     reasons = (reason for each in judgements if each.ruling == ruling for reason in each.reasons)
     return Judgement(ruling, tuple(dict.fromkeys(reasons)), tuple(one for each in judgements for one in each.judged))
 
@@ -282,14 +263,10 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruli
     return "hold", (f"the {name} {few if judged else 'was not measured: too few users have this release'}.",)
 
 
-# How it is told
-
-
 def _in_words(one: Judged) -> str:
     """One finding for people: `version 42 has a user-perceived crash rate of 2.1 % (at least 1.6 %) …`."""
-    row = one.row
+    row, limit = one.row, _limit(one)
     rate = f"a {NAMES[one.limit.metric]} of {_percent(row.rate)} (at least {_percent(row.bounds[0])})"
-    limit = f"{_percent(one.bound or 0)}" + (f" ({one.limit.value:g}x)" if one.limit.relative else "")
     return f"version {row.code} has {rate} among {row.users:,} users on {row.day}: above the limit of {limit}"
 
 
@@ -301,10 +278,9 @@ def section(judged: Sequence[Judged]) -> Section:
 
 
 def _row(one: Judged, scale: float) -> tuple[str, ...]:
-    row, limit, bar = one.row, "", "█" * max(round(one.row.rate * scale), 1 if one.row.rate else 0)
+    row, bar = one.row, "█" * max(round(one.row.rate * scale), 1 if one.row.rate else 0)
     if one.bound is not None:
-        limit, place = _percent(one.bound), min(round(one.bound * scale), BAR)
-        bar = bar.ljust(BAR, "·")
+        bar, place = bar.ljust(BAR, "·"), min(round(one.bound * scale), BAR)
         bar = f"{bar[:place]}|{bar[place:]}"
     return (
         str(row.day),
@@ -312,11 +288,16 @@ def _row(one: Judged, scale: float) -> tuple[str, ...]:
         NAMES[one.limit.metric],
         _percent(row.rate),
         _percent(row.bounds[0]) if row.users else "",
-        f"{limit} ({one.limit.value:g}x)" if one.limit.relative else limit,
+        _limit(one),
         f"{row.users:,}",
         bar,
         capitalised(one.finding),
     )
+
+
+def _limit(one: Judged) -> str:
+    bound = "" if one.bound is None else _percent(one.bound)
+    return f"{bound} ({one.limit.value:g}x)" if one.limit.relative else bound
 
 
 def _percent(share: float) -> str:

@@ -1,15 +1,14 @@
 """The store listing and the images directory in fastlane's layout: a push makes Play's listing equal to the directory,
 a pull (target `play-listing-pull`) the directory equal to the listing and the release notes that are live.
 
-A push sends only what differs, by digest and in order. What a pull writes is what a push of the same folder leaves
-unchanged: everything is read in an edit first, which is deleted before the first file is written; files that Google
-Play does not have are left as they are, and told.
+A push sends only what differs, by digest and in order. A pull reads everything in an edit first, which is deleted
+before the first file is written; files that Google Play does not have are left as they are, and told.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, zip_longest
@@ -27,18 +26,8 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.results import FileResult
-from uploader.services.base import (
-    Batch,
-    Context,
-    Download,
-    Downloaded,
-    Flow,
-    Outcome,
-    Prepared,
-    Section,
-    Steps,
-    Upload,
-)
+from uploader.services import batch
+from uploader.services.base import Batch, Context, Download, Downloaded, Flow, Outcome, Prepared, Section, Steps, Upload
 from uploader.services.media_types import choose
 from uploader.services.play import edit_api, tracks
 from uploader.services.play.edit_api import Edit, Release, entries
@@ -57,10 +46,6 @@ _WARNING = (
 
 Name: TypeAlias = tuple[str, str]  # language, image type
 Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
-Spots: TypeAlias = list[int | None]  # where each image of the directory stands on Play, None where it is missing
-
-
-# The push
 
 
 @dataclass(frozen=True)
@@ -88,7 +73,12 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
     """What differs between the directory and the edit. Changes nothing."""
     response = yield edit.api.listed("listings")
     listed = {str(entry.get("language", "")): entry for entry in entries(response, "listings")}
-    changes = tuple(_text_changes(listing, listed))
+    changes = tuple(
+        TextChange(language, name, before, text)
+        for language, texts in listing.texts.items()
+        for name, text in texts.items()
+        if normalised(before := str(listed.get(language, {}).get(name, ""))) != text
+    )
     texts = {
         language: {**listed.get(language, {}), "language": language, **listing.texts[language]}
         for language in dict.fromkeys(change.language for change in changes)
@@ -115,7 +105,15 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
     for place in difference.places:
         for result in place.reused:
             edit.context.reused(result)
-        yield from _prune(edit, place)
+        for image in place.unwanted:
+            edit.changing("listing")
+            try:
+                yield edit.api.delete_image(place.language, place.type, image)
+            except ApiError as refused:
+                if refused.status != 404:  # a repeated deletion finds nothing any more
+                    raise
+        if place.unwanted:
+            edit.context.info(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*(place.missing for place in difference.places)):
         edit.changing("listing")
@@ -124,58 +122,42 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
                 raise result.failure
 
 
-def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> Iterator[TextChange]:
-    for language, texts in listing.texts.items():
-        before = listed.get(language, {})
-        for name, text in texts.items():
-            if normalised(str(before.get(name, ""))) != text:
-                yield TextChange(language, name, str(before.get(name, "")), text)
-
-
 def _place(edit: ReleaseEdit, name: Name, images: tuple[Artifact, ...], *, new: bool) -> Steps[Place]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
     there = [] if new else entries((yield edit.api.images(*name)), "images")
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, there, digests)
-    endpoint, missing, reused = edit.api.upload_image(*name), [], []
+    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if edit.job.prune_images else []
+    gone = Counter(map(_sha256, unwanted))
+    endpoint = edit.api.upload_image(*name)
+    missing: list[Upload] = []
+    reused: list[FileResult] = []
+    added: list[str] = []
+    again: list[str] = []  # removed and sent again: for people an image that changes its place
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is None:
             media_type = choose(image, endpoint.media_types) or "image/png"
-            missing.append((Upload(endpoint, image, media_type, retry_on=conflict), digest))
+            missing.append(Upload(endpoint, image, media_type, retry_on=conflict))
+            (again if gone[digest] else added).append(image.name)
+            gone[digest] -= gone[digest] > 0
         else:
             known, size = there[spot], image.size or 0
             reused.append(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
-    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if edit.job.prune_images else []
     ids = tuple(filter(None, (str(one.get("id", "")) for one in unwanted)))
-    change = _image_change(name, there, missing, unwanted)
-    return Place(*name, tuple(upload for upload, _ in missing), tuple(reused), ids, change)
-
-
-def _image_change(
-    name: Name, there: Images, missing: Sequence[tuple[Upload, str]], unwanted: Images
-) -> ImageChange | None:
-    """The same for people: an image that is removed and sent again is one that changes its place."""
-    if not (missing or unwanted):
-        return None
-    gone = Counter(map(_sha256, unwanted))
-    added: list[str] = []
-    again: list[str] = []
-    for upload, digest in missing:
-        (again if gone[digest] else added).append(upload.artifact.name)
-        gone[digest] -= gone[digest] > 0
     replaced = len(there) if name[1] in SINGLE and added else gone.total()
-    return ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
+    change = ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
+    return Place(*name, tuple(missing), tuple(reused), ids, change if missing or unwanted else None)
 
 
-def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> Spots:
-    """Where on Play each of the images is; one that is wanted twice has to be there twice.
+def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> list[int | None]:
+    """Where on Play each of the images is, None for one that is missing; one wanted twice has to be there twice.
 
     Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed.
     """
     free: dict[str, list[int]] = {}
     for spot, known in enumerate(there):
         free.setdefault(_sha256(known), []).append(spot)
-    spots: Spots = [free[digest].pop(0) if free.get(digest) else None for digest in digests]
+    spots = [free[digest].pop(0) if free.get(digest) else None for digest in digests]
     pairs = enumerate(pairwise([-1, *spots]))
     right = next((number for number, (one, after) in pairs if one is None or after is None or after < one), len(spots))
     wrong = sum(spot is not None for spot in spots[right:])
@@ -188,23 +170,8 @@ def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str])
     return spots
 
 
-def _prune(edit: ReleaseEdit, place: Place) -> Steps[None]:
-    for image in place.unwanted:
-        edit.changing("listing")
-        try:
-            yield edit.api.delete_image(place.language, place.type, image)
-        except ApiError as refused:
-            if refused.status != 404:  # a repeated deletion finds nothing any more
-                raise
-    if place.unwanted:
-        edit.context.info(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
-
-
 def _sha256(image: Mapping[str, Any]) -> str:
     return str(image.get("sha256", "")).lower()
-
-
-# The pull
 
 
 @dataclass(frozen=True)
@@ -225,8 +192,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems, workspace = Problems(), Workspace.of(inputs)
     if files:
         problems.add("files", "a pull sends no files.", "no files")
-    if not inputs.package_name:
-        problems.add("package-name", "is required for this target.")
+    batch.require(problems, package_name=inputs.package_name)
     if not inputs.images_directory:
         problems.add("images-directory", "is required for this target.", "the folder to write to")
     if inputs.whats_new_directory == LAST_RELEASE:
@@ -357,7 +323,13 @@ class Pull:
             if file.size:
                 changed += 1
                 context.info(f"{printable(file.path)} written.")
-        self._tell_left(expected)
+        root = self._job.workspace.root / self._job.listing
+        patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
+        found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
+        every = {f"{self._job.listing}/{path}" for path in found if is_language_name(path.parts[0])}
+        if left := sorted(every - expected):  # which a push would send
+            names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
+            context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
         unchanged = len(self.texts) + len(self.images) - len(damaged) - changed
         headline = f"{self._job.package}: {plural(changed, 'file')} written, {unchanged} unchanged."
         trouble = None
@@ -372,16 +344,6 @@ class Pull:
         rows = ((name, str(texts[name]), str(images[name])) for name in sorted({*texts, *images}))
         table = Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
         return Outcome(headline, sections=(table,), trouble=trouble)
-
-    def _tell_left(self, expected: set[str]) -> None:
-        """Names what Google Play does not have; a push would send it."""
-        root = self._job.workspace.root / self._job.listing
-        patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
-        found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
-        every = {f"{self._job.listing}/{path}" for path in found if is_language_name(path.parts[0])}
-        if left := sorted(every - expected):
-            names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
-            self._context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
 
 
 def _ending(file: BinaryIO) -> str:

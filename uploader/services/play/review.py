@@ -1,16 +1,16 @@
 """How far Google Play's review of a release is, and the wait until it is through.
 
-`applications.tracks.releases.list` tells it, the one look that needs no edit. The states are Google's, without their
-prefix. Obsolete releases are left out of the list, which has 20 at most.
+`applications.tracks.releases.list` tells it, the one look that needs no edit; it has 20 releases at most, and no
+obsolete ones. The states are Google's, without their prefix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
-from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryError
+from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
@@ -50,11 +50,6 @@ class ReviewGoal:
     state: Literal["approved", "published"]
     seconds: float
 
-    @property
-    def enough(self) -> tuple[str, ...]:
-        """The states in which the waiting is over."""
-        return (PUBLISHED,) if self.state == "published" else (APPROVED, PUBLISHED)
-
 
 def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
     """What the inputs say is waited for, if anything."""
@@ -92,17 +87,15 @@ def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
 
 def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
     path = expand(_PATH, {"package": package, "track": track})
-    response = yield Call("GET", ROOT, path, what=f"the releases of track {track}")
-    return tuple(_listed(track, entry) for entry in entries(response, "releases"))
-
-
-def _listed(track: str, entry: Mapping[str, Any]) -> Listed:
-    codes = tuple(str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts"))
-    name, state = entry.get("releaseName", ""), entry.get("releaseLifecycleState", "")
-    digits = all(code.isascii() and code.isdigit() for code in codes)
-    if not (isinstance(name, str) and isinstance(state, str) and digits):
-        raise ProtocolError(f"Google Play returned a release of track {track} in an undocumented format.")
-    return Listed(codes, name, state.removeprefix(_PREFIX))
+    found = []
+    for entry in entries((yield Call("GET", ROOT, path, what=f"the releases of track {track}")), "releases"):
+        codes = tuple(str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts"))
+        name, state = entry.get("releaseName", ""), entry.get("releaseLifecycleState", "")
+        digits = all(code.isascii() and code.isdigit() for code in codes)
+        if not (isinstance(name, str) and isinstance(state, str) and digits):
+            raise ProtocolError(f"Google Play returned a release of track {track} in an undocumented format.")
+        found.append(Listed(codes, name, state.removeprefix(_PREFIX)))
+    return tuple(found)
 
 
 def state_of(found: Iterable[Listed], codes: Iterable[str]) -> str:
@@ -128,14 +121,30 @@ def awaited(
         number += 1
         states = yield from _states(package, tracks, codes, context)
         told = ", ".join(f"{track}: {words(state)}" for track, state in states.items()) or "it could not be looked up"
-        through = bool(states) and all(state in goal.enough for state in states.values())
+        enough = {PUBLISHED} if goal.state == "published" else {APPROVED, PUBLISHED}
+        through = bool(states) and enough.issuperset(states.values())
         rejected = REJECTED in states.values()
         if through or rejected or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds)):
             break
     context.info(f"Review: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
     sections = (*outcome.sections, Section("State of the review", ("Track", "State"), rows))
-    trouble = None if through else _rejected(package, told) if rejected else _not_through(goal, told)
+    trouble: UploaderError | None = None
+    if rejected:
+        trouble = ReleaseTrouble(
+            f"Google Play's review rejected the release of {package} ({told}).",
+            cause="It breaks a policy, or a declaration is missing or untrue.",
+            hint=f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}",
+            code="review-rejected",
+        )
+    elif not through:
+        trouble = TemporaryError(
+            f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
+            cause="A review takes hours or days; what is not sent for review, or not published, waits for someone in "
+            "the Play Console.",
+            hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
+            code="review-pending",
+        )
     return replace(outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble)
 
 
@@ -153,22 +162,3 @@ def _states(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], conte
     least = min(states.values(), key=lambda state: _ORDER.index(state) if state in WORDS else 0, default="")
     context.publish({"lifecycle": least})
     return states
-
-
-def _rejected(package: str, told: str) -> ReleaseTrouble:
-    return ReleaseTrouble(
-        f"Google Play's review rejected the release of {package} ({told}).",
-        cause="It breaks a policy, or a declaration is missing or untrue.",
-        hint=f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}",
-        code="review-rejected",
-    )
-
-
-def _not_through(goal: ReviewGoal, told: str) -> TemporaryError:
-    return TemporaryError(
-        f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
-        cause="A review takes hours or days; what is not sent for review, or not published, waits for someone in the "
-        "Play Console.",
-        hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
-        code="review-pending",
-    )

@@ -1,16 +1,15 @@
 """The target `play-rollout`: takes the release in progress one step further, holds it, or halts it; made for schedules.
 
-A run looks once and makes one step at most, and nothing outlives it but what is on Google Play. What the step is, is
-decided (`decide`) inside the edit, from what the track holds there, and again in every edit that replaces one. A share
-never falls, and what was halted, by whomever, is never resumed. That a step was made since the first look, by this job
-or by another, shows in the release itself: then this run makes none. The journal has the first look of a run that was
-killed, so the run after it knows as well.
+A run looks once and makes one step at most. What the step is, is decided (`decide`) inside the edit, from what the
+track holds there, and again in every edit that replaces one. A share never falls, and what was halted, by whomever, is
+never resumed. That a step was made since the first look, by this job or by another, shows in the release itself: then
+this run makes none. The journal has the first look of a run that was killed, so the run after it knows as well.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -19,6 +18,7 @@ from uploader.errors import ApiError, ReleaseTrouble, ServiceError, TemporaryErr
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
+from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
 from uploader.services.play import edit_api, gate, review, status, tracks
 from uploader.services.play.edit_api import CONSOLE, Release, Releases
@@ -70,11 +70,6 @@ class FirstLook:
     share: float
 
     @classmethod
-    def of(cls, release: Release) -> FirstLook:
-        """The look at a release in progress."""
-        return cls(tracks.codes(release), release.get("userFraction", 0.0))
-
-    @classmethod
     def recalled(cls, text: str) -> FirstLook | None:
         """The look that `text` holds; what can't be read is none."""
         try:
@@ -83,19 +78,11 @@ class FirstLook:
         except (ValueError, TypeError, OverflowError, RecursionError):
             return None
 
-    @property
-    def text(self) -> str:
-        """For the journal."""
-        return json.dumps([self.codes, self.share])
-
     def passed_in(self, releases: Releases) -> bool:
         """Whether the release has reached more users since."""
         same = [one for one in releases if tracks.codes(one) == self.codes]
-        return any(
-            one.get("status") == "completed"
-            or (one.get("status") == "inProgress" and one.get("userFraction", 0) > self.share + NO_STEP)
-            for one in same
-        )
+        wider = [one for one in same if one.get("userFraction", 0) > self.share + NO_STEP]
+        return "completed" in (one.get("status") for one in same) or in_progress(wider) is not None
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -103,9 +90,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     if files:
         problems.add("files", "a rollout sends no files.", "no files")
-    for name, value in (("package-name", inputs.package_name), ("rollout-steps", inputs.rollout_steps)):
-        if not value:
-            problems.add(name, "is required for this target.")
+    batch.require(problems, package_name=inputs.package_name, rollout_steps=inputs.rollout_steps)
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
     if not inputs.commit:
@@ -127,42 +112,29 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)
     job = RolloutJob(release, inputs.rollout_steps, held_to)
     scopes = (edit_api.SCOPE, *((gate.SCOPE,) if limits else ()))
-    return Prepared(tuple(_lines(job)), scopes, partial(flow, job), package=inputs.package_name)
-
-
-def _lines(job: RolloutJob) -> Iterator[str]:
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
-    yield f"open an edit for {job.release.package}"
-    yield f"look at the release in progress on track {job.release.tracks[0]}"
-    if job.gate.limits:
-        limits = " or ".join(map(str, job.gate.limits))
-        end = "and halt it" if job.gate.halts else "but go on"
-        yield f"ask Google how it is doing; report what is above {limits}, {end}"
-    dry_run = job.release.dry_run
-    yield f"decide the next of {shares}, and change nothing" if dry_run else f"take it to the next of {shares}"
+    steps = [f"open an edit for {release.package}", f"look at the release in progress on track {release.tracks[0]}"]
+    if limits:
+        above, end = " or ".join(map(str, limits)), "and halt it" if halts else "but go on"
+        steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
+    dry_run = f"decide the next of {shares}, and change nothing"
+    steps.append(dry_run if inputs.dry_run else f"take it to the next of {shares}")
+    return Prepared(tuple(steps), scopes, partial(flow, job), package=inputs.package_name)
 
 
-# The decision, which is pure
-
-
-def in_progress(releases: Releases) -> Release | None:
+def in_progress(releases: Iterable[Release]) -> Release | None:
     """The release that is being rolled out."""
     return next((one for one in releases if one.get("status") == "inProgress"), None)
 
 
-def _halted(releases: Releases) -> Release | None:
-    """The halted release, unless everybody has got a later one since."""
-    latest = max((tracks.highest(one) for one in releases if one.get("status") == "completed"), default=-1)
-    stopped = (one for one in releases if one.get("status") == "halted")
-    return next((one for one in stopped if tracks.highest(one) > latest), None)
-
-
 def decide(job: RolloutJob, look: Look) -> Decision:  # noqa: PLR0911 - one for each situation, in their order
     """What is to be done after a look: one step further, nothing, hold still, or halt."""
-    release, stopped = in_progress(look.releases), _halted(look.releases)
-    if release is None and stopped is not None:
-        return Decision("halted", _version(stopped), trouble="halted")
+    release = in_progress(look.releases)
     if release is None:
+        latest = max((tracks.highest(one) for one in look.releases if one.get("status") == "completed"), default=-1)
+        for one in look.releases:  # one that is halted, unless everybody has got a later one since
+            if one.get("status") == "halted" and tracks.highest(one) > latest:
+                return Decision("halted", _version(one), trouble="halted")
         return Decision("nothing", "nothing is in progress")
     name, share, why = _version(release), release.get("userFraction"), look.judgement.why
     if look.judgement.ruling == "halt" and job.gate.halts:
@@ -190,9 +162,6 @@ def decide(job: RolloutJob, look: Look) -> Decision:  # noqa: PLR0911 - one for 
 def _version(release: Release) -> str:
     """A release by its version codes and its share: `42+43 at 5 %`."""
     return " at ".join(filter(None, ("+".join(tracks.codes(release)), tracks.share(release))))
-
-
-# The work in an edit
 
 
 def flow(job: RolloutJob, context: Context) -> Flow:
@@ -257,7 +226,8 @@ class Rollout:
         release, limits = in_progress(live), self._rollout.gate
         if release is None:
             return Look(live)
-        self._first, codes = FirstLook.of(release), tracks.codes(release)
+        codes = tracks.codes(release)
+        self._first = FirstLook(codes, release.get("userFraction", 0.0))
         try:
             state = review.state_of((yield from review.listed(self._job.package, self._track)), codes)
         except (ServiceError, TemporaryError) as error:
@@ -283,7 +253,7 @@ class Rollout:
             edit.before[track] = change.before
             edit.changing(purpose)
         if self._first:
-            edit.changed(purpose, self._first.text)
+            edit.changed(purpose, json.dumps([self._first.codes, self._first.share]))
         if not settled:
             yield edit.api.update_track(track, change.after)
             edit.seen[track] = change.after
@@ -303,13 +273,16 @@ class Rollout:
             tell(f"{capitalised(decision.why.rstrip('.'))}.")
 
     def _outcome(self, look: Look, decision: Decision, changes: Changes) -> Outcome:
-        """The outputs, and the outcome with its tables: what is live, also in a dry run."""
+        """What is live, also in a dry run."""
         column, live = ("Would be", look.releases) if self._job.dry_run else ("After", changes.tracks[0].after)
         rollout = in_progress(look.releases)
         codes = tracks.codes(rollout) if rollout else ()
         states = ((one, look.review if codes and tracks.codes(one) == codes else "") for one in live)
         found = status.TrackStatus(self._track, tuple(states))
-        outputs = {**status.outputs([found]), **_values(live, codes, look.review), "decision": decision.kind}
+        outputs = {**status.outputs([found]), "decision": decision.kind}
+        for release in [one for one in live if codes and tracks.codes(one) == codes][:1]:
+            outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
+            outputs |= {"user-fraction": tracks.user_fraction(release), "lifecycle": look.review}
         self._context.publish(outputs)
         measured = gate.section(look.judgement.judged)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
@@ -325,19 +298,6 @@ def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
         return Decision("held", f"another run, or someone in the Play Console, changed it: {tracks.in_words(release)}")
     kind: Kind = "completed" if release.get("status") == "completed" else "stepped"
     return Decision(kind, f"the step that was under way is live: {tracks.in_words(release)}")
-
-
-def _values(releases: Releases, codes: tuple[str, ...], state: str) -> dict[str, str]:
-    """The single values of the release that is rolled out."""
-    release = next((one for one in releases if codes and tracks.codes(one) == codes), None)
-    if release is None:
-        return {}
-    return {
-        "version-code": max(codes, key=int),
-        "version-codes": ",".join(codes),
-        "user-fraction": tracks.user_fraction(release),
-        "lifecycle": state,
-    }
 
 
 def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:

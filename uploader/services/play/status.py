@@ -1,8 +1,8 @@
 """The target `play-status`: what is on an app's tracks, how far the review is, what the account may do. Read only.
 
-Most of it is in an edit alone, and Google Play has one edit of an app for each account: to open one closes another
-job's. So none is opened while a review is waited for, in a dry run, or where an earlier run of the job left one that is
-to be gone on with. One that is opened is deleted as soon as it was read.
+Most of it is in an edit alone, and to open one closes any other that the account has open for the app. So none is
+opened while a review is waited for, in a dry run, or where an earlier run of the job left one that is to be gone on
+with. One that is opened is deleted as soon as it was read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from uploader.errors import ApiError, ReleaseRefused
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
+from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps
 from uploader.services.play import edit_api, review, tracks, universal_apk
 from uploader.services.play.edit_api import Edit, Release, Releases, entries
@@ -62,8 +63,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems = Problems()
     if files:
         problems.add("files", "a status sends no files.", "no files")
-    if not inputs.package_name:
-        problems.add("package-name", "is required for this target.")
+    batch.require(problems, package_name=inputs.package_name)
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal = review.goal_of(inputs, problems)
     apk = universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
@@ -145,8 +145,8 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
     if not job.may_open:
         return None
     if kept := unfinished(job.package, context):
-        text = f"Edit {kept} of an unfinished release would be closed by another, so only the review is looked at."
-        context.warning(text)
+        what = "would be closed by another, so only the review is looked at."
+        context.warning(f"Edit {kept} of an unfinished release {what}")
         return None
     try:
         edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
@@ -174,16 +174,11 @@ def _track(track: str, listed: tuple[review.Listed, ...], live: Releases, *, in_
     known = {code for release in live for code in tracks.codes(release)}
     # A draft without artifacts has no version codes by which it could be found again; an edit lists it as well.
     others = [one for one in listed if not known & set(one.codes) and (one.codes or not in_edit)]
-    releases = [(one, review.state_of(listed, tracks.codes(one)) or _draft(one)) for one in live]
+    states = (review.state_of(listed, tracks.codes(one)) for one in live)
+    drafts = ("DRAFT" if one.get("status") == "draft" else "" for one in live)
+    releases = [(one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)]
     releases += [({"name": one.name, "versionCodes": list(one.codes)}, one.state) for one in others]
     return TrackStatus(track, tuple(releases))
-
-
-def _draft(release: Release) -> str:
-    return "DRAFT" if release.get("status") == "draft" else ""
-
-
-# How it is told
 
 
 def outputs(found: Sequence[TrackStatus]) -> dict[str, str]:
@@ -206,13 +201,8 @@ def of_releases(found: Iterable[tuple[str, Releases]]) -> dict[str, str]:
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
     known = {key: release[key] for key in ("name", "status", "userFraction", "inAppUpdatePriority") if key in release}
-    named = list(countries(release))
-    return {
-        "versionCodes": list(tracks.codes(release)),
-        **known,
-        **({"countries": named} if named else {}),
-        **({"lifecycle": state} if state else {}),
-    }
+    more = {"countries": list(countries(release)), "lifecycle": state}
+    return {"versionCodes": list(tracks.codes(release)), **known, **{key: one for key, one in more.items() if one}}
 
 
 def _row(track: str, release: Release, state: str) -> tuple[str, ...]:

@@ -120,9 +120,8 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Ste
     for number in count(1):
         if found := (yield from _listed(package, code)):
             if len(found) > 1:
-                context.info(
-                    f"Google Play signs version {code} with {len(found)} keys; the APK of the first is fetched."
-                )
+                keys = f"{len(found)} keys; the APK of the first is fetched."
+                context.info(f"Google Play signs version {code} with {keys}")
             return found[0]
         if not (yield Sleep(number, f"the universal APK of version {code} is not generated yet", seconds)):
             break
@@ -150,8 +149,7 @@ def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
     found = []
     for entry in entries(response, "generatedApks"):
         universal = entry.get("generatedUniversalApk")
-        download = universal.get("downloadId") if isinstance(universal, Mapping) else None
-        if not download:
+        if not (download := universal.get("downloadId") if isinstance(universal, Mapping) else None):
             continue
         certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
         if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
