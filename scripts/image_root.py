@@ -5,8 +5,7 @@
 Both become root folders. `/layers/system` has the interpreter, the standard library, every shared library that they and
 the program's packages are linked with, two shells and their tools, the trusted certificates, and the records of where
 all of it comes from; `/layers/program` has /app, the program with its packages. Python's modules are there as bytecode
-alone. Two builds give the same bytes: times are set, and sets are compiled in one order. The interpreter that runs this
-is the one that is taken; nothing is named here that depends on the processor.
+alone. Two builds give the same bytes: times are set, and sets are compiled in one order.
 """
 
 from __future__ import annotations

@@ -59,11 +59,8 @@ def documents() -> Iterator[dict[str, Any]]:
     """The discovery documents of the installed package that have upload methods, in the order of their file names."""
     folder = Path(googleapiclient.discovery_cache.__file__).parent / "documents"
     for path in sorted(folder.glob("*.json")):
-        text = path.read_text(encoding="utf-8")
-        if '"mediaUpload"' in text:  # reading all documents as JSON would take a minute
-            document = json.loads(text)
-            if any(upload_methods(document)):
-                yield document
+        if '"mediaUpload"' in (text := path.read_text(encoding="utf-8")):  # to read all as JSON takes a minute
+            yield json.loads(text)
 
 
 def upload_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -77,12 +74,10 @@ def upload_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def size(text: str | None) -> int | None:
     """Bytes of a `maxSize` such as `5497558138880` or `1GB`; None when the document sets no limit."""
-    if not text:
-        return None
-    found = re.fullmatch(r"(\d+)(B|KB|MB|GB|TB)?", text)
-    if found is None:
+    found = re.fullmatch(r"(\d+)(B|KB|MB|GB|TB)?", text or "")
+    if text and not found:
         raise SystemExit(f"maxSize {text!r} can't be read")
-    return int(found[1]) * BINARY_UNITS[found[2] or "B"]
+    return int(found[1]) * BINARY_UNITS[found[2] or "B"] if found else None
 
 
 def narrowest(method: dict[str, Any]) -> str:
@@ -158,8 +153,7 @@ def age(entry: dict[str, Any]) -> tuple[bool, tuple[int, ...]]:
 def catalogue() -> dict[str, Any]:
     """The whole catalogue: each method under the name that a user gives as `target`.
 
-    The newest stable version of an API has the plain id; an older one that has a method of the same id is called as
-    Google writes versions of APIs, `drive:v2.files.update`.
+    The newest stable version of an API has the plain id; an older one with it is called `drive:v2.files.update`.
     """
     entries = [entry(document, method) for document in documents() for method in upload_methods(document)]
     newest = {made["id"]: made for made in sorted(entries, key=age)}
