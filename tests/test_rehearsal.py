@@ -56,6 +56,15 @@ def test_a_dry_run_in_a_rehearsal_says_once_that_nothing_was_published(job: Job)
     assert last == "Rehearsal, nothing was published. In the emulator: com.example.app 42 passed the validation."
 
 
+def test_a_rehearsed_review_is_the_emulator_s(job: Job) -> None:
+    """Nobody takes it for Google's."""
+    ended = rehearsed(job, {**PLAY, "wait-for": "published"})
+    assert ended.code == 0, ended.log
+    lines = ended.log.splitlines()
+    assert "Review in the emulator: production: published." in lines
+    assert [line for line in lines if line.startswith("Review:")] == []
+
+
 def test_a_rehearsed_release_is_an_update(job: Job) -> None:
     """The app is live on every standard track, with a lower version code."""
     ended = rehearsed(job, PLAY)

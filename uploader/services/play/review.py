@@ -45,10 +45,11 @@ class Listed:
 
 @dataclass(frozen=True)
 class ReviewGoal:
-    """What is waited for, and for how many seconds at most (0: one look)."""
+    """What is waited for, and for how many seconds at most (0: one look); in a `rehearsal` in the emulator alone."""
 
     state: Literal["approved", "published"]
     seconds: float
+    rehearsal: bool = False
 
 
 def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
@@ -63,7 +64,7 @@ def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
         problems.add("wait-for", what, "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`")
     if inputs.status == "draft":
         problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
-    return ReviewGoal(inputs.wait_for, inputs.wait_deadline)
+    return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.rehearsal)
 
 
 def listed(package: str, track: str) -> Steps[tuple[Listed, ...]]:
@@ -126,7 +127,7 @@ def awaited(
         rejected = REJECTED in states.values()
         if through or rejected or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds)):
             break
-    context.info(f"Review: {told}.")
+    context.info(f"Review{' in the emulator' if goal.rehearsal else ''}: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
     sections = (*outcome.sections, Section("State of the review", ("Track", "State"), rows))
     trouble: UploaderError | None = None
