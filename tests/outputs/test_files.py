@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, where
 from uploader.outputs import make_reporter
-from uploader.outputs.files import append_whole, results_lines, write_whole
+from uploader.outputs.files import append_whole, results_json, write_whole
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 
@@ -52,7 +52,7 @@ def test_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path) -> No
     path = tmp_path / "uploader.env"
     path.write_text("OLD=1\n")
     with small_disk(), pytest.raises(OSError, match="File too large"):
-        write_whole(path, ["x" * SMALL, "y"])
+        write_whole(path, "x" * SMALL + "y")
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("uploader.env", "OLD=1\n")]
 
 
@@ -60,7 +60,7 @@ def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
     """Results are readable for later steps that run as another user."""
     before = os.umask(0o077)
     try:
-        write_whole(tmp_path / "uploader-results.json", results_lines([], Redactor()))
+        write_whole(tmp_path / "uploader-results.json", results_json([], Redactor()))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "uploader-results.json").stat().st_mode) == 0o644
@@ -108,7 +108,7 @@ some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=host
 def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]) -> None:
     """The file is an array in plain ASCII with one object for each file, strings exactly as they were."""
     path = tmp_path_factory.mktemp("results") / "uploader-results.json"
-    write_whole(path, results_lines(results, Redactor()))
+    write_whole(path, results_json(results, Redactor()))
     content = path.read_bytes()
     read = json.loads(content.decode("ascii"), parse_constant=_refuse)
     assert [(entry["path"], entry["id"], entry["error"]) for entry in read] == [
@@ -123,7 +123,7 @@ def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
     path = tmp_path / "uploader-results.json"
     response = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
     result = FileResult("a.aab", 3, resource=response, error="hunter2-hunter2")
-    write_whole(path, results_lines([result], Redactor(["hunter2-hunter2"])))
+    write_whole(path, results_json([result], Redactor(["hunter2-hunter2"])))
     (entry,) = json.loads(path.read_text())
     assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
     assert entry["error"] == "***"

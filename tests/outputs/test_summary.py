@@ -171,7 +171,11 @@ def test_hostile_words_start_no_markup(report: Report) -> None:
 
 
 moments_of_any_kind = st.builds(
-    TimelineEvent, at=st.floats(), kind=st.sampled_from(["sent", "wait", "failed"]), text=hostile, seconds=st.floats()
+    TimelineEvent,
+    at=st.floats(0, 1e9),
+    kind=st.sampled_from(["sent", "wait", "failed"]),
+    text=hostile,
+    seconds=st.floats(0, 1e9),
 )
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TextIO
 
 from uploader.outputs.progress import ProgressBar
-from uploader.outputs.reporter import LogReporter, neutral, painted, writable
+from uploader.outputs.reporter import LogReporter, neutral, writable
 from uploader.reporting import Progress
 
 
@@ -31,10 +31,6 @@ class ConsoleReporter(LogReporter):
             return os.get_terminal_size(self._err.fileno()).columns > 0
         except OSError:
             return False
-
-    def _painted(self, text: str, style: str, stream: TextIO) -> str:
-        """Colours and bold headings on a terminal alone."""
-        return painted(text, style) if self.platform.color and stream.isatty() else text
 
     def _put(self, text: str, stream: TextIO) -> None:
         if self._bars:

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
 MAX_DEPTH = 64  # levels of a service's response that are kept; what is deeper is an ellipsis
 
 
-def write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Make the file hold exactly `pieces`, as UTF-8, mode 0644: written beside it, then renamed over it.
+def write_whole(path: Path, text: str) -> None:
+    """Make the file hold exactly `text`, as UTF-8, mode 0644: written beside it, then renamed over it.
 
     Raises OSError; the old content is then untouched. A link or anything else that is not a regular file is refused:
     writing through it could change a file far away, replacing it could break a device.
@@ -41,7 +41,7 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as file:
             os.fchmod(handle, 0o644)  # a later step may run as another user
-            file.writelines(pieces)
+            file.write(text)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -53,20 +53,17 @@ def append_whole(path: Path, text: str) -> None:
 
     Raises OSError, after taking back what a full disk let through: half an entry would fail the step.
     """
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(handle).st_size
-        broken = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = memoryview((("\n" if broken else "") + text).encode("utf-8"))
+    with path.open("ab+", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        broken = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+        data = (("\n" if broken else "") + text).encode("utf-8")
         try:
             while data:
-                data = data[os.write(handle, data) :]
+                data = data[file.write(data) :]
         except OSError:
             with contextlib.suppress(OSError):  # the refusal that counts is the first
-                os.ftruncate(handle, size)
+                file.truncate(size)
             raise
-    finally:
-        os.close(handle)
 
 
 def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
@@ -87,17 +84,13 @@ def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[
     return list(lines.values()), left_out
 
 
-def results_lines(results: Iterable[FileResult], redactor: Redactor) -> Iterator[str]:
+def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
     """What is in `uploader-results.json`: an array with one object a line for each file, secrets masked.
 
-    Line by line, so that ten thousand files need no memory of their own. ASCII alone: an escape sequence or a
-    bidirectional mark in a file name is exact for a program and harmless on a terminal.
+    ASCII alone: an escape sequence in a file name is exact for a program and harmless on a terminal.
     """
-    separator = "[\n"
-    for result in results:
-        yield separator + json.dumps(_masked(result.as_json(), redactor.hide), allow_nan=False)
-        separator = ",\n"
-    yield "[]\n" if separator == "[\n" else "\n]\n"
+    lines = [json.dumps(_masked(result.as_json(), redactor.hide), allow_nan=False) for result in results]
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:

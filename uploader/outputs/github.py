@@ -7,7 +7,6 @@ and `##[command]` anywhere in one.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 
 from uploader.errors import UploaderError
@@ -69,7 +68,13 @@ class GitHubReporter(LogReporter):
         if path is None:
             self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They are in the log.")
             return
-        entries = "".join(self._entry(name, value) for name, value in outputs.items())
+        entries = ""
+        for name, value in outputs.items():
+            shown, delimiter = self.redactor.clean(value, LIMIT), f"value_{os.urandom(16).hex()}"
+            if len(shown) > LIMIT:
+                self.warning(f"The output {name} could not be written: it is too large.")
+            else:
+                entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
         self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
 
     def write_summary(self, page: Callable[[], str]) -> None:
@@ -84,23 +89,11 @@ class GitHubReporter(LogReporter):
             return
         self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
 
-    def delimiter(self) -> str:
-        """A word that ends one output, and that nobody can foresee."""
-        return f"value_{os.urandom(16).hex()}"
-
     def _open_group(self, title: str) -> None:
         self._command("group", title)
 
     def _close_group(self) -> None:
         self._command("endgroup")
-
-    def _entry(self, name: str, value: str) -> str:
-        """One output in the heredoc form, which takes any value but one that holds its delimiter."""
-        shown, delimiter = self.redactor.clean(value, LIMIT), self.delimiter()
-        if len(shown) > LIMIT or delimiter in shown or not re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII):
-            self.warning(f"The output {name} could not be written: it is too large, or contains its own delimiter.")
-            return ""
-        return f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
 
     def _command(self, name: str, text: str = "", title: str = "") -> None:
         """One workflow command. Its text is neutral as well: the runner prints it again once it has obeyed."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TextIO
 
-from uploader.outputs.reporter import LogReporter, painted
+from uploader.outputs.reporter import LogReporter
 
 _ERASE = "\x1b[0K"
 
@@ -16,10 +15,6 @@ class GitLabReporter(LogReporter):
 
     _assign = ": "
     _sections = 0
-
-    def _painted(self, text: str, style: str, stream: TextIO) -> str:
-        """GitLab shows colours in every job's log."""
-        return painted(text, style) if self.platform.color else super()._painted(text, style, stream)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Show the values in the log, folded, and write them to the dotenv report."""

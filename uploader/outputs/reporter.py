@@ -13,7 +13,7 @@ from typing import TextIO
 
 from uploader.errors import InputError, UploaderError
 from uploader.inputs import Platform
-from uploader.outputs.files import dotenv_report, results_lines, write_whole
+from uploader.outputs.files import dotenv_report, results_json, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
 from uploader.reporting import Progress
@@ -31,11 +31,6 @@ _COMMAND = re.compile(r":(?=:)|##(?=\w*\[)")
 def neutral(text: str) -> str:
     """The same text, broken up by a blank wherever a CI system could find a command in it."""
     return _COMMAND.sub(r"\g<0> ", text)
-
-
-def painted(text: str, style: str) -> str:
-    """The text in a style, and the usual one after it."""
-    return f"\x1b[{style}m{text}\x1b[0m"
 
 
 class LogReporter:
@@ -111,14 +106,14 @@ class LogReporter:
             lines, left_out = dotenv_report(outputs, self.redactor)
             for name in left_out:
                 self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
-            self.written(f"The outputs ({path.name})", lambda: write_whole(path, lines))
+            self.written(f"The outputs ({path.name})", lambda: write_whole(path, "".join(lines)))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> None:
         """Write `uploader-results.json`, or warn where that is not possible."""
-        self.written(path.name, lambda: write_whole(path, results_lines(results, self.redactor)))
+        self.written(path.name, lambda: write_whole(path, results_json(results, self.redactor)))
 
     def written(self, what: str, write: Callable[[], None]) -> None:
         """Do `write`; where the system refuses, warn in one line."""
@@ -149,19 +144,15 @@ class LogReporter:
         """Nothing ends a title but the next."""
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
-        """The text in a style (ECMA-48, SGR) where `stream` shows it; a plain log stays plain."""
-        del style, stream
-        return text
+        """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays plain."""
+        shown = {"gitlab": True, "console": stream.isatty()}.get(self.platform.kind, False)
+        return f"\x1b[{style}m{text}\x1b[0m" if shown and self.platform.color else text
 
     def _indented(self, text: str) -> str:
         return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
 
     def _renamed(self, text: str) -> str:
-        """The text with every input in backticks under its name here; a value is written with `_assign`.
-
-        With `UPLOADER_STATUS` for `status` and `=` to assign, a message about `status: draft` has
-        `UPLOADER_STATUS=draft`.
-        """
+        """The text with every input in backticks under its name here: `UPLOADER_STATUS=draft` for `status: draft`."""
 
         def name(found: re.Match[str]) -> str:
             here = self.names.get(found[1])

@@ -13,7 +13,7 @@ digits and a few signs, and loses the rest.
 from __future__ import annotations
 
 import json
-import math
+import os.path
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -128,7 +128,7 @@ class _Page:
 
     def _file(self, name: str, file: FileResult) -> tuple[str, ...]:
         version = "" if file.error else file.resource.get("versionCode")
-        pace = speed(file.bytes_sent, file.seconds) if file.bytes_sent and math.isfinite(file.seconds) else ""
+        pace = speed(file.bytes_sent, file.seconds) if file.bytes_sent else ""
         return (
             self._code(name),
             format_size(file.bytes).replace(" ", "&#160;"),
@@ -240,12 +240,8 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
     alike: dict[str, list[list[str]]] = defaultdict(list)
     for *folders, name in (path.split("/") for path in paths):
         alike[name].append(folders)
-    names = []
-    for *folders, name in (path.split("/") for path in paths):
-        first, last = min(alike[name]), max(alike[name])
-        pairs = enumerate(zip(first, last, strict=False))
-        shared = next((count for count, (one, other) in pairs if one != other), len(first))
-        names.append("/".join([*folders, name][shared:]))
+    shared = {name: len(os.path.commonprefix(each)) for name, each in alike.items()}  # noqa: RUF071  # of lists
+    names = ["/".join(parts[shared[parts[-1]] :]) for parts in (path.split("/") for path in paths)]
     end = (limit - 3) // 2
     return [name if len(name) <= limit else f"{name[: limit - 3 - end]}...{name[-end:]}" for name in names]
 
@@ -253,13 +249,13 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
 # The timeline: when which bytes travelled, and when a file had to wait
 
 _UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))  # from so many seconds on, so many each
-_TASKS = {
-    "sent": "done, ",
-    "wait": "",
-    "resumed": "milestone, ",
-    "restarted": "crit, milestone, ",
-    "done": "done, milestone, ",
-    "failed": "crit, milestone, ",
+_EVENTS = {  # by kind: the tags of the bar, and how the words in or beside it begin
+    "sent": ("done, ", "{size} sent "),
+    "wait": ("", "waited {seconds:.1f} s, "),
+    "resumed": ("milestone, ", "resumed "),
+    "restarted": ("crit, milestone, ", "starting over, "),
+    "done": ("done, milestone, ", ""),
+    "failed": ("crit, milestone, ", "failed. "),
 }
 LEGEND = "Blue: bytes on their way. Amber: waiting. Red: failed."
 # Over the page's own theme, light or dark. The words beside a bar keep that theme's colour.
@@ -310,17 +306,20 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
     for label, file in zip(labels, files, strict=True):
         lines.append(f"    section {label}")
         for event in _few(file.timeline):
-            begin = round(1000 * _finite(_finite(event.at) - start) / seconds)
-            end = begin + max(1, round(1000 * _finite(event.seconds) / seconds))
-            lines.append(f"    {_said(event, redactor)} :{_TASKS[event.kind]}{begin}, {end}")
+            begin = round(1000 * (event.at - start) / seconds)
+            end = begin + max(1, round(1000 * event.seconds / seconds))
+            tags, words = _EVENTS[event.kind]
+            words = words.format(size=format_size(event.bytes), seconds=event.seconds)
+            said = _words(words + redactor.one_line(event.text, 60)).replace(" ,", ",")
+            lines.append(f"    {said} :{tags}{begin}, {end}")
     return "\n".join([*lines, "```"])
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:
     """When the first event was, and how many seconds lie between it and the end of the last."""
     events = [event for file in files for event in file.timeline]
-    start = min((_finite(event.at) for event in events), default=0.0)
-    return start, max((_finite(event.at) + _finite(event.seconds) for event in events), default=0.0) - start
+    start = min((event.at for event in events), default=0.0)
+    return start, max((event.at + event.seconds for event in events), default=0.0) - start
 
 
 def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
@@ -341,23 +340,7 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     return few if len(few) <= MAX_CHARTED else [*few[:half], *few[-half:]]
 
 
-def _said(event: TimelineEvent, redactor: Redactor) -> str:
-    """What stands in or beside a bar."""
-    beginning = {
-        "sent": f"{format_size(event.bytes)} sent ",
-        "wait": f"waited {_finite(event.seconds):.1f} s, ",
-        "resumed": "resumed ",
-        "restarted": "starting over, ",
-        "done": "",
-        "failed": "failed. ",
-    }
-    return _words(f"{beginning[event.kind]}{redactor.one_line(event.text, 60)}").replace(" ,", ",")
-
-
-def _finite(seconds: float) -> float:
-    return min(max(seconds, 0.0), 1e9) if math.isfinite(seconds) else 0.0
-
-
 def _words(outside: str) -> str:
+    """What Mermaid takes for text, and for nothing else."""
     words = ", ".join(part.strip() for part in re.split("[:;]+", outside.replace("…", "...").replace("`", "")))
     return re.sub(r"[^\w .,()/+-]+", "_", words).strip(" ,") or "_"
