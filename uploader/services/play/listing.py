@@ -253,13 +253,14 @@ class Pull:
             many = f"{len(listed)} languages, more than Google Play supports"
             raise ProtocolError(f"Google Play returned listings in {many}.")
         for entry in listed:
-            language = str(entry.get("language", ""))
-            if not self._is_language(language):
+            if not self._is_language(language := str(entry.get("language", ""))):
                 continue
             for name, field in TEXTS.items():
                 if not isinstance(text := entry.get(field, ""), str):
                     raise ProtocolError(f"Google Play returned the {language} listing in an undocumented format.")
-                self._add_text(language, "images-directory", f"{job.listing}/{language}/{name}", text)
+                if text.strip():
+                    place = Destination(job.workspace, "images-directory", f"{job.listing}/{language}/{name}")
+                    self.texts.append((language, place, text))
             for kind in IMAGE_RULES:
                 self._add_images(language, kind, entries((yield edit.images(language, kind)), "images"))
         try:
@@ -270,9 +271,9 @@ class Pull:
             return
         newest: Release = max(releases, key=tracks.highest, default={})
         for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
-            if self._is_language(language):
+            if self._is_language(language) and text.strip():
                 path = f"{job.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
-                self._add_text(language, "whats-new-directory", path, text)
+                self.texts.append((language, Destination(job.workspace, "whats-new-directory", path), text))
 
     def _is_language(self, language: str) -> bool:
         """Whether a text is in a language; what is none could lead out of the folder."""
@@ -280,10 +281,6 @@ class Pull:
             shown = f"{printable(language)[:50]!r}"
             self._context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
         return is_language_name(language)
-
-    def _add_text(self, language: str, input_name: str, path: str, text: str) -> None:
-        if text.strip():
-            self.texts.append((language, Destination(self._job.workspace, input_name, path), text))
 
     def _add_images(self, language: str, kind: str, found: Images) -> None:
         """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""

@@ -40,7 +40,7 @@ from uploader.services.play.known_errors import OTHER, explained, find
 from uploader.text import format_size
 
 PLACE = "{version-code}"
-_OWN_FILE = re.compile(r"uploader-results\.json|uploader\.env")
+_OWN_FILES = {"uploader-results.json", "uploader.env"}
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
 
@@ -68,19 +68,18 @@ def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems)
     if inputs.target == "play" and not (inputs.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
         problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
+    taken = {os.path.realpath(artifact.location) for artifact in artifacts}
     for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [destination]:
         problems.collect(place.check)
-        problems.collect(partial(_check_kept, place, artifacts))
+        path = os.path.realpath(place.workspace.root / place.path)
+        if path in taken:
+            what = "is one of `files`, which the APK would replace; name another place."
+            problems.add("universal-apk", f"{place.name} {what}")
+        elif path.rpartition("/")[2] in _OWN_FILES:
+            what = "is a name that the run gives to files of its own; name another place."
+            problems.add("universal-apk", f"{place.name} {what}")
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
-
-
-def _check_kept(destination: Destination, artifacts: tuple[Artifact, ...]) -> None:
-    path = os.path.realpath(destination.workspace.root / destination.path)
-    if any(path == os.path.realpath(artifact.location) for artifact in artifacts):
-        destination.refuse("is one of `files`, which the APK would replace; name another place.")
-    if _OWN_FILE.fullmatch(path.rpartition("/")[2]):
-        destination.refuse("is a name that the run gives to files of its own; name another place.")
 
 
 def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
