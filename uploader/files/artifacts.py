@@ -213,9 +213,8 @@ def _everything_below(folders: Sequence[str], root: Path, *, files: bool) -> lis
                 continue
             visited.add(here)
             below[:] = [name for name in below if not name.startswith(".")]
-            found += (
-                [f"{here}{name}" for name in names if not name.startswith(".")] if files else [here.rstrip("/") or here]
-            )
+            visible = [f"{here}{name}" for name in names if not name.startswith(".")]
+            found += visible if files else [here.rstrip("/") or here]
     return found
 
 
@@ -234,9 +233,8 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
         return None
     if objection != LOGIN_FILE and not (regular or stat.S_ISFIFO(status.st_mode)):
         return "is neither a regular file nor a named pipe"
-    readable = "" if os.access(path, os.R_OK) else "can't be read: permission denied"
-    if wrong := objection or readable:
-        return wrong
+    if objection or not os.access(path, os.R_OK):
+        return objection or "can't be read: permission denied"
     size = status.st_size if regular else None
     return real, Artifact(printable(name), str(path), size, identity(status), access=workspace.access())
 

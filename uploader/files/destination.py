@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from uploader.errors import InputError, Problem, UploaderError
 from uploader.files.workspace import Workspace, below, printable, reason
@@ -100,25 +100,21 @@ class Destination:
         folder = os.open(start, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in filter(None, path[len(start) :].split("/")):
-                inner = self._inner(folder, part, make=make)
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=folder)
+                try:
+                    inner = os.open(part, _FOLDER, dir_fd=folder)
+                except OSError as error:
+                    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                        what = f"{printable(part)} is a link or not a folder, and links are not followed."
+                        self.refuse(f"can't be written: {what}")
+                    raise
                 os.close(folder)
                 folder = inner
             yield folder
         finally:
             os.close(folder)
-
-    def _inner(self, folder: int, part: str, *, make: bool) -> int:
-        try:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o755, dir_fd=folder)
-            return os.open(part, _FOLDER, dir_fd=folder)
-        except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
-                raise
-        return self.refuse(
-            f"can't be written: {printable(part)} is a link or not a folder, and links are not followed."
-        )
 
     def check_kind(self, folder: int) -> None:
         """Raises InputError where something in the open folder has the name and is no regular file."""
@@ -126,7 +122,7 @@ class Destination:
             if not stat.S_ISREG(os.stat(self.leaf, dir_fd=folder, follow_symlinks=False).st_mode):
                 self.refuse("already exists and is not a regular file.")
 
-    def refuse(self, what: str) -> int:
+    def refuse(self, what: str) -> NoReturn:
         """Raises InputError; `what` continues a sentence that begins with the name."""
         raise InputError(Problem(self.input_name, f"{self.name} {what}"))
 

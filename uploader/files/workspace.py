@@ -15,7 +15,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
@@ -59,13 +59,11 @@ class Workspace:
     def of(cls, inputs: Inputs) -> Workspace:
         """The workspace that the inputs describe, with every credential file that they name."""
         root = inputs.platform.workspace
-        given = (inputs.credentials, inputs.platform.google_application_credentials, _GCLOUD)
-        return cls(
-            root,
-            allow_outside=inputs.allow_outside_workspace,
-            allow_symlinks=inputs.allow_symlinks,
-            credentials=[*_paths(root, given), *inputs.credential_files],
-        )
+        credentials = list(inputs.credential_files)
+        for text in (inputs.credentials, inputs.platform.google_application_credentials, _GCLOUD):
+            with suppress(RuntimeError):  # a container's user may have no home
+                credentials.append(root / Path(text).expanduser())  # the text of a key leads to nothing that exists
+        return cls(root, inputs.allow_outside_workspace, inputs.allow_symlinks, credentials)
 
     def access(self, input_name: str = "files", folder: str | None = None) -> Access:
         """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound."""
@@ -133,11 +131,15 @@ class Access:
             file = io.FileIO(os.open(path, _FLAGS))
         except (OSError, ValueError) as error:
             raise NotOpened(f"can't be read: {reason(error)}") from None
+        status = os.fstat(file.fileno())
         try:
-            self._check(file.fileno(), path, pipe=pipe)
-        except NotOpened:
+            _check_kind(status, pipe=pipe)
+            objection = self.workspace.objection(_real_path(file.fileno(), path, status), status, self.folder)
+        except NotOpened as refusal:
+            objection = str(refusal)
+        if objection:
             file.close()
-            raise
+            raise NotOpened(objection)
         return file
 
     def open_input(self, path: Path, name: str) -> io.FileIO:
@@ -148,12 +150,6 @@ class Access:
             meant = "" if os.path.lexists(path) else path_hint(name, self.workspace.root)
             what = f"{printable(name)} {refusal}.{printable(meant)}"
             raise InputError(Problem(self.input_name, what)) from None
-
-    def _check(self, descriptor: int, path: Path | str, *, pipe: bool) -> None:
-        status = os.fstat(descriptor)
-        _check_kind(status, pipe=pipe)
-        if objection := self.workspace.objection(_real_path(descriptor, path, status), status, self.folder):
-            raise NotOpened(objection)
 
     def objection(self, folder: Path) -> str:
         """Why a folder may not be listed, as the end of a sentence; empty when it may."""
@@ -197,13 +193,6 @@ def _real_path(descriptor: int, path: Path | str, status: os.stat_result) -> str
         return real
 
 
-def _paths(root: Path, given: Iterable[str]) -> Iterable[Path]:
-    """What was given, as paths: text that is no path (a key itself) leads to nothing that exists."""
-    for text in given:
-        with suppress(RuntimeError):  # a container's user may have no home
-            yield root / Path(text).expanduser()
-
-
 def _inode(status: os.stat_result) -> tuple[int, int]:
     return (status.st_dev, status.st_ino)
 
@@ -232,13 +221,12 @@ def _existing(path: str, root: Path) -> str:
     """The first path in any case that is there; empty where there is none, or `**` would make the search endless."""
     here, names = Path("/") if path.startswith("/") else root, list[str]()
     for segment in filter(None, path.split("/")):
-        if os.path.lexists(here / segment):
-            names.append(segment)
-        elif segment == "**" or not (found := _in_any_case(here, segment)):
+        there = os.path.lexists(here / segment)
+        found = segment if there else "" if segment == "**" else _in_any_case(here, segment)
+        if not found:
             return ""
-        else:
-            names.append(found)
-        here /= names[-1]
+        names.append(found)
+        here /= found
     return ("/" if path.startswith("/") else "") + "/".join(names)
 
 

@@ -41,8 +41,7 @@ class Archive:
     """The members of an open zip whose names `wanted` accepts. Raises MalformedFile."""
 
     def __init__(self, file: BinaryIO, wanted: Callable[[str], bool]) -> None:
-        self._file = file
-        self._size = file.seek(0, io.SEEK_END)
+        self._file, self._size = file, file.seek(0, io.SEEK_END)
         self._zip = open_zip(file)
         self.members: dict[str, zipfile.ZipInfo] = {}
         for member in self._zip.infolist():
@@ -100,13 +99,11 @@ class Archive:
 
     def at(self, offset: int, length: int) -> bytes:
         """So many bytes of the file. Raises MalformedFile where it has no such."""
-        if not 0 <= offset <= self._size - length:
-            raise MalformedFile("is cut short or damaged: parts of it lie beyond its end.")
-        self._file.seek(offset)
-        data = self._file.read(length)
-        if len(data) != length:
-            raise MalformedFile("became shorter while it was read.")
-        return data
+        if 0 <= offset <= self._size - length:
+            self._file.seek(offset)
+            if len(data := self._file.read(length)) == length:
+                return data
+        raise MalformedFile("is cut short or damaged: parts of it lie beyond its end.")
 
     def _usable(self, name: str) -> zipfile.ZipInfo:
         """The member, unless it is packed in a way that Android does not know: `zipfile` would take more."""
@@ -123,8 +120,16 @@ class Archive:
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:
     """The zip in an open file, its directory checked and nothing unpacked. Raises MalformedFile."""
     size = file.seek(0, io.SEEK_END)
+    if size == 0:
+        raise MalformedFile("is empty (0 bytes).")
     if not is_zip(file):
-        raise _no_zip(file, size)
+        file.seek(0)
+        if file.read(4) == b"PK\3\4":
+            what, hint = "is cut short: the directory at the end of the zip is missing.", "Download or build it again."
+        else:
+            what = "is not a zip archive, so it can't be an APK or an Android App Bundle."
+            hint = "Check what the pattern matched."
+        raise MalformedFile(what, hint)
     try:
         found = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file, size)))
     except ZIP_ERRORS:
@@ -161,35 +166,17 @@ class _BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         if size > MAX_DIRECTORY:  # no member is read so far at once
-            raise MalformedFile(
-                f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
-            )
+            what = f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
+            raise MalformedFile(what)
         data = self._file.read(size)
-        if data.startswith(_DIRECTORY_LINE):
-            _check_directory(data)
+        at = members = extras = 0
+        while data.startswith(_DIRECTORY_LINE, at) and at + 46 <= len(data):
+            name, extra, comment = struct.unpack_from("<3H", data, at + 28)
+            at += 46 + name + extra + comment
+            members += 1
+            extras += extra
+            if members > MAX_MEMBERS:
+                raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
+            if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:  # more than `zipfile` goes over quickly
+                raise zipfile.BadZipFile
         return data
-
-
-def _check_directory(data: bytes) -> None:
-    """Raises MalformedFile for more members than any app has, BadZipFile for more than `zipfile` goes over quickly."""
-    at = members = extras = 0
-    while data.startswith(_DIRECTORY_LINE, at) and at + 46 <= len(data):
-        name, extra, comment = struct.unpack_from("<3H", data, at + 28)
-        at += 46 + name + extra + comment
-        members += 1
-        extras += extra
-        if members > MAX_MEMBERS:
-            raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
-        if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:
-            raise zipfile.BadZipFile
-
-
-def _no_zip(file: BinaryIO, size: int) -> MalformedFile:
-    if size == 0:
-        return MalformedFile("is empty (0 bytes).")
-    file.seek(0)
-    if file.read(4) == b"PK\3\4":
-        what = "is cut short: the directory at the end of the zip is missing."
-        return MalformedFile(what, "Download or build it again.")
-    what = "is not a zip archive, so it can't be an APK or an Android App Bundle."
-    return MalformedFile(what, "Check what the pattern matched.")

@@ -123,20 +123,14 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ..
         return (image,)
     with image.reader() as file:
         found = dimensions(file.read(image.size or 0))
+    rule, (short, long) = IMAGE_RULES[kind], sorted(found or (0, 0))
+    size = f"{found[0]} x {found[1]} pixels" if found else ""
     if found is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
-    elif 0 in found:
+    elif short == 0:
         folder.wrong(path, "is damaged or cut short.", "a complete PNG or JPEG")
-    else:
-        _check_dimensions(path, found, kind, folder)
-    return (image,)
-
-
-def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder: LocalizedFolder) -> None:
-    rule, (short, long) = IMAGE_RULES[kind], sorted(dimensions)
-    size = "{} x {} pixels".format(*dimensions)
-    if rule.exact:
-        if dimensions != rule.exact:
+    elif rule.exact:
+        if found != rule.exact:
             folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
     elif short < rule.min_side or long > rule.max_side:
         folder.wrong(path, f"has {size}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.")
@@ -146,6 +140,7 @@ def _check_dimensions(path: Path, dimensions: tuple[int, int], kind: str, folder
         folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
     elif short < rule.advised:
         folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
+    return (image,)
 
 
 def image_ending(data: bytes) -> str:

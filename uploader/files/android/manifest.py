@@ -127,13 +127,10 @@ def _read(file: BinaryIO) -> Manifest:
     if bundle and _BUNDLE_MANIFEST not in archive.members:
         raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
     if not bundle and _APK_MANIFEST not in archive.members:
+        what, hint = "is a zip, but neither an APK nor an Android App Bundle.", "Check what the pattern matched."
         if _BUNDLE_MANIFEST in archive.members:
-            raise MalformedFile(
-                f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle."
-            )
-        raise MalformedFile(
-            "is a zip, but neither an APK nor an Android App Bundle.", "Check what the pattern matched."
-        )
+            what, hint = f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle."
+        raise MalformedFile(what, hint)
     carried = [found[1] for name in archive.members if (found := _CARRIED.fullmatch(name))] if bundle else []
     if bundle:
         manifest = _manifest("bundle", proto_elements(archive.read(_BUNDLE_MANIFEST)))
@@ -157,9 +154,7 @@ def _wanted(name: str) -> bool:
 
 
 def _manifest(kind: Kind, elements: Iterator[Element]) -> Manifest:
-    name, root = next(elements, (None, {}))
-    if name is None:
-        raise MalformedFile("has an AndroidManifest.xml without any element.")
+    name, root = next(elements, ("", {}))
     if name != "manifest":
         raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
     package, version_name = root.get("package"), root.get("versionName", "")
@@ -201,8 +196,7 @@ def _number(attributes: Attributes, name: str) -> int:
     value = attributes.get(name, 0)
     if isinstance(value, ResourceReference):
         raise MalformedFile(f"takes {name} from a resource (@0x{value.id:08x}).", "Write the number into the manifest.")
-    number = _api_level(value)
-    if number is None:
+    if (number := _api_level(value)) is None:
         raise MalformedFile(f"has a {name} that is not a number.")
     if number > 0xFFFFFFFF:
         raise MalformedFile(f"has a {name} beyond 32 bits.")
@@ -329,12 +323,8 @@ def _binary_attributes(chunk: bytes, header: int, strings: _StringPool, ids: tup
     for at in range(header + start, header + start + size * count, size):
         namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(chunk, at)
         resource_id = ids[name] if name < len(ids) else 0
-        known_by_name = not resource_id
-        key = _attribute_name(
-            resource_id,
-            strings[namespace] if known_by_name and namespace != _NOTHING else "",
-            strings[name] if known_by_name else "",
-        )
+        space = strings[namespace] if not resource_id and namespace != _NOTHING else ""
+        key = _attribute_name(resource_id, space, "" if resource_id else strings[name])
         if not key:
             continue
         if kind in (_TYPE_REFERENCE, _TYPE_DYNAMIC_REFERENCE):
@@ -353,10 +343,9 @@ class _StringPool:
     """
 
     def __init__(self, chunk: bytes, header: int) -> None:
-        self._chunk = chunk
-        self._header = header
+        self._chunk, self._header = chunk, header
         self._count, _, flags, self._start, _ = struct.unpack_from("<5I", chunk, 8)
-        self._utf8 = bool(flags & _UTF8)
+        self._decode = self._utf8_at if flags & _UTF8 else self._utf16_at
         self._left = len(chunk)  # bytes that may still be decoded
         self._decoded: dict[int, str] = {}  # by where they begin
 
@@ -365,7 +354,7 @@ class _StringPool:
             raise IndexError(index)
         at = self._start + struct.unpack_from("<I", self._chunk, self._header + 4 * index)[0]
         if at not in self._decoded:
-            self._decoded[at] = self._utf8_at(at) if self._utf8 else self._utf16_at(at)
+            self._decoded[at] = self._decode(at)
         return self._decoded[at]
 
     def _utf8_at(self, at: int) -> str:
@@ -428,10 +417,9 @@ def proto_elements(data: bytes) -> Iterator[Element]:
             if child and proto.message(child, _ELEMENT_NAME).decode() in _CHILDREN:
                 yield _proto_element(child, proto)
     except IndexError:
-        what = "has a damaged base/manifest/AndroidManifest.xml: it ends in the middle of a field."
-        raise MalformedFile(what) from None
+        raise MalformedFile(f"has a damaged {_BUNDLE_MANIFEST}: it ends in the middle of a field.") from None
     except ValueError:
-        raise MalformedFile("has a base/manifest/AndroidManifest.xml that is not aapt2's protobuf XML.") from None
+        raise MalformedFile(f"has a {_BUNDLE_MANIFEST} that is not aapt2's protobuf XML.") from None
 
 
 def _proto_element(data: bytes, proto: _ProtoReader) -> Element:
@@ -509,9 +497,8 @@ class _ProtoReader:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):  # ten bytes carry 64 bits; more is no protobuf
-        byte = data[at]
+        value |= (data[at] & 0x7F) << shift
         at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
+        if data[at - 1] < 0x80:
             return value, at
     raise IndexError(at)

@@ -137,8 +137,7 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str, problems: Probl
             for each, opener in files.items():
                 entry = zipfile.ZipInfo(each, date_time=(1980, 1, 1, 0, 0, 0))
                 entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = 3
-                entry.external_attr = 0o100644 << 16
+                entry.create_system, entry.external_attr = 3, 0o100644 << 16
                 with opener() as source, archive.open(entry, "w", force_zip64=True) as sink:
                     shutil.copyfileobj(source, sink, 1 << 20)
     except (OSError, *ZIP_ERRORS) as error:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from uploader.errors import InputError, Problem
@@ -58,8 +58,7 @@ def likeliest(name: str) -> list[str]:
 
 def suggestion(name: str) -> str:
     """A question that names the likeliest languages, after a space; empty when none comes near."""
-    known = likeliest(name)
-    return f" Did you mean {' or '.join(known)}?" if known else ""
+    return f" Did you mean {' or '.join(known)}?" if (known := likeliest(name)) else ""
 
 
 _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
@@ -182,12 +181,12 @@ def release_notes(
     """
     folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
     codes = sorted(version_codes, reverse=True)
-    layouts: Mapping[str, Callable[[], Notes]] = {
-        "whatsnew-<language>": lambda: _whatsnew(folder),
-        "<language>/changelogs": lambda: _changelogs(folder, codes),
-        "release-notes/<language>": lambda: _release_notes_folder(folder, tracks),
+    layouts = {
+        "whatsnew-<language>": _whatsnew(folder),
+        "<language>/changelogs": _changelogs(folder, codes),
+        "release-notes/<language>": _release_notes_folder(folder, tracks),
     }
-    found = [(layout, result) for layout, read in layouts.items() if (result := read())]
+    found = [(layout, notes) for layout, notes in layouts.items() if notes]
     if len(found) > 1:
         folder.wrong(folder.path, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
     elif not found and not folder.problems and not (folder.path / _NAMES).is_dir():
@@ -223,14 +222,13 @@ def release_names(
 def _whatsnew(folder: LocalizedFolder) -> Notes:
     texts: Texts = {}
     files = [entry for entry in folder.entries() if entry.is_file()]
-    if not any(entry.name.startswith("whatsnew-") for entry in files):
-        return {}
-    for entry in files:
-        if entry.name.startswith("whatsnew-"):
+    named = [entry for entry in files if entry.name.startswith("whatsnew-")]
+    for entry in files if named else ():
+        if entry in named:
             _add(texts, entry, entry, folder)
         else:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
-    return {None: texts}
+    return {None: texts} if named else {}
 
 
 def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Notes:
@@ -258,8 +256,8 @@ def _release_notes_folder(folder: LocalizedFolder, tracks: Sequence[str]) -> Not
         for track, texts in own.items():
             if chosen := files.get(f"{track}.txt"):
                 _add(texts, entry, chosen, folder)
-    result: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
-    return {None: default, **result} if default or result else {}
+    notes: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
+    return {None: default, **notes} if default or notes else {}
 
 
 def _add(texts: Texts, named: Path, path: Path, folder: LocalizedFolder) -> None:
@@ -279,8 +277,7 @@ def _add(texts: Texts, named: Path, path: Path, folder: LocalizedFolder) -> None
     if language in texts:
         folder.wrong(path, f"is a second file for `{language}`; keep one.")
         return
-    text = folder.text(path, MAX_RELEASE_NOTES)
-    if text:
+    if text := folder.text(path, MAX_RELEASE_NOTES):
         texts[language] = text
     else:
         folder.warn(path, f"is empty: no notes for `{language}`.")
@@ -326,12 +323,9 @@ def _by_language(text: str) -> Iterator[tuple[str, str]]:
 
 def _check(language: str, text: str, problems: Problems) -> None:
     name = f"the text for `{printable(language)}`" if language else "the text"
-    if language and not is_language_name(language):
-        what = f"`{printable(language)}` is not a language.{suggestion(language)}"
-        problems.add(_INPUT, what, ACCEPTED_LANGUAGE)
-    elif language and language not in LANGUAGES:
-        what = f"`{language}` is not in Google's list of languages.{suggestion(language)}"
-        problems.add(_INPUT, what, ACCEPTED_LANGUAGE)
+    if language and language not in LANGUAGES:
+        what = "is not in Google's list of languages" if is_language_name(language) else "is not a language"
+        problems.add(_INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE)
     wrong, odd = _judged(text, MAX_RELEASE_NOTES)
     if wrong:
         problems.add(_INPUT, f"{name} {wrong}")

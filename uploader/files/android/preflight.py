@@ -60,7 +60,8 @@ def facts(manifest: Manifest) -> Iterator[str]:
     yield f"minimum API level {min_sdk}, target {target}{native}"
     for what, names in (("permissions", manifest.permissions), ("requires", manifest.features)):
         if names:
-            yield f"{what}: {_shortened([_plain(name) for name in names], _MAX_NAMES)}"
+            plain = [name.removeprefix("android.permission.").removeprefix("android.") for name in names]
+            yield f"{what}: {_shortened(plain, _MAX_NAMES)}"
 
 
 def fingerprint(sha256: str) -> str:
@@ -114,8 +115,3 @@ def _asked(what: str, rule: PolicyRule) -> str:
 def _shortened(names: Sequence[str], max_shown: int) -> str:
     left = len(names) - max_shown
     return ", ".join(map(printable, names[:max_shown])) + (f" and {plural(left, 'other')}" if left > 0 else "")
-
-
-def _plain(name: str) -> str:
-    """A permission or feature without the platform's own prefix."""
-    return name.removeprefix("android.permission.").removeprefix("android.")

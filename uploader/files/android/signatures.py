@@ -32,11 +32,7 @@ _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
 _MAX_SUBJECT = 200  # characters of a name that people are shown
 _UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm)  # what cryptography raises too
 
-_PUBLIC_KEYS = {  # by the certificate's SHA-256
-    "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc": (
-        "the Android Open Source Project's test key, which is public"
-    ),
-}
+_TEST_KEY = "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc"  # the certificate's SHA-256
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,9 @@ def _signing_certificate(der: bytes) -> SigningCertificate:
     # Android's build tools make a key of this name where they are given none.
     named = ", ".join(f"{key}={value!s}" for key, value in subject if key in ("CN", "O", "OU", "C"))[:_MAX_SUBJECT]
     debug = f"the debug certificate of Android's build tools ({named})" if ("CN", "Android Debug") in subject else ""
-    return SigningCertificate(sha256, _PUBLIC_KEYS.get(sha256, debug))
+    if sha256 == _TEST_KEY:
+        debug = "the Android Open Source Project's test key, which is public"
+    return SigningCertificate(sha256, debug)
 
 
 def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
