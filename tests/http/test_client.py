@@ -100,22 +100,6 @@ def test_an_empty_body_says_length_zero(transport: HttpClient) -> None:
     assert b"authorization" not in heads[0].lower()
 
 
-def test_connections_are_kept_for_the_next_request(transport: HttpClient) -> None:
-    """Two requests in a row travel over one connection."""
-    connections: list[int] = []
-
-    def serve(connection: socket.socket) -> None:
-        connections.append(1)
-        for _ in range(2):
-            read_request(connection)
-            connection.sendall(answer(200, b"{}"))
-
-    with serving(serve) as url:
-        for _ in range(2):
-            transport.send(put(url, 10), [bytes(10)], "", Timeouts())
-    assert len(connections) == 1
-
-
 def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(transport: HttpClient) -> None:
     """What lies beyond the limit on an answer's body is no answer to the next request."""
 
@@ -367,19 +351,6 @@ def drip(connection: socket.socket) -> None:
     while True:
         connection.sendall(PROCESSING)
         time.sleep(0.05)
-
-
-def test_hints_that_drip_are_no_progress_of_the_body() -> None:
-    """A server that takes no more bytes is noticed after the stall limit, whatever it says meanwhile."""
-
-    def serve(connection: socket.socket) -> None:
-        read_head(connection)
-        drip(connection)
-
-    began = time.monotonic()
-    with serving(serve) as url, pytest.raises(TransportError, match="no data was transferred"):
-        HttpClient().send(put(url, 64 << 20), blocks(64 << 20), "", QUICK)
-    assert time.monotonic() - began < 3
 
 
 def test_interim_answers_take_nothing_from_the_time_limit() -> None:

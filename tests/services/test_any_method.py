@@ -109,17 +109,6 @@ def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:
     assert named.metadata == {"name": "x", "a": 1}
 
 
-def test_several_files_do_not_share_one_name(tmp_path: Path) -> None:
-    """Several new files get names of their own; one name for all is refused."""
-    files = make_file(tmp_path, "a/x.zip"), make_file(tmp_path, "b/y.zip")
-    sent = uploads(prepared(tmp_path, *files, target="drive.files.create", metadata={"parents": ["p"]}))
-    assert [upload.metadata for upload in sent] == [
-        {"name": "x.zip", "parents": ["p"]},
-        {"name": "y.zip", "parents": ["p"]},
-    ]
-    assert "metadata" in refused(tmp_path, *files, target="drive.files.create", metadata={"name": "one"})
-
-
 @pytest.mark.parametrize(
     ("name", "objects"),
     [

@@ -50,7 +50,6 @@ def uses() -> list[dict[str, Any]]:
 
 
 PLAY_USES = [step for step in uses() if step["with"]["target"] == "play"]
-BY_NAME = {step["name"]: step for step in PLAY_USES if "name" in step}
 
 
 def workspace(folder: Path) -> Path:

@@ -218,25 +218,6 @@ def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str, ag
             assert play.live.tracks["production"][0]["userFraction"] == fraction
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_notes_for_a_release_that_is_there_keep_the_other_languages(again: bool) -> None:
-    """What is given replaces its language; the plan shows each language that changes."""
-    notes = [{"language": "en-US", "text": "Old."}, {"language": "de-DE", "text": "Alt."}]
-    play = Play(production=[release(5, releaseNotes=notes)])
-    play.live.bundles[5] = sha256(artifact(5))
-    engine = Engine(play)
-    files = [artifact(5)] if again else []
-    given = {None: (("en-US", "New."), ("fr-FR", "Neuf."))}
-    engine.run(release_job(*files, tracks=("production",), notes=given))
-    (after,) = play.live.tracks["production"]
-    assert {one["language"]: one["text"] for one in after["releaseNotes"]} == {
-        "en-US": "New.", "de-DE": "Alt.", "fr-FR": "Neuf.",
-    }  # fmt: skip
-    assert 'notes en-US: "Old." (4 characters) -> "New." (4 characters)' in engine.log
-    assert 'notes fr-FR: "Neuf." (5 characters)' in engine.log
-    assert "de-DE" not in engine.log
-
-
 def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:
     """The fraction of a draft can't be meant."""
     play = Play(production=[DRAFT, ROLLOUT, release(4)])

@@ -24,7 +24,6 @@ from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
 from uploader.plan import make_plan
-from uploader.redaction import Redactor
 from uploader.retry import RetryPolicy
 from uploader.state.journal import Journal
 from uploader.transfer.api_client import ApiClient, TransferSettings
@@ -364,14 +363,3 @@ def test_a_ci_system_that_names_no_run_is_never_believed(job: Job) -> None:
     ended = job.run(given, CI="true")
     assert ended.code == 4, ended.log
     assert "an unknown run" in ended.log
-
-
-def test_a_session_uri_is_known_to_the_redactor() -> None:
-    """Whatever says a session's id after it was begun says it masked, in a URI or alone; other words stay."""
-    redactor = Redactor()
-    endpoint = "https://storage.googleapis.com/upload/storage/v1/b/a-long-bucket-name/o"
-    redactor.add_session(f"{endpoint}?uploadType=resumable&session=AHmUCY1xq-Zl_very-secret", endpoint)
-    said = redactor.one_line(
-        "lost AHmUCY1xq-Zl_very-secret of a-long-bucket-name, session=AHmUCY1xq-Zl_very-secret&a=b"
-    )
-    assert said == "lost *** of a-long-bucket-name, session=***&a=b"
