@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from uploader import errors
-from uploader.auth.error_words import CAUSES
+from uploader.auth.google import CAUSES
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
 from uploader.retry import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError

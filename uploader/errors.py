@@ -69,11 +69,6 @@ class Problem:
     covers: tuple[str, ...] = ()
     code: str = ""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every input that this mistake is about."""
-        return (self.name, *self.covers)
-
     def __str__(self) -> str:
         return f"{self.name}: {self.what}" + (f" Accepted: {self.accepted}" if self.accepted else "")
 

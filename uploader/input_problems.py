@@ -30,7 +30,7 @@ class Problems:
     @property
     def names(self) -> set[str]:
         """Every input that is known to be wrong."""
-        return {name for problem in self for name in problem.names}
+        return {name for problem in self for name in (problem.name, *problem.covers)}
 
     def add(self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = "") -> None:
         """One mistake, described as in `Problem`."""

@@ -106,7 +106,7 @@ class Redactor:
     def add(self, secret: str) -> None:
         """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless trivially short."""
         new = [part for part in parts(secret) if part not in self._parts]  # a key is told of more than once
-        forms = {form for part in new for form in _forms(part)}
+        forms = {*new, *(form for part in new for form in _encoded(part) if len(form) >= SHORTEST_PART)}
         with self._lock:
             self._parts.update(new)
             # a new tuple each time: readers in other threads keep the one that they are walking through
@@ -130,20 +130,18 @@ class Redactor:
             return text
         forms = self._forms
         window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
+        spans = [*_spans(window, forms)]
+        if self._session_words:
+            spans += [word.span() for word in _LONG_WORD.finditer(window) if word.group() in self._session_words]
         pieces: list[str] = []
         at = 0
-        for start, stop in _merged((*_spans(window, forms), *self._session_spans(window))):
+        for start, stop in _merged(spans):
             if start >= end:
                 break
             pieces += (text[at:start], MASK)
             at = stop
         pieces.append(text[at:end])
         return "".join(pieces) + ("…" if end < len(text) else "")
-
-    def _session_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        for match in _LONG_WORD.finditer(text) if self._session_words else ():
-            if match.group() in self._session_words:
-                yield match.span()
 
     def clean(self, text: str, limit: int = LIMIT) -> str:
         """`text` for people: secrets as ***, deceptive characters made visible; newlines and tabs stay."""
@@ -188,13 +186,8 @@ def _visible(match: re.Match[str]) -> str:
     return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0xA0 else f"<U+{code:04X}>")
 
 
-def _forms(part: str) -> Iterator[str]:
-    """Every way in which a piece of a secret is likely to turn up in a text."""
-    yield part
-    yield from (encoded for encoded in _encoded(part) if len(encoded) >= SHORTEST_PART)
-
-
 def _encoded(part: str) -> Iterator[str]:
+    """Every other way in which a piece of a secret is likely to turn up in a text."""
     raw = part.encode("utf-8", "surrogatepass")
     yield repr(part)[1:-1]
     for ascii_only in (True, False):

@@ -56,7 +56,7 @@ class FileResult:
     @property
     def bytes_sent(self) -> int:
         """What this run handed on of the file, resent bytes counted each time."""
-        return sum(moment.bytes for moment in self.timeline)
+        return sum(event.bytes for event in self.timeline)
 
     def as_json(self) -> dict[str, Any]:
         """The object that stands for this file in `uploader-results.json`, with the contract's keys."""

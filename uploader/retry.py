@@ -69,11 +69,6 @@ def backoff(attempt: int, fraction: float) -> float:
     return min(math.ldexp(1.0, min(attempt, 16)), MAX_BACKOFF) + math.floor(fraction * 1001) / 1000
 
 
-def next_poll(polls: int) -> float:
-    """Seconds before the next look at something that takes hours, after so many pauses: each is twice the last."""
-    return min(math.ldexp(FIRST_POLL, min(polls, 16)), MAX_POLL)
-
-
 def next_wait(
     spent: int, max_retries: int, *, time_left: float, fraction: float, asked: float | None = None
 ) -> float | None:
@@ -131,12 +126,13 @@ class RetryPolicy:
     def poll(self, why: str, number: int, end: float, report: Callable[[str], None]) -> bool:
         """Sleeps until the next look at something that takes its time; False where none is left until `end`.
 
-        `number` counts from 1; `end` is on the monotonic clock. Raises `Interrupted` when cancelled.
+        Each pause is twice the last. `number` counts from 1; `end` is on the monotonic clock. Raises `Interrupted` when
+        cancelled.
         """
         left = end - self.clock.monotonic()
         if left <= 0:
             return False
-        seconds = min(next_poll(number - 1), left)
+        seconds = min(math.ldexp(FIRST_POLL, min(number - 1, 16)), MAX_POLL, left)
         report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
         self.sleep(seconds)
         return True

@@ -53,12 +53,9 @@ class CredentialSource:
     kind: str
     account: str
     origin: str
-    info: Mapping[str, Any] = field(default_factory=dict)
-    secrets: tuple[str, ...] = ()
-    lasting: bytes | None = None
-
-    def __repr__(self) -> str:
-        return f"CredentialSource(kind={self.kind!r}, account={self.account!r})"  # the rest holds secrets
+    info: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    lasting: bytes | None = field(default=None, repr=False)
 
 
 def parse(inputs: Inputs) -> CredentialSource:
