@@ -79,7 +79,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         named = _named(request, file)
         kind = named.media_type or media_types.choose(file, method.accept)
         uploads.append(Upload(_endpoint(named), file, kind, named.metadata or None))
-    _check_collisions(method, uploads, problems)
+    if uploads[0].endpoint.idempotent or method.id == _STORAGE:  # else each request makes a new thing
+        seen: dict[Endpoint, str] = {}
+        for upload in uploads:
+            name = upload.artifact.name
+            if (first := seen.setdefault(upload.endpoint, name)) != name:
+                what = f"{name} would replace {first}: both go to the same place."
+                problems.add("files", what, "one file, or a name of its own for each")
     made = batch.prepared(inputs, tuple(uploads), problems)
     return made if request.name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
 
@@ -167,15 +173,3 @@ def _digest_asked_for(path: str, values: Values) -> tuple[str, Values]:
     if not wanted or not field or {field, "*"} & set(re.split(r"[\s,]+", wanted)):
         return algorithm, values
     return algorithm, {**values, "fields": (f"{wanted},{field}",)}
-
-
-def _check_collisions(method: Method, uploads: list[Upload], problems: Problems) -> None:
-    """Files of one run that would replace one another."""
-    if not (uploads[0].endpoint.idempotent or method.id == _STORAGE):
-        return  # each request makes a new thing
-    seen: dict[Endpoint, str] = {}
-    for upload in uploads:
-        first = seen.setdefault(upload.endpoint, upload.artifact.name)
-        if first != upload.artifact.name:
-            what = f"{upload.artifact.name} would replace {first}: both go to the same place."
-            problems.add("files", what, "one file, or a name of its own for each")

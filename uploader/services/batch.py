@@ -194,9 +194,8 @@ def send_metadata(
         context.remember(key, f"{datetime.fromtimestamp(context.now(), timezone.utc):{MINUTE}}")
     method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
     try:
-        response: dict[str, Any] = yield Call(
-            method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what
-        )
+        call = Call(method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what)
+        response: dict[str, Any] = yield call
     except UploaderError as error:
         if unanswered(error) and not endpoint.idempotent:
             error.hint = f"It is not known whether {what} took effect. {_CHECK}"

@@ -37,7 +37,6 @@ from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
 
 MAX_IN_FLIGHT = 4  # images; they all change one edit, and Play refuses changes that meet (409)
-_MAX_LANGUAGES = 250  # three times as many as Google Play knows
 _MAX_NAMED = 20  # files in one sentence
 _WARNING = (
     "The listing is read in an edit of its own, and Google Play then closes any other edit that this account has open "
@@ -249,9 +248,6 @@ class Pull:
     def read(self, edit: Edit) -> Steps[None]:
         """Reads the listing, then the notes of the newest release, which are under its highest version code."""
         job, listed = self._job, entries((yield edit.listed("listings")), "listings")
-        if len(listed) > _MAX_LANGUAGES:
-            many = f"{len(listed)} languages, more than Google Play supports"
-            raise ProtocolError(f"Google Play returned listings in {many}.")
         for entry in listed:
             if not self._is_language(language := str(entry.get("language", ""))):
                 continue
