@@ -26,7 +26,6 @@ def make_reporter(
     *,
     stdout: TextIO | None = None,
     stderr: TextIO | None = None,
-    redactor: Redactor | None = None,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
     names: Mapping[str, str] | None = None,
@@ -34,9 +33,9 @@ def make_reporter(
     """The reporter for this platform, which calls inputs by `names` where these are given.
 
     `clock` measures (seconds), `now` tells the time of day (seconds since 1970). The streams are the process's own
-    unless given; the redactor learns from `LogReporter.mask` and may be shared.
+    unless given.
     """
     out = stdout or sys.stdout
     err = (stderr or sys.stderr) if platform.kind == "console" else out  # a CI system shows one log
     reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(platform.kind, ConsoleReporter)
-    return reporter(platform, out, err, redactor or Redactor(), clock, now, names or {})
+    return reporter(platform, Redactor(), names or {}, out, err, clock, now)

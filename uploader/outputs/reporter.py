@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -33,6 +33,7 @@ def neutral(text: str) -> str:
     return _COMMAND.sub(r"\g<0> ", text)
 
 
+@dataclass(eq=False)
 class LogReporter:
     """Writes plain lines, from any thread; a subclass adds what its platform understands.
 
@@ -40,27 +41,18 @@ class LogReporter:
     called here, if not by their own names.
     """
 
-    _titles: tuple[str, ...] = ()
-    _assign = "="  # between the name of an input and its value, as people write it here
+    platform: Platform
+    redactor: Redactor
+    names: Mapping[str, str]
+    _out: TextIO
+    _err: TextIO
+    _clock: Callable[[], float]
+    _now: Callable[[], float]
+    _titles: tuple[str, ...] = field(default=(), init=False)
+    # A warning that is said while a bar is moved comes from the same thread.
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
 
-    def __init__(
-        self,
-        platform: Platform,
-        out: TextIO,
-        err: TextIO,
-        redactor: Redactor,
-        clock: Callable[[], float],
-        now: Callable[[], float],
-        names: Mapping[str, str],
-    ) -> None:
-        self.platform = platform
-        self.redactor = redactor
-        self.names = names
-        self._out = out
-        self._err = err
-        self._clock = clock
-        self._now = now
-        self._lock = threading.RLock()  # a warning that is said while a bar is moved comes from the same thread
+    _assign = "="  # between the name of an input and its value, as people write it here
 
     def info(self, text: str) -> None:
         """Log `text`; lines after its first are indented, so that none can pose as another."""
