@@ -107,7 +107,8 @@ def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, A
             # No credential looks like a reference, but a `state-key` may; a secret may be pasted into any input.
             public = not field.secret and not any(secret in text for secret in secrets)
             shown = quoted(text) if public or (unexpanded and field.name != "state-key") else "The value"
-            problems.add(field.name, f"{shown} {invalid.reason}", accepted)
+            reason = invalid.reason if public else invalid.reason.partition(" Did you mean")[0]  # which repeats it
+            problems.add(field.name, f"{shown} {reason}", accepted)
             if field.name == "state-key":  # a wrong one is a secret all the same, to be masked
                 values[field.attribute] = text
     return values
