@@ -177,10 +177,3 @@ def test_summary_is_appended_without_secrets(heard: Heard, tmp_path: Path) -> No
     heard.reporter.mask("hunter2-hunter2")
     heard.reporter.write_summary(lambda: "# After hunter2-hunter2\n")
     assert (tmp_path / "summary").read_text() == "# Before\n# After ***\n"
-
-
-def test_summary_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
-    """A page over GitHub's limit is not written, and a warning says so."""
-    heard.reporter.write_summary(lambda: "é" * (LIMIT // 2 + 1))
-    assert not (tmp_path / "summary").exists()
-    assert [command.name for command in heard.commands] == ["warning"]

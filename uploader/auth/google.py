@@ -321,9 +321,6 @@ class Login:
         for secret in filter(None, (*source.secrets, inputs.state_key)):
             on_secret(secret)
 
-    def __repr__(self) -> str:
-        return f"Login({self.account!r})"
-
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
         """A bearer token that stays valid for `min_seconds`, or for half its life where it never lives so long.
 
