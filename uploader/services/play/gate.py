@@ -246,13 +246,11 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
 
 
 def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[Ruling, tuple[str, ...]]:
-    surely = [one for one in judged if one.finding == "surely above"]
-    if surely:
+    if surely := [one for one in judged if one.finding == "surely above"]:
         return "halt", (_in_words(max(surely, key=lambda one: one.row.bounds[0])),)  # the table has the others
     last = {one.row.code: one.row.day for one in judged if one.bound is not None}
     newest = [one for one in judged if one.bound is not None and one.row.day == last[one.row.code]]
-    above = [one for one in newest if one.finding == "above"]
-    if above:
+    if above := [one for one in newest if one.finding == "above"]:
         return "hold", tuple(f"{_in_words(one)}, but perhaps by chance" for one in above)
     if newest:
         return "pass", ()

@@ -207,7 +207,12 @@ class Rollout:
         look = yield from self._look(live)
         decision, self._halting = decide(self._rollout, look), ""
         if first and passed and decision.kind != "halted":  # the step is made; a halt is never put off
-            decision = _made(first, live, ours=in_doubt)
+            made = next(one for one in live if tracks.codes(one) == first.codes)
+            kind: Kind = "completed" if made.get("status") == "completed" else "stepped"
+            why = "the step that was under way is live"
+            if not in_doubt:
+                kind, why = "held", "another run, or someone in the Play Console, changed it"
+            decision = Decision(kind, f"{why}: {tracks.in_words(made)}")
         after = live
         if decision.release is not None:
             after = tracks.merged(self._track, live, decision.release, replace_rollout=False)
@@ -289,15 +294,6 @@ class Rollout:
         headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
         tables = (*sections(changes, column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
-
-
-def _made(first: FirstLook, live: Releases, *, ours: bool) -> Decision:
-    """What is said where the step was made since the first look."""
-    release = next(one for one in live if tracks.codes(one) == first.codes)
-    if not ours:
-        return Decision("held", f"another run, or someone in the Play Console, changed it: {tracks.in_words(release)}")
-    kind: Kind = "completed" if release.get("status") == "completed" else "stepped"
-    return Decision(kind, f"the step that was under way is live: {tracks.in_words(release)}")
 
 
 def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
