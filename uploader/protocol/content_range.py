@@ -34,7 +34,9 @@ def request(move: Move, session: Session, media: Media) -> Request:
     """The request that carries out a move."""
     match move:
         case Start():
-            return _start(media)
+            size = () if media.size is None else (("X-Upload-Content-Length", str(media.size)),)
+            url = media.with_query(("uploadType", "resumable"))
+            return media.start(url, ("X-Upload-Content-Type", media.media_type), *size)
         case Send():
             return _send(move, session, media)
         case QueryOffset():
@@ -43,12 +45,6 @@ def request(move: Move, session: Session, media: Media) -> Request:
             return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
         case Cancel():
             return Request("DELETE", session.uri)
-
-
-def _start(media: Media) -> Request:
-    size = () if media.size is None else (("X-Upload-Content-Length", str(media.size)),)
-    url = media.with_query(("uploadType", "resumable"))
-    return media.start(url, ("X-Upload-Content-Type", media.media_type), *size)
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:

@@ -49,19 +49,15 @@ def request(move: Move, session: Session, media: Media) -> Request:
     """The request that carries out a move; every command is a POST."""
     match move:
         case Start():
-            return _start(media)
+            size = () if media.size is None else ((CONTENT_LENGTH, str(media.size)),)
+            command = ((PROTOCOL, "resumable"), (COMMAND, "start"))
+            return media.start(media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size)
         case Send():
             return _send(move, session, media)
         case QueryOffset():
             return Request("POST", session.uri, ((COMMAND, "query"),))
         case Cancel():
             return Request("POST", session.uri, ((COMMAND, "cancel"),))
-
-
-def _start(media: Media) -> Request:
-    size = () if media.size is None else ((CONTENT_LENGTH, str(media.size)),)
-    command = ((PROTOCOL, "resumable"), (COMMAND, "start"))
-    return media.start(media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size)
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:
@@ -103,21 +99,11 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
     uri = next((value for value in map(response.headers.get, URLS) if value), None)
     if not uri:
         return ProtocolViolated(f"the answer to the start of a session has no {URLS[0]}")
-    return Started(_with_scheme(uri, media.url), _granularity(response))
-
-
-def _with_scheme(uri: str, endpoint: str) -> str:
-    """The documents show the URL without a scheme: then it is https, or the endpoint's own (loopback http)."""
-    if _SCHEME.match(uri):
-        return uri
-    scheme = endpoint.partition("://")[0]
-    return f"{scheme}://{uri.lstrip('/')}"
-
-
-def _granularity(response: Response) -> int:
+    if not _SCHEME.match(uri):  # as the documents show it: then it is https, or the endpoint's own (loopback http)
+        uri = f"{media.url.partition('://')[0]}://{uri.lstrip('/')}"
     value = response.headers.get(GRANULARITY) or ""
     count = int(value) if _COUNT.fullmatch(value) else 0
-    return count if 0 < count <= _MAX_GRANULARITY else DEFAULT_GRANULARITY
+    return Started(uri, count if 0 < count <= _MAX_GRANULARITY else DEFAULT_GRANULARITY)
 
 
 def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:

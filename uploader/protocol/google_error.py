@@ -9,7 +9,7 @@ from typing import Any
 from uploader.http.messages import Response, TransportError
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
-_RATE_REASONS = frozenset({"rateLimitExceeded", "userRateLimitExceeded"})
+_RATE_REASONS = {"rateLimitExceeded", "userRateLimitExceeded"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class GoogleError:
     @property
     def rate_limited(self) -> bool:
         """True for the two reasons with which a 403 means "slower", not "no"."""
-        return any(reason in _RATE_REASONS for reason in self.reasons)
+        return not _RATE_REASONS.isdisjoint(self.reasons)
 
 
 def read(response: Response) -> GoogleError:

@@ -7,44 +7,30 @@ A resumable upload is a conversation about one number: how many bytes of the fil
 knows it. The client knows what it was told last (`Session.offset`) and how much it has handed to the network since
 (`Session.sent`); the truth lies between the two. Everything here follows from that.
 
-The machine does no input or output, and knows neither of the two dialects. One round goes like this: `next_move()` says
-what to do; the dialect (`content_range`, `goog_upload`) turns the move into a request; the caller sends it; the dialect
-turns the response, or the lack of one, into an event; and `after(event)` gives the next session. A session is a frozen
-value, so that a test can try every event in every state and compare the results.
+The machine does no input or output, and knows neither of the two dialects: `next_move()` says what to do, the dialect
+(`content_range`, `goog_upload`) turns the move into a request and what came of it into an event, and `after(event)`
+gives the next session.
 
-States. NEW: there is no session on the server, so the move is `Start`. OFFSET_KNOWN: the server's last word is fresh,
-so the move is to `Send` from there. OFFSET_UNKNOWN: something was sent and its fate is in doubt, so the move is to
-`QueryOffset`. UNCONFIRMED: the same after the last byte, so the upload may be finished though nothing said so. The
-other six are ends. The state alone decides the kind of move; there is no second way to ask "may I send now?".
+Every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the bytes that were on
+their way: the server may have stored none, some, or all of them, or have finished the upload. Sending again from the
+old offset could put bytes in the wrong place, or finish an upload twice; a query has no effect. So no path in the table
+leads from OFFSET_UNKNOWN or UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except
+through `Stored`. A start that failed has stored nothing: it is simply repeated.
 
-Why every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the bytes that were
-on their way: the server may have stored none, some, or all of them, or have finished the upload and made the resource.
-Sending again from the old offset would at best waste bandwidth and at worst put bytes in the wrong place, or finish an
-upload twice. A query is free of effects and settles the matter. So `OffsetUnknown` and `TokenRejected` lead to
-OFFSET_UNKNOWN (or UNCONFIRMED), and no path in the table leads from there to a `Send` except through `Stored`. In NEW
-the same events lead back to NEW: a start that failed has stored nothing, and an orphaned session expires by itself.
-
-What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or does not
-say whether it goes on, the upload may have been finished. Where a repeat replaces, it is started over; where it would
-add a second one (`at_most_once`: a mail, a file in Drive) that is the end: IN_DOUBT. A server that turned the last
-request away, or holds less than everything, has ended the doubt.
+What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or does not say whether
+it goes on, the upload may have been finished. Where a repeat replaces, it is started over; where it would add a second
+one (`at_most_once`: a mail, a file in Drive) that is the end: IN_DOUBT. A server that turned the last request away, or
+holds less than everything, has ended the doubt.
 
 What the server says is checked against what it was given. An offset below 0 or beyond `sent`, or completion before
-everything was sent, is a `ProtocolViolated`, whatever the dialect made of it. An offset that goes back is accepted once
-in a session, because real servers lose their last block when a machine fails; a second time could become a loop. A lost
-session (404, 410) starts anew from byte 0, at most `MAX_RESTARTS` times for a file. With the caller's bound on waits
-without progress this makes every upload end; `tests/protocol/test_exhaustive.py` walks every sequence of up to six
-faults to show it.
+everything was sent, is a `ProtocolViolated`. An offset that goes back is accepted once in a session, because real
+servers lose their last block when a machine fails; a second time could become a loop. A lost session (404, 410) starts
+over from byte 0, at most `MAX_RESTARTS` times for a file. With the caller's bound on waits without progress this makes
+every upload end; `tests/protocol/test_exhaustive.py` walks every sequence of up to six faults to show it.
 
-How much to send is `Chunking`'s affair and changes no state.
-
-Known weak spots:
-
-- A server that lost bytes and calls the upload complete after all of it was sent is believed here. Only the digest
-  in the response can tell; `transfer.upload` compares it where the service states one.
-- `Started` in NEW after a start whose response was lost leaves an empty session behind on the server, never a resource.
-- A stream's size is unknown until its end is read, so the span that `next_move()` names for it is an upper bound. The
-  caller reads ahead, sets `size` when it sees the end, and asks for the move again.
+A server that lost bytes and calls the upload complete after all of it was sent is believed here; the digest in the
+response tells (`transfer.upload`). A stream's size is unknown until its end is read, so the span that `next_move()`
+names for it is an upper bound: the caller reads ahead, sets `size` when it sees the end, and asks for the move again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Upload sessions that outlive a process: kept before their first byte, found again by the next run of the same job.
 
-A session URI is a bearer secret, and CI caches are shared: what is kept is sealed under a key derived from the
-credential (see `sealed_store`). A cache can also bring back any older state, so every session bears the run that began
-it: only that run may take for its own what it finds finished.
+A session URI is a bearer secret, and CI caches are shared: what is kept is sealed (see `sealed_store`). A cache can
+also bring back any older state, so every session bears the run that began it: only that run may take for its own what
+it finds finished.
 """
 
 from __future__ import annotations
@@ -39,12 +39,11 @@ class SessionOrigin:
 class SessionRecord:
     """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
 
-    `sample` is `FileSource.sample()`: what the file began and ended with when the session was begun. `last_block_due`
-    is written before the last block leaves: until then not all of the file can have been sent. A run that was not
-    killed adds `prefix`, the sha256 of the first `length` bytes, which are all that it sent, and a run that sends more
-    takes it away first. `origin` is None while it is this very process that began the session. `same_file` is false
-    when the file is another one today, as after a fresh checkout: then only its bytes can tell; `own_run` when it was
-    not begun by this run or an earlier attempt.
+    `sample` is `FileSource.sample()`. `last_block_due` is written before the last block leaves: until then not all of
+    the file can have been sent. A run that was not killed adds `prefix`, the sha256 of the first `length` bytes, which
+    are all that it sent, and a run that sends more takes it away first. `origin` is None while this process began the
+    session. `same_file` is false when the file is another one today, as after a fresh checkout: then only its bytes
+    can tell; `own_run` when it was not begun by this run or an earlier attempt.
     """
 
     uri: str
@@ -61,10 +60,9 @@ class SessionRecord:
 class Journal:
     """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
-    `folder` may belong to `owners`, too; without one nothing is kept. `seal_key` is any lasting secret, `account` names
-    whose uploads these are, and at which endpoint, `wall_clock` is the time in seconds since the epoch, `run` the run
-    that this process belongs to. An error of the disk never ends a run: the reporter warns of it, once; and it says why
-    a session that was kept is not continued.
+    `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `wall_clock` is
+    the time in seconds since the epoch, `run` the run that this process belongs to. An error of the disk never ends a
+    run: the reporter warns of it, once.
     """
 
     def __init__(
@@ -125,15 +123,15 @@ class Journal:
     def recall(self, name: str) -> str | None:
         """What an earlier run remembered under a name."""
         found = self._store.read(self._store.name(f"note:{name}"))
-        value = found.get("value") if found else None
-        return value if isinstance(value, str) else None
+        return found["value"] if found else None
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value under a name; None forgets it."""
+        key = self._store.name(f"note:{name}")
         if value is None:
-            self._store.remove(self._store.name(f"note:{name}"))
+            self._store.remove(key)
         else:
-            self._store.write(self._store.name(f"note:{name}"), {"value": value})
+            self._store.write(key, {"value": value})
 
     def close(self) -> None:
         """Ends the work on the folder; what is unfinished stays for the next run."""

@@ -1,10 +1,8 @@
 """A folder of small sealed values, which one run at a time works on: whoever has the key can read them.
 
-Values are sealed with AES-GCM under file names that are keyed hashes; what can't be opened is ignored with a warning,
-never trusted. The run that holds the folder's lock, which ends with the process, may read and change them; for any
-other nothing is kept. Trouble with the disk never ends a run: it is reported once. Nor is anything kept in a folder
-that others can change, or removed from one that others may use: only files named as ours, in a folder that was made
-here or bears our mark.
+Values are sealed with AES-GCM under file names that are keyed hashes. Only the run that holds the folder's lock, which
+ends with the process, reads and changes them. Nothing is kept in a folder that others can change, or removed from one
+that others may use: only files named as ours, in a folder that was made here or bears our mark.
 """
 
 from __future__ import annotations
@@ -56,9 +54,8 @@ def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes 
 class SealedStore:
     """Sealed values by name.
 
-    `key` is 32 secret bytes, `purpose` what they are used for here; `wall_clock` is the time in seconds since the
-    epoch. The folder may belong to this process's user and to `owners`, other users by their number; without a folder
-    nothing is kept.
+    `key` is 32 secret bytes, `purpose` what they are used for here. The folder may belong to this process's user and to
+    `owners`, other users by their number; without a folder nothing is kept.
     """
 
     def __init__(
@@ -75,15 +72,23 @@ class SealedStore:
         self._seal_key = _derived(key, f"seals of {purpose}")
         self._wall_clock = wall_clock
         self._reporter = reporter
-        self._owners = {os.geteuid(), *owners}
         self._lock: int | None = None  # the descriptor that holds it; without it nothing is read or kept
         self._ours = self._warned = False
         if folder:
             with self._tolerant():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if self._only_ours_to_write():
-                    self._lock = self._locked()
-            self._tidy()
+                status = folder.stat()
+                foreign = status.st_uid not in {os.geteuid(), *owners}
+                if foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                    what = "belongs to another user" if foreign else "can be changed by other users"
+                    reporter.warning(
+                        f"The state folder {folder} {what}: unfinished uploads are not kept there. "
+                        "Set `state-dir` to a folder that only you can write (mode 0700)."
+                    )
+                    return
+                self._lock = self._locked()
+                if self._lock is not None:
+                    self._tidy()
 
     def name(self, text: str) -> str:
         """The file name for a value, which tells nothing to anyone without the key."""
@@ -101,19 +106,6 @@ class SealedStore:
         os.close(lock)
 
     __del__ = close
-
-    def _only_ours_to_write(self) -> bool:
-        """Whether nobody else can plant or remove anything in the folder; says what is wrong with it otherwise."""
-        status = self._folder.stat()
-        foreign = status.st_uid not in self._owners
-        if foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            what = "belongs to another user" if foreign else "can be changed by other users"
-            self._reporter.warning(
-                f"The state folder {self._folder} {what}: unfinished uploads are not kept there. "
-                "Set `state-dir` to a folder that only you can write (mode 0700)."
-            )
-            return False
-        return True
 
     def _locked(self) -> int | None:
         """The descriptor that holds the folder's lock, if it was free."""
@@ -137,20 +129,17 @@ class SealedStore:
     def _tidy(self) -> None:
         """Removes what no run can still need, and warns of what this one can't open."""
         unreadable = expired = 0
-        with self._tolerant():
-            if self._lock is None:
-                return
-            found = {path.name: path for path in self._folder.iterdir() if path.name != _LOCK}
-            self._ours = not found or _MARK in found
-            for name, path in list(found.items())[:_MAX_FILES]:
-                if not _OWN_NAMES.fullmatch(name):
-                    continue
-                left_behind = path.suffix == ".new" or self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
-                if self._ours and left_behind:
-                    path.unlink(missing_ok=True)
-                    expired += path.suffix == ".sealed"
-                elif path.suffix == ".sealed" and self._load(path.stem) is None:
-                    unreadable += _set_aside(path)
+        found = {path.name: path for path in self._folder.iterdir() if path.name != _LOCK}
+        self._ours = not found or _MARK in found
+        for name, path in list(found.items())[:_MAX_FILES]:
+            if not _OWN_NAMES.fullmatch(name):
+                continue
+            left_behind = path.suffix == ".new" or self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
+            if self._ours and left_behind:
+                path.unlink(missing_ok=True)
+                expired += path.suffix == ".sealed"
+            elif path.suffix == ".sealed" and self._load(path.stem) is None:
+                unreadable += _set_aside(path)
         if expired:
             self._reporter.info(
                 f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
@@ -201,14 +190,13 @@ class SealedStore:
             return False
         nonce = secrets.token_bytes(12)
         sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
-        try:
+        kept = False
+        with self._tolerant():
             if self._ours and not os.path.lexists(self._folder / _MARK):
                 (self._folder / _MARK).write_bytes(_MARK_TEXT)
             self._replace(name, sealed)
-        except OSError as error:
-            self._report(error)
-            return False
-        return True
+            kept = True
+        return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
 
     def _replace(self, name: str, sealed: bytes) -> None:
         """Makes a file hold this, for its owner alone, and on the disk when this returns."""
@@ -239,25 +227,21 @@ class SealedStore:
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
-        """Reports an error of the disk, and goes on without."""
+        """Reports the first error of the disk, and goes on without."""
         try:
             yield
         except OSError as error:
-            self._report(error)
-
-    def _report(self, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
-            self._reporter.warning(
-                f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
-                "Set `state-dir` to a writable folder."
-            )
+            if not self._warned:
+                self._warned = True
+                self._reporter.warning(
+                    f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
+                    "Set `state-dir` to a writable folder."
+                )
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
     """A key for one purpose alone. Whatever was sealed under another version of the scheme is not recognised."""
-    derived: bytes = HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key)
-    return derived
+    return bytes(HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key))
 
 
 def _set_aside(path: Path) -> bool:

@@ -96,12 +96,13 @@ class ApiClient:
         self._headers = Headers()
         self.policy = policy
 
-    def public_url(self, root: str, path: str) -> str:
-        """The address of a file that everybody may fetch; an endpoint on loopback stands for every host."""
-        return self.url(root, path) if on_loopback(self._settings.root) else root + path
+    def url(self, root: str, path: str, *, public: bool = False) -> str:
+        """The address of a path of an API, or of the same path under the endpoint that was given.
 
-    def url(self, root: str, path: str) -> str:
-        """The address of a path of an API, or of the same path under the endpoint that was given."""
+        Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the host.
+        """
+        if public and not on_loopback(self._settings.root):
+            return root + path
         return (self._settings.root or root).rstrip("/") + path
 
     def service_time(self) -> float:
@@ -115,27 +116,26 @@ class ApiClient:
             return self.policy.clock.wall()
 
     def exchange(
-        self, request: Request, blocks: Iterable[Block] | None = None, *, final: bool = False, path: str = ""
+        self,
+        request: Request,
+        blocks: Iterable[Block] | None = None,
+        *,
+        final: bool = False,
+        path: str = "",
+        max_size: int = 0,
+        public: bool = False,
     ) -> Response | TransportError:
         """One request and what came of it; `blocks` is its body where that holds bytes of a file.
 
-        `path` is its path where that is no secret, as a session URI's is.
+        `path` is its path where that is no secret, as a session URI's is. With `max_size` the response is a file of at
+        most so many bytes: it may not stall, and not last for ever. `public` is for a host that must not learn who
+        asks: neither token nor project goes there.
         """
         if blocks is None:
             blocks = (request.body.prefix,) if request.body.prefix else ()
-        return self._send(request, blocks, self._settings.timeouts(final=final), path)
-
-    def fetch(self, request: Request, size: int, *, path: str, public: bool) -> Response | TransportError:
-        """A request whose response is a file of at most `size` bytes: it may not stall, and not last for ever.
-
-        `public` is for a host that must not learn who asks: neither token nor project goes there.
-        """
-        timeouts = replace(self._settings.timeouts(final=False), response=DOWNLOAD_TIMEOUT, max_size=size)
-        return self._send(request, (), timeouts, path, public=public)
-
-    def _send(
-        self, request: Request, blocks: Iterable[Block], timeouts: Timeouts, path: str, *, public: bool = False
-    ) -> Response | TransportError:
+        timeouts = self._settings.timeouts(final=final)
+        if max_size:
+            timeouts = replace(timeouts, response=DOWNLOAD_TIMEOUT, max_size=max_size)
         self._check(request)
         if self._settings.quota_project and not public:
             header = ("X-Goog-User-Project", self._settings.quota_project)

@@ -1,9 +1,8 @@
 """One file from a service into the workspace, block by block: memory stays the same whatever its size.
 
 What has come is kept when the response breaks off, and the next request asks for the rest alone (RFC 9110, section 14),
-under the condition that it is still the same file where the server named a version of it. Whatever does not fit what
-was asked for, or what was said before, starts the file over. No word of the server about lengths is believed: what
-comes is counted, and no more is taken than the step allows.
+if it is still the same file. Whatever does not fit what was asked for, or what was said before, starts the file over.
+What comes is counted, whatever the server says about lengths, and no more is taken than the step allows.
 """
 
 from __future__ import annotations
@@ -71,18 +70,13 @@ class _Reception:
         """One request for what is missing; the response counts as one only when the file is whole."""
         step, client = self._step, self._client
         self._accepted = False
-        url = (client.public_url if step.public else client.url)(step.root, step.path)
-        request = Request("GET", url, self._conditions(), receive=self._receive)
-        response = client.fetch(request, step.max_size + 1, path=step.path, public=step.public)
-        return response if isinstance(response, TransportError) else self._judged(response)
-
-    def _conditions(self) -> tuple[tuple[str, str], ...]:
-        if not self.offset:
-            return ()
-        unchanged = (("If-Range", self._etag),) if self._etag else ()
-        return (("Range", f"bytes={self.offset}-"), *unchanged)
-
-    def _judged(self, response: Response) -> Response | TransportError:
+        rest = (("Range", f"bytes={self.offset}-"),) if self.offset else ()
+        unchanged = (("If-Range", self._etag),) if self.offset and self._etag else ()
+        url = client.url(step.root, step.path, public=step.public)
+        request = Request("GET", url, (*rest, *unchanged), receive=self._receive)
+        response = client.exchange(request, path=step.path, max_size=step.max_size + 1, public=step.public)
+        if isinstance(response, TransportError):
+            return response
         if self._accepted:
             if self._total in (None, self.offset):
                 return response

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from uploader.errors import ApiError, IntegrityError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
-from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.http.messages import Response
 from uploader.reporting import Reporter
@@ -31,7 +30,6 @@ from uploader.services.base import (
 )
 from uploader.state.journal import Journal
 from uploader.text import plural
-from uploader.transfer import single
 from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason, call
 from uploader.transfer.download import download
 from uploader.transfer.resumable import Resumable
@@ -61,6 +59,7 @@ class Engine:
         self.info, self.warning, self.now = reporter.info, reporter.warning, client.service_time
         self.publish, self.reused, self.discarded = self.record.publish, self.record.add, self.record.discard
         self.forget_uploads = journal.drop_below
+        self.sha256, self.write = sha256, Destination.write
 
     def run(self, begin: Callable[[Context], Flow]) -> Outcome:
         """Begins a flow, which gets this engine as its context, and carries it to its end. Raises what it raises."""
@@ -121,14 +120,6 @@ class Engine:
         if result.error:
             self._to_send_again.append(self._uploaded[-1])
 
-    def sha256(self, artifact: Artifact) -> str:
-        """The SHA-256 of a file's bytes."""
-        return sha256(artifact)
-
-    def write(self, destination: Destination, data: bytes) -> bool:
-        """Makes a file hold exactly these bytes; False where it did already."""
-        return destination.write(data)
-
     def clear_journal(self, *, ok: bool) -> None:
         """Removes from the journal what this run is done with, once its end is reported, and closes it.
 
@@ -188,19 +179,21 @@ class Engine:
             if isinstance(result.failure, Interrupted):
                 raise result.failure
 
-        _in_parallel(send, len(jobs), chosen or step.max_in_flight or MAX_IN_FLIGHT)
+        with ThreadPoolExecutor(chosen or step.max_in_flight or MAX_IN_FLIGHT) as pool:
+            futures = [pool.submit(send, number) for number in range(len(jobs))]
+            wait(futures, return_when=FIRST_EXCEPTION)
+            pool.shutdown(cancel_futures=True)
+        for future in futures:
+            if not future.cancelled():
+                future.result()
         if late:
-            self._leave(late)
+            seconds = f"{self._client.policy.retry_deadline:g} s"
+            what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(late), 'file')}."
+            self._reporter.warning(what)
+            error = TemporaryError(what, cause=CAUSE, hint=HINT)
+            for place in late:
+                self.record.results[place] = replace(self.record.results[place], failure=error)
         return tuple(self.record.results[first : first + len(jobs)])
-
-    def _leave(self, places: Sequence[int]) -> None:
-        """Says that the files at these places of the record are not begun, because it is too late."""
-        seconds = f"{self._client.policy.retry_deadline:g} s"
-        what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(places), 'file')}."
-        error = TemporaryError(what, cause=CAUSE, hint=HINT)
-        self._reporter.warning(what)
-        for place in places:
-            self.record.results[place] = replace(self.record.results[place], failure=error)
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands in the result."""
@@ -226,8 +219,14 @@ class Engine:
         """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
         name, size = job.artifact.name, job.artifact.size
         progress = self._reporter.progress(name, size)
+        digest, timeout = job.endpoint.response_digest, self._settings.stall_timeout
+        algorithms = while_sending(digest, readable_again=size is not None)
+        source: Source
         try:
-            source = self._source(job)
+            if size is not None:
+                source = FileSource(job.artifact, algorithms)
+            else:
+                source = StreamSource(job.artifact, self._client.policy.clock, timeout, algorithms)
         except UploaderError as error:
             progress.done(False)
             return FileResult(name, size or 0, error=str(error), failure=error)
@@ -246,20 +245,13 @@ class Engine:
         progress.done(failure is None)
         return upload.result(failure)
 
-    def _source(self, job: Upload) -> Source:
-        response_digest, timeout = job.endpoint.response_digest, self._settings.stall_timeout
-        if job.artifact.size is not None:
-            return FileSource(job.artifact, while_sending(response_digest, readable_again=True))
-        algorithms = while_sending(response_digest, readable_again=False)
-        return StreamSource(job.artifact, self._client.policy.clock, timeout, algorithms)
-
     def _sent(self, upload: FileUpload) -> Response:
         """The resource that the upload ended with."""
         size, has_metadata = upload.media.size, upload.media.metadata is not None
         protocol = protocol_for(upload.job.endpoint, size, self._settings.protocol, has_metadata=has_metadata)
         if size is None or protocol == "resumable":
             return Resumable(upload, self._journal, self._settings.chunk_size).run()
-        return single.send(upload, size, multipart=protocol == "multipart")
+        return upload.send_whole(size, multipart=protocol == "multipart")
 
 
 def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
@@ -276,27 +268,3 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
     offered = endpoint.multipart if has_metadata else endpoint.simple
     small = size <= SMALL and endpoint.idempotent and offered
     return one_request if small or not endpoint.resumable else "resumable"
-
-
-def _in_parallel(work: Callable[[int], None], count: int, max_threads: int) -> None:
-    """Does `work` for 0, 1, … below `count`; after one that raises no other is begun, and its error is raised."""
-    numbers = iter(range(count))
-
-    def work_on() -> None:
-        nonlocal numbers
-        try:
-            while (number := next(numbers, None)) is not None:
-                work(number)
-        except BaseException:
-            numbers = iter(())
-            raise
-
-    futures: list[Future[None]] = []
-    with ThreadPoolExecutor(max_threads) as pool:
-        try:
-            futures.extend(pool.submit(work_on) for _ in range(min(max_threads, count)))
-        except RuntimeError:  # the system allows no more threads: those that there are do the work
-            if not futures:
-                raise
-    for future in futures:
-        future.result()

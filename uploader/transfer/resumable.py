@@ -1,8 +1,7 @@
 """Carries out the session machine's moves for one file until it is whole on the server, or can't become so.
 
 `protocol.session` decides what to do next and what a response means; here the requests are sent, the waits are taken,
-and what must outlive the process goes into the journal. A killed run wrote down whether its last block had been due, so
-the next run knows whether all of the file can have been sent.
+and what must outlive the process goes into the journal.
 """
 
 from __future__ import annotations

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError, UploaderError
+from uploader.errors import (
+    ApiError,
+    IntegrityError,
+    Interrupted,
+    OutcomeUnknown,
+    ProtocolError,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.http.messages import Block, Request, Response, Span, TransportError
-from uploader.protocol import digests
+from uploader.protocol import digests, single_request
 from uploader.protocol.media import Media
 from uploader.reporting import Progress, Reporter
 from uploader.results import FileResult, TimelineEvent
 from uploader.retry import Wait
 from uploader.services.base import Upload
-from uploader.transfer.api_client import ApiClient, as_reason
+from uploader.transfer.api_client import ApiClient, as_reason, last_failure
 from uploader.transfer.sources import FileSource, Source
 
 _PRECONDITION_FAILED = 412
@@ -94,6 +103,52 @@ class FileUpload:
             yield block
         if request.body.suffix:
             yield request.body.suffix
+
+    def send_whole(self, size: int, *, multipart: bool) -> Response:
+        """The service's response to the whole file in one request, sent again only where that can't have two effects.
+
+        Raises `OutcomeUnknown` when it may have arrived and may not be sent again, besides what every upload raises.
+        """
+        endpoint, doubted = self.job.endpoint, False
+
+        def attempt() -> Response | TransportError:
+            request, goog_upload = single_request.simple(self.media, size), endpoint.dialect == "goog-upload"
+            if multipart:
+                boundary = secrets.token_hex(16)
+                request = single_request.multipart(self.media, size, boundary, goog_upload=goog_upload)
+            try:
+                return self.send(request, Span(0, size), final=True)
+            except Interrupted as stopped:
+                if stopped.unanswered and not endpoint.idempotent:
+                    self.warning(
+                        "The file was sent, but the run ended before the answer came. "
+                        "Check whether the service has it before you run again."
+                    )
+                raise
+
+        def in_doubt(response: Response | TransportError) -> OutcomeUnknown | None:
+            nonlocal doubted
+            doubted = True
+            if endpoint.idempotent:
+                return None
+            return OutcomeUnknown(
+                f"It is not known whether {self.name} arrived: {last_failure(response)}.",
+                cause="A single-request upload can't be queried, and repeating it could add the file twice.",
+                hint="Check whether the service has it before you run again. "
+                "`upload-protocol: resumable` can ask the server.",
+            )
+
+        try:
+            response = self.client.request_with_retries(attempt, self.retrier, self.name, in_doubt=in_doubt)
+        except ApiError as refused:
+            if not doubted:
+                raise
+            return self.stored_before(refused)
+        if not self.media.is_resource(response):
+            raise self.violation("the answer to the finished upload is not the resource that the method returns")
+        if not response.sent_whole:
+            raise self.violation("the server called the upload finished before it was sent")
+        return response
 
     def info(self, text: str) -> None:
         """Logs a line about this file."""
