@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from tests.support.fake_play import refused, release
 from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
-from uploader.errors import ApiError, ReleaseTrouble, TemporaryError, UploaderError
+from uploader.errors import ApiError, InputError, ReleaseRefused, ReleaseTrouble, TemporaryError, UploaderError
+from uploader.inputs import Inputs
 from uploader.services.base import Call
-from uploader.services.play.rollout import flow
+from uploader.services.play.edit_api import CONSOLE
+from uploader.services.play.rollout import flow, prepare
 
 OLD = release(41, name="4.1")
 COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
@@ -267,3 +270,21 @@ def test_a_step_that_fails_says_nothing_of_a_halt() -> None:
 def other_run(play: Console) -> None:
     """Another run from beginning to end."""
     look(play)
+
+
+def test_two_rollouts_on_one_track_are_left_to_people() -> None:
+    """Neither is changed, and the advice is one that this target can follow."""
+    play = Console(production=[release(number, status="inProgress", userFraction=0.1) for number in (43, 42)])
+    before = play.rollout
+    with pytest.raises(ReleaseRefused, match=r"2 releases are in progress on track production: 43 .*, 42 ") as caught:
+        look(play)
+    assert (play.rollout, "replace-rollout" in caught.value.hint, CONSOLE in caught.value.hint) == (before, False, True)
+
+
+def test_what_only_a_release_takes_is_a_mistake() -> None:
+    """`rollout-steps` decide: a status, a share or a wait beside them would be read by nobody."""
+    given = Inputs(target="play-rollout", package_name="a.b", tracks=("production",), rollout_steps=(0.5, 1.0))
+    with pytest.raises(InputError) as caught:
+        prepare(replace(given, status="halted", user_fraction=0.1, wait_for="published"), ())
+    assert [problem.name for problem in caught.value.problems] == ["status", "user-fraction", "wait-for"]
+    assert prepare(given, ())

@@ -234,7 +234,7 @@ def _repaired(text: str) -> tuple[str, str]:
     Line breaks written as the two characters `\n`, turned into blanks or lost are the usual damage on the way through
     shells and secret stores. They carry no meaning in PEM (RFC 7468, section 2), so such a key is repaired.
     """
-    found = PEM.fullmatch(re.sub(r"\\+[nr]", "\n", text).strip())
+    found = PEM.fullmatch(re.sub(r"(?<!\\)\\+[nr]", "\n", text).strip())
     if not found:
         return text, "`private_key` is not one whole PEM key, from its BEGIN line to its END line."
     label, body = found[1], "".join(found[2].split())

@@ -217,7 +217,10 @@ def _judge(
     if isinstance(measured, str):
         return Judgement("hold", (f"the {name} is not known: {measured}",))
     end = measured.end
-    if now - datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp() - DAY_ENDS > gate.max_age:
+    old = now - datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp() - DAY_ENDS
+    if old < 0:
+        return Judgement("hold", (f"the {name} is not known: Google dates its newest data to the future, {end}.",))
+    if old > gate.max_age:
         age = f"before {end}, which is more than {gate.max_age / 3600:g} hours ago"
         return Judgement("hold", (f"the {name} is stale: the newest data end {age}.",))
     period = [row for row in measured.rows if end - timedelta(gate.days) <= row.day < end]

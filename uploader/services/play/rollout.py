@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from uploader.errors import ApiError, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
+from uploader.errors import ApiError, ReleaseRefused, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
@@ -95,6 +95,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
     if not inputs.commit:
         problems.add("commit", "what is not committed has no effect.", "`dry-run: true` to see what would be done")
+    decided = (("status", inputs.status), ("user-fraction", inputs.user_fraction), ("wait-for", inputs.wait_for))
+    for name, value in decided:
+        if value:
+            problems.add(name, "`rollout-steps` and what is on the track decide this for a rollout.", "nothing")
     if len(inputs.tracks) != 1:
         given = len(inputs.tracks) or "none"
         problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
@@ -125,6 +129,18 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 def in_progress(releases: Iterable[Release]) -> Release | None:
     """The release that is being rolled out."""
     return next((one for one in releases if one.get("status") == "inProgress"), None)
+
+
+def require_one(track: str, releases: Releases) -> None:
+    """Raises ReleaseRefused where several are being rolled out: nobody has said which one is meant."""
+    rollouts = [tracks.describe(one) for one in releases if one.get("status") == "inProgress"]
+    if len(rollouts) > 1:
+        raise ReleaseRefused(
+            f"{len(rollouts)} releases are in progress on track {track}: {', '.join(rollouts)}.",
+            cause="`play-rollout` takes one release further, and can't tell which of them is meant.",
+            hint=f"Halt or complete the others in the Play Console, then run again: {CONSOLE}",
+            code="rollout-in-progress",
+        )
 
 
 def decide(job: RolloutJob, look: Look) -> Decision:  # noqa: PLR0911 - one for each situation, in their order
@@ -199,6 +215,7 @@ class Rollout:
         self._edit, job = edit, self._job
         found = yield from current_releases(edit, self._track)
         live = edit.before.get(self._track, found)
+        require_one(self._track, live)
         first = self._first or FirstLook.recalled(edit.changes.get(f"track:{self._track}", ""))
         passed = first is not None and first.passed_in(live)
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
