@@ -87,6 +87,11 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
     "shard": "Only this part of the files, such as 2/5. With `parallel:` each job takes its own part by itself.",
 }
 
+# These decide where secrets go. An earlier job's dotenv report can set any variable of the job, but no option; what
+# stands in the shell's line holds no quotes, blanks or brackets of a command.
+OPTIONS = ("api-endpoint", "workload-identity-provider", "service-account", "impersonate-user")
+WORD = r"^[\w$@+.:/\[\]-]*$"
+
 COMPONENT_HEAD = f"""\
 # Made by scripts/make_reference.py. A job that uploads; give it secrets as masked variables of the project:
 # UPLOADER_CREDENTIALS (a file, or base64), or none at all for a keyless login; UPLOADER_STATE_KEY for resuming keyless.
@@ -125,8 +130,6 @@ $[[ inputs.job-name ]]:
   variables:
 """
 COMPONENT_TAIL = """\
-  script:
-    - uploader
   # A temporary failure keeps the upload; the next attempt goes on from there.
   retry:
     max: 2
@@ -138,6 +141,7 @@ COMPONENT_TAIL = """\
     when: always
   artifacts:
     when: always
+    access: developer
     paths:
       - uploader-*.json
     reports:
@@ -162,8 +166,9 @@ def component(_: str = "") -> str:
     """The whole GitLab CI/CD component."""
     included = [field for field in fields() if field.name not in LEFT_OUT]
     inputs = (line for field in included for line in _component_input(field))
-    variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in included)
-    return "".join((COMPONENT_HEAD, *inputs, COMPONENT_JOB, *variables, COMPONENT_TAIL))
+    named = [field for field in included if field.name not in OPTIONS]
+    variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in named)
+    return "".join((COMPONENT_HEAD, *inputs, COMPONENT_JOB, *variables, *_component_script(), COMPONENT_TAIL))
 
 
 def reference(before: str) -> str:
@@ -230,6 +235,19 @@ def _action_outputs(value: str = "") -> Iterator[str]:
         yield value.format(name=name)
 
 
+def _component_script() -> Iterator[str]:
+    """The line that starts the program, with the inputs that are options; their variables count for nothing."""
+    names = {name: name.replace("-", "_") for name in OPTIONS}
+    unset = ("ENV_FILE", *(attribute.upper() for attribute in names.values()))
+    yield "  script:\n"
+    yield "    # Not as variables: a dotenv report of an earlier job could set those, and so say where secrets go.\n"
+    yield "    - |\n"
+    yield from (f"      unset UPLOADER_{name} INPUT_{name}\n" for name in unset)
+    yield from (f'      {attribute}="$[[ inputs.{name} ]]"\n' for name, attribute in names.items())
+    options = (f'${{{attribute}:+--{name} "${attribute}"}}' for name, attribute in names.items())
+    yield " \\\n        ".join(("      uploader", *options)) + "\n"
+
+
 def _component_input(field: Field) -> Iterator[str]:
     """One input of the component. GitLab requires what has no default, so an optional one has the empty text."""
     hint, default = get_type_hints(Inputs)[field.attribute], DEFAULTS.get(field.name, field.default)
@@ -238,6 +256,7 @@ def _component_input(field: Field) -> Iterator[str]:
     yield _plain(DESCRIPTIONS.get(field.name) or _described(field), 8) + "\n"
     yield f"      type: {kind}\n"
     yield f"      options: {json.dumps(get_args(hint))}\n" if get_origin(hint) is Literal else ""
+    yield f"      regex: {WORD}\n" if field.name in OPTIONS else ""
     if field.name != "target":
         yield f"      default: {default if kind in ('boolean', 'number') else json.dumps(default)}\n"
 

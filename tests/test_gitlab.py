@@ -6,17 +6,20 @@ import base64
 import json
 import os
 import re
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from google_emulator import Emulator, specimens
 from scripts import make_reference
 from tests.support.runner import gitlab
 from tests.support.runner.gitlab import Project
 
+ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {"shell": gitlab.shell, "containers": gitlab.containers}
 
@@ -129,3 +132,45 @@ def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: d
     assert pipeline.code != 0
     assert next(iter(wrong)).replace("_", "-") in words(pipeline.log)
     assert "starting" not in pipeline.log
+
+
+HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job's own variables
+    **{f"{prefix}_API_ENDPOINT": "https://evil.example" for prefix in ("UPLOADER", "INPUT")},
+    "UPLOADER_WORKLOAD_IDENTITY_PROVIDER": "projects/6/locations/global/workloadIdentityPools/evil/providers/evil",
+    "UPLOADER_SERVICE_ACCOUNT": "evil@evil.iam.gserviceaccount.com",
+    "UPLOADER_IMPERSONATE_USER": "evil@example.com",
+    "UPLOADER_ENV_FILE": "evil.env",
+}
+
+
+@pytest.mark.parametrize("given", [{}, {"api-endpoint": "https://good.example:8443"}, {"service-account": "$MY_USER"}])
+def test_a_dotenv_report_does_not_say_where_secrets_go(tmp_path: Path, given: dict[str, str]) -> None:
+    """The component's inputs of that kind are options or nothing; the script runs in a plain shell, as in the job."""
+    _, job = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
+    (job,) = (value for value in job.values())
+    (line,) = job["script"]
+    for name in make_reference.OPTIONS:
+        line = line.replace(f"$[[ inputs.{name} ]]", given.get(name, ""))
+    (tmp_path / "uploader").write_text('#!/bin/sh\nfor word; do echo "$word"; done\nenv\n')
+    (tmp_path / "uploader").chmod(0o755)
+    environment = {**HOSTILE, "MY_USER": "me@example.com", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-euc", line], env=environment, capture_output=True, text=True, check=True)
+    assert "evil" not in done.stdout
+    words = [
+        word for name, value in given.items() for word in (f"--{name}", value.replace("$MY_USER", "me@example.com"))
+    ]
+    assert done.stdout.splitlines()[: len(words)] == words
+    assert (
+        not {f"UPLOADER_{name.replace('-', '_').upper()}" for name in make_reference.OPTIONS} & job["variables"].keys()
+    )
+    assert job["artifacts"]["access"] == "developer"
+
+
+@pytest.mark.parametrize(
+    "value", ["`id`", "$(id)", "${HOME}", '"; id; "', "a b", "a\nb", "a'", "a;b", "a|b", "a\\b", "a&b"]
+)
+def test_what_stands_in_the_script_is_one_word(value: str) -> None:
+    """GitLab refuses an input that could be more than a word or a variable to the shell."""
+    head, _ = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
+    for name in make_reference.OPTIONS:
+        assert not re.fullmatch(head["spec"]["inputs"][name]["regex"].strip("^$"), value)

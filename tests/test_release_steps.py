@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -18,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = "ghcr.io/owner/name@sha256:" + "0" * 64
-FILES = ("README.md", "action.yml", "templates/upload.yml")
+FILES = ("README.md", "action.yml", "docs/GITLAB.md", "examples/gitlab/job.yml", "templates/upload.yml")
 SCRIPTS = tuple(f"scripts/{name}" for name in ("release-commit", "release-notes", "stamp", "signed_commit.py"))
 
 
@@ -104,7 +106,7 @@ def release(repository: Path, version: str, image: str = IMAGE, *, signs: bool =
 def checkout(tmp_path: Path) -> Path:
     """A repository with what a release reads, and nothing else."""
     for file in (*FILES, *SCRIPTS):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / file, tmp_path / file)
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
     git(tmp_path, "add", ".")
@@ -122,6 +124,15 @@ def test_both_tags_name_files_whose_image_is_pinned(checkout: Path) -> None:
             f"+      default: {IMAGE}",
         ]
         assert tuple(git(checkout, "diff", "--name-only", "main", tag).split()) == FILES
+        for page in ("README.md", "examples/gitlab/job.yml"):
+            named = re.findall(r"name: (ghcr\.io\S+)(.*)", git(checkout, "show", f"{tag}:{page}"))
+            assert set(named) == {(IMAGE, " # v1.2.3")}
+        component = subprocess.run(
+            ["git", "show", f"{tag}:templates/upload.yml"], cwd=checkout, check=True, capture_output=True
+        )
+        hashed = base64.b64encode(hashlib.sha256(component.stdout).digest()).decode()
+        page = git(checkout, "show", f"{tag}:docs/GITLAB.md")
+        assert f"/owner/name/v1.2.3/templates/upload.yml\n    integrity: sha256-{hashed}\n" in page
         assert git(checkout, "cat-file", "-t", tag) == "commit"  # a tag object would be one that nobody signed
     first = git(checkout, "rev-parse", "v1.2.3")
     assert "Reference already exists" in release(checkout, "v1.2.3", IMAGE.replace("0" * 64, "1" * 64))
