@@ -15,6 +15,7 @@ import pytest
 from google_emulator import specimens
 from tests.support.job import ENTRYPOINT, Ended, Job
 from tests.support.platforms import tables
+from uploader import cli
 
 MIB = 1024 * 1024
 PLAY = {"target": "play", "files": "out/*.aab", "tracks": "internal"}
@@ -177,3 +178,47 @@ def test_no_colour_where_none_is_wanted(job: Job, asked: dict[str, str]) -> None
     assert "WARNING: This is a rehearsal" in shown
     assert not COLOURED.search(shown)
     assert not COLOURED.search(replace(job, kind="gitlab").run(WARNED, **asked).log)
+
+
+# What is there of an earlier run
+
+
+OLD = '[{"path": "old.aab", "id": "1"}]'
+
+
+def test_a_mistake_in_a_shell_leaves_no_results_of_the_run_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads them after exit 2 must not take them for this run's; a link is left alone."""
+    monkeypatch.chdir(tmp_path)
+    results, given = tmp_path / "uploader-results.json", {"UPLOADER_TARGET": "play", "UPLOADER_FILES": "none.aab"}
+    results.write_text(OLD)
+    assert cli.run(given, []) == 2
+    assert not results.exists()
+    (tmp_path / "precious").write_text("precious")
+    results.symlink_to("precious")
+    assert cli.run(given, []) == 2
+    assert (results.is_symlink(), (tmp_path / "precious").read_text()) == (True, "precious")
+    results.unlink()
+    (tmp_path / "x.env").write_text("UPLOADER_COMMITTED=true\n")
+    assert cli.run({**given, "UPLOADER_DOTENV": "x.env"}, []) == 2
+    assert "UPLOADER_COMMITTED" not in (tmp_path / "x.env").read_text()
+
+
+def test_results_that_can_not_be_written_are_not_pointed_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no file of this run: the output is empty."""
+    output, given = tmp_path / "output", {"GITHUB_ACTIONS": "true", "INPUT_TARGET": "play"}
+    output.touch()
+    (tmp_path / "uploader-results.json").mkdir()
+    assert cli.run({**given, "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_OUTPUT": str(output)}, []) == 2
+    assert re.search(r"^results-file<<(\w+)\n\n\1$|^results-file=$", output.read_text(), re.MULTILINE)
+    assert "uploader-results.json could not be written" in capsys.readouterr().out
+
+
+def test_a_proxy_is_told_without_its_password(job: Job) -> None:
+    """Whoever set it, perhaps an earlier job, the log shows in one line that there is one."""
+    elsewhere = {**PLAY, "api-endpoint": "https://proxy.example", "max-retries": "0"}
+    ended = job.run(elsewhere, HTTPS_PROXY="http://me:pass-of-the-proxy@127.0.0.1:1")
+    assert said(ended).count("Requests go through the proxy 127.0.0.1:1 (from HTTPS_PROXY).") == 1
+    assert "pass-of-the-proxy" not in ended.log + ended.summary
+    assert "Requests go through" not in job.run(PLAY, HTTPS_PROXY="http://127.0.0.1:1").log

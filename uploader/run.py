@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -16,7 +17,7 @@ from uploader.auth.google import Login
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import Problem, UploaderError, missing_module
-from uploader.http.client import HttpClient, Transport
+from uploader.http.client import HttpClient, Transport, proxy_for
 from uploader.http.hosts import is_google
 from uploader.inputs import Inputs
 from uploader.outputs import LogReporter, summary
@@ -31,6 +32,7 @@ from uploader.transfer.api_client import ApiClient, TransferSettings
 from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
 
 RESULTS = "uploader-results.json"
+GOOGLE = "https://www.googleapis.com"
 CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
 # Of the last line of a run that had no lasting effect.
 _BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dry run. "}
@@ -122,6 +124,8 @@ class Run:
         client = self._client or HttpClient(
             connections=inputs.concurrency or MAX_IN_FLIGHT, direct=self._inputs.rehearsal
         )
+        if proxy := "" if inputs.rehearsal else proxy_for(inputs.api_endpoint or GOOGLE):
+            reporter.info(f"Requests go through {proxy}.")
         self._cancellation.on_cancel(client.abort)
         policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
         source = plan.source or credential_source.parse(inputs)
@@ -162,16 +166,23 @@ class Run:
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
 
-        A run in a shell that never began leaves nothing behind; the next step of a CI job may count on the files.
+        A run in a shell that never began leaves no results behind, not even an earlier run's; the next step of a CI job
+        may count on the files.
         """
         inputs, reporter, error = self._inputs, self._reporter, self._error
         results, headline = self._results(), self._outcome.headline if self._outcome else "Nothing was done."
         outputs = self._outputs(results)
         if inputs.rehearsal:
             headline = f"In the emulator: {headline}"
-        if self.engine or inputs.platform.kind != "console":
-            reporter.write_results(inputs.platform.workspace / RESULTS, results)
+        path = inputs.platform.workspace / RESULTS
+        if self.engine or inputs.platform.kind != "console" or inputs.platform.dotenv_file:
+            if not reporter.write_results(path, results):
+                outputs["results-file"] = ""
             reporter.write_outputs(outputs)
+        else:
+            with suppress(OSError):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    path.unlink()
         if inputs.job_summary:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
         if error:

@@ -17,15 +17,24 @@ import pytest
 
 from google_emulator.specimens import manifest_axml, manifests, signature_writer
 from tests.support import hostile
+from uploader.auth import source
 from uploader.errors import InputError
 from uploader.files.android import listing, manifest, mapping, native, signatures
 from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
 from uploader.files.android.mapping import MAX_DEX
 from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
+from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response
-from uploader.protocol import google_error
+from uploader.inputs import Inputs
+from uploader.outputs.reporter import neutral
+from uploader.protocol import content_range, goog_upload, google_error
+from uploader.protocol.media import Media
+from uploader.protocol.session import QueryOffset, Start
 from uploader.services import message_file
+from uploader.services.message import addresses
+from uploader.text import sentence
+from uploader.transfer.resumable import absolute, secrets_of
 
 MIB = 1 << 20
 
@@ -171,6 +180,58 @@ LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "mail, parts": (message, lambda: MULTIPART + b"--b\n\n" * 20_000),
     "mail, messages in messages": (message, lambda: b"To: a@b.c\n" + b"Content-Type: message/rfc822\n\n" * 5_000),
     "mail, encoded words": (message, lambda: b"To: a@b.c\nSubject:" + b" =?utf-8?q?a?=\n" * 5_000 + b"\n"),
+}
+
+
+KEY = {"type": "service_account", "client_email": "a@b.c", "token_uri": "https://oauth2.googleapis.com/token"}
+URI = "https://www.googleapis.com/upload/x?upload_id="
+
+
+def credential(data: bytes) -> object:
+    return source.parse(Inputs(credentials=json.dumps({**KEY, "private_key": data.decode()})))
+
+
+def impersonation(data: bytes) -> object:
+    return source.principal(data.decode())
+
+
+def offset(data: bytes) -> object:
+    response = Response(308, Headers([("Range", data.decode())]))
+    return content_range.event(QueryOffset(), response, MEDIA)
+
+
+def session(data: bytes) -> object:
+    headers = Headers([("X-Goog-Upload-Status", "active"), ("X-Goog-Upload-URL", data.decode())])
+    event = goog_upload.event(Start(), Response(200, headers), MEDIA)
+    return trusted(absolute(data.decode(), URI), URI), secrets_of(data.decode(), URI), event
+
+
+def sent_to(data: bytes) -> object:
+    return addresses(data.decode())
+
+
+def logged(data: bytes) -> object:
+    return sentence(neutral(data.decode()))
+
+
+MEDIA = Media("POST", "https://www.googleapis.com/upload/x", (), "text/plain", 1)
+HEAD = 64 * 1024  # bytes of a response's head, of which one line has most
+LARGEST |= {
+    "key, backslashes": (credential, lambda: b"-----BEGIN PRIVATE KEY-----" + b"\\" * 130_000),
+    "key, labels": (credential, lambda: b"-----BEGIN " + b"A " * 65_000),
+    "key, ends": (credential, lambda: b"-----BEGIN PRIVATE KEY-----" + b"-----END PRIVATE KEY" * 6_500),
+    "impersonation, accounts": (impersonation, lambda: b"/serviceAccounts/a" * 7_000),
+    "offset, blanks": (offset, lambda: b"bytes" + b" " * HEAD + b"x"),
+    "offset, digits": (offset, lambda: b"bytes=1" + b" " * HEAD + b"x"),
+    "session, labels": (session, lambda: b"https://" + b"a." * (HEAD // 2) + b"com/"),
+    "session, dots": (session, lambda: URI.replace("x?", "%2e%2e/" * (HEAD // 7)).encode()),
+    "session, a scheme": (session, lambda: b"a" * HEAD),
+    "addresses, hyphens": (sent_to, lambda: b"a@" + b"a-" * 60_000),
+    "addresses, labels": (sent_to, lambda: b"a@" + b"a." * 60_000 + b"!"),
+    "log, hashes": (logged, lambda: b"##" * 60_000),
+    "log, words behind hashes": (logged, lambda: b"##a" * 40_000),
+    "log, stops": (logged, lambda: b".)" * 60_000 + b"x"),
+    "log, colons": (logged, lambda: b"::" * 60_000),
 }
 
 

@@ -161,13 +161,19 @@ def test_a_slow_reader_is_no_stall(transport: HttpClient) -> None:
         assert transport.send(put(url, 12 << 20), blocks(12 << 20), "", Timeouts(stall=0.3, response=5)).status == 200
 
 
-def test_a_server_that_never_shakes_hands_is_given_up(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever takes the connection and then says half of a TLS record has as long as a connection may take."""
+@pytest.mark.parametrize("dripping", [0, 100])
+def test_a_server_that_never_shakes_hands_is_given_up(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, dripping: int
+) -> None:
+    """Whoever says half of a TLS record, and then nothing or a byte at times, has as long as a connection may take."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
 
     def serve(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"\x16\x03\x03\x01\x00half")
+        for _ in range(dripping):
+            time.sleep(0.05)
+            connection.sendall(b"x")
         connection.recv(1)
 
     began = time.monotonic()

@@ -84,6 +84,12 @@ def test_an_empty_or_blank_value_counts_as_not_given() -> None:
     assert (found.tracks, found.concurrency, problems) == (("beta",), None, ())
 
 
+def test_a_variable_that_an_option_overrides_is_told_once() -> None:
+    """A name without a hyphen has two spellings that are the same."""
+    found, _ = inputs.read({"INPUT_TARGET": "play", "INPUT_TRACKS": "beta"}, ["--tracks", "internal"])
+    assert found.warnings == ("INPUT_TRACKS is ignored: --tracks takes precedence.",)
+
+
 @pytest.mark.parametrize("value", ["r-1", "...", "v1..2", "a.b", "50%", "CgkI%41", "release/1.0", "1:2"])
 def test_an_id_with_dots_or_escapes_may_be_plain(value: str) -> None:
     """Only what leads elsewhere is refused: names of tracks are anybody's choice."""

@@ -93,6 +93,14 @@ def test_read_only_workspace_is_one_warning() -> None:
     assert log.getvalue().startswith("::warning::uploader-results.json could not be written: ")
 
 
+def test_results_of_an_earlier_run_are_told_from_this_one_s(tmp_path: Path) -> None:
+    """They stay where nothing can be written, here beside a name that is too long for another one."""
+    log, path = io.StringIO(), tmp_path / ("r" * 250)
+    path.write_text("[]")
+    assert not make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [])
+    assert f"::warning::The {path.name} that is there is of an earlier run.\n" in log.getvalue()
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | hostile,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile, inner, max_size=3),

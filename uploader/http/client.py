@@ -384,6 +384,12 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Tr
     return TransportError(words.format(peer=peer, host=host, status=status), sent_whole, code)
 
 
+def proxy_for(url: str) -> str:
+    """The proxy on the way to a URL, as the log may name it; empty where there is none."""
+    proxy = select_proxy(url, get_environ_proxies(url)) if may_use_proxy(url) else ""
+    return _named(proxy) if proxy else ""
+
+
 def _named(proxy: str) -> str:
     """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
     place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]

@@ -53,7 +53,8 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     texts = {**{f"{name} in {file}": text for name, (_, text) in lines.items()}, **own, **options}
     given: dict[str, list[tuple[str, str]]] = {}
     for field in fields():
-        places = (field.option, *field.variables, f"{field.variables[-1]} in {file}")
+        # Without a hyphen two of the variables are the same.
+        places = dict.fromkeys((field.option, *field.variables, f"{field.variables[-1]} in {file}"))
         given[field.name] = [(place, texts[place]) for place in places if place in texts]
     platform = detect(environ, {**{name: text for name, (_, text) in lines.items()}, **own})
     values = _values(given, platform, problems)

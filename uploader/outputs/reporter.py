@@ -103,16 +103,22 @@ class LogReporter:
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
-    def write_results(self, path: Path, results: Iterable[FileResult]) -> None:
-        """Write `uploader-results.json`, or warn where that is not possible."""
-        self.written(path.name, lambda: write_whole(path, results_json(results, self.redactor)))
+    def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
+        """Write `uploader-results.json`, or warn where that is not possible: whether it is there."""
+        if self.written(path.name, lambda: write_whole(path, results_json(results, self.redactor))):
+            return True
+        if path.is_file() and not path.is_symlink():
+            self.warning(f"The {path.name} that is there is of an earlier run.")
+        return False
 
-    def written(self, what: str, write: Callable[[], None]) -> None:
-        """Do `write`; where the system refuses, warn in one line."""
+    def written(self, what: str, write: Callable[[], None]) -> bool:
+        """Do `write`; where the system refuses, warn in one line. Whether it was done."""
         try:
             write()
         except OSError as refusal:
             self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
+            return False
+        return True
 
     @contextlib.contextmanager
     def _group(self, title: str) -> Iterator[None]:

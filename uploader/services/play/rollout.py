@@ -96,8 +96,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if not inputs.commit:
         problems.add("commit", "what is not committed has no effect.", "`dry-run: true` to see what would be done")
     decided = (("status", inputs.status), ("user-fraction", inputs.user_fraction), ("wait-for", inputs.wait_for))
-    for name, value in decided:
-        if value:
+    for name, unwanted in decided:
+        if unwanted:
             problems.add(name, "`rollout-steps` and what is on the track decide this for a rollout.", "nothing")
     if len(inputs.tracks) != 1:
         given = len(inputs.tracks) or "none"
