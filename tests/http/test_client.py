@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -113,6 +114,33 @@ def test_what_is_unread_of_an_answer_is_not_read_as_the_next_one(transport: Http
         first = transport.send(put(url), (), "", Timeouts(max_size=10))
         second = transport.send(put(url), (), "", Timeouts(max_size=10))
     assert (first.status, first.body, second.status) == (200, b"x" * 10, 200)
+
+
+def test_a_body_may_come_from_requests_of_its_own(transport: HttpClient) -> None:
+    """What is sent between two blocks, from the same thread, takes nothing from the request around it."""
+    nested_is_over = threading.Event()
+
+    def inner(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(answer(201, b"{}"))
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        nested_is_over.wait(5)
+        connection.sendall(answer(403, b"early"))
+        time.sleep(0.5)
+
+    size = 32 << 20
+    with serving(serve) as url, serving(inner) as other:
+
+        def nested() -> Iterator[bytes]:
+            yield bytes(BLOCK)
+            assert transport.send(put(other), (), "", QUICK).status == 201
+            nested_is_over.set()
+            yield from blocks(size - BLOCK)
+
+        got = transport.send(put(url, size), nested(), "", Timeouts(connect=5, stall=5, response=5))
+    assert (got.status, got.body, got.sent_whole) == (403, b"early", False)
 
 
 def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:

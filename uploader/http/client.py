@@ -89,6 +89,7 @@ class HttpClient:
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
         """See `Transport.send`. A server whose certificate is not trusted raises `UntrustedHost`."""
+        outer = getattr(_current, "exchange", None)  # whose blocks may come from requests of their own
         _current.exchange = exchange = _Exchange(request, blocks, timeouts)
         self._under_way.add(exchange)
         proxies, authorities, certificate = {}, "", request.client_certificate
@@ -110,6 +111,7 @@ class HttpClient:
             raise _failure(error, request.url, select_proxy(request.url, proxies) or "", exchange.sent_whole) from None
         finally:
             self._under_way.discard(exchange)
+            _current.exchange = outer
 
     def abort(self) -> None:
         """See `Transport.abort`."""
