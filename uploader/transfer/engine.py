@@ -89,9 +89,15 @@ class Engine:
             case Download():
                 return download(step, self._client, self._reporter)
             case Sleep(timeout=None):
-                return self._back_off(step)
+                if step.number == 1 or step.why not in self._backoffs:
+                    self._backoffs[step.why] = self._retrier()
+                self._backoffs[step.why].wait(step.why)
+                return None
             case Sleep():
-                return self._poll(step)
+                policy = self._client.policy
+                if step.number == 1:
+                    self._end_of_poll = policy.clock.monotonic() + (step.timeout or 0.0)
+                return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
 
     # --- the context that the flow is given -----------------------------------------------------------------------
 
@@ -132,18 +138,6 @@ class Engine:
         for job in (*self._to_send_again, *(self._uploaded if ok else ())):
             self._journal.drop(job)
         self._journal.close()
-
-    def _back_off(self, step: Sleep) -> None:
-        retrier = self._backoffs.get(step.why) if step.number > 1 else None
-        if retrier is None:
-            retrier = self._backoffs[step.why] = self._retrier()
-        retrier.wait(step.why)
-
-    def _poll(self, step: Sleep) -> bool:
-        policy = self._client.policy
-        if step.number == 1:
-            self._end_of_poll = policy.clock.monotonic() + (step.timeout or 0.0)
-        return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
 
     def _retrier(self, name: str = "") -> Retrier:
         prefix = f"{name}: " if name else ""

@@ -86,7 +86,14 @@ class Resumable:
     # --- one move and its response ------------------------------------------------------------------------------------
 
     def _step(self) -> None:
-        move, sent = self._next_move(), 0
+        move, sent = self._session.next_move(), 0
+        if isinstance(move, Send) and self._session.size is None:
+            # A stream is read ahead, so that its last request is known to be the last.
+            span, ended = self._upload.source.available(move.span)
+            if ended:
+                self._upload.size = span.stop
+                self._session = replace(self._session, size=span.stop)
+                move = self._session.next_move()
         before, media = self._session, self._upload.media
         request = self._dialect.request(move, before, media)
         if isinstance(move, Send):
@@ -111,17 +118,6 @@ class Resumable:
                 self._stored(before, move)
             case SessionLost() if not self._session.over:
                 self._lost(before, event)
-
-    def _next_move(self) -> Move:
-        """The next move. A stream is read ahead, so that its last request is known to be the last."""
-        move = self._session.next_move()
-        if isinstance(move, Send) and self._session.size is None:
-            span, ended = self._upload.source.available(move.span)
-            if ended:
-                self._upload.size = span.stop
-                self._session = replace(self._session, size=span.stop)
-                move = self._session.next_move()
-        return move
 
     def _checked(self, event: Event) -> Event:
         """The event, held against which host may be trusted, and which earlier session may be continued."""

@@ -262,11 +262,6 @@ class StreamSource:
         """The digests of everything that came out of the pipe."""
         return self._hasher.hexdigests()
 
-    def digest(self, algorithm: str) -> str:
-        """Empty: a stream can't be read again for a digest that was not computed on the way."""
-        del algorithm
-        return ""
-
     def _next(self, max_size: int) -> bytes:
         try:
             block = self._file.read(min(BLOCK, max_size))

@@ -26,8 +26,6 @@ from uploader.services.base import Upload
 from uploader.transfer.api_client import ApiClient, as_reason, last_failure
 from uploader.transfer.sources import FileSource, Source
 
-_PRECONDITION_FAILED = 412
-
 
 class FileUpload:
     """The requests of one file, with the waits between them and the records of both, kept while it happens.
@@ -207,7 +205,9 @@ class FileUpload:
         if size is not None and size != self.size:
             return f"the service reports {size} bytes, {self.size} were sent"
         for claim in comparable:
-            actual = sent.get(claim.algorithm) or self.source.digest(claim.algorithm)
+            actual = sent.get(claim.algorithm)
+            if actual is None and isinstance(self.source, FileSource):
+                actual = self.source.digest(claim.algorithm)
             if actual != claim.value:
                 return f"the service reports {claim.field} {claim.value}, but what was sent has {actual}"
         return ""
@@ -220,7 +220,7 @@ class FileUpload:
         `OutcomeUnknown` unless the object holds the bytes of the file and its `generation` changed.
         """
         endpoint = self.job.endpoint
-        if refused.status != _PRECONDITION_FAILED or not endpoint.lookup:
+        if refused.status != 412 or not endpoint.lookup:
             raise refused
         request = Request("GET", self.client.url(endpoint.root, endpoint.lookup))
         self.info(
