@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from uploader.auth import source as credential_source
-from uploader.auth.source import CredentialSource
+from uploader.auth import credential_source
+from uploader.auth.credential_source import CredentialSource
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace

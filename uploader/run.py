@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from uploader.auth import source as credential_source
+from uploader.auth import credential_source
 from uploader.auth.google import Login
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock

@@ -35,7 +35,7 @@ from tests.support.token_server import (
 )
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
-from uploader.auth import source as credential_source
+from uploader.auth import credential_source
 from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.errors import (
@@ -652,7 +652,7 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     host = server.url.removeprefix("http://")
     program = (
         "import time\nfrom uploader import cancellation, clock, inputs, retry\n"
-        "from uploader.auth import google, source\nfrom uploader.http.client import HttpClient\n"
+        "from uploader.auth import google, credential_source\nfrom uploader.http.client import HttpClient\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
         "policy = retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
         "login = google.Login(read, source.parse(read), ['scope'], HttpClient(), policy)\n"

@@ -17,11 +17,11 @@ import pytest
 
 from google_emulator.specimens import manifest_axml, manifests, signature_writer
 from tests.support import hostile
-from uploader.auth import source
+from uploader.auth import credential_source as source
 from uploader.errors import InputError
-from uploader.files.android import listing, manifest, mapping, native, signatures
+from uploader.files.android import listing, manifest, map_ids, native, signatures
 from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
-from uploader.files.android.mapping import MAX_DEX
+from uploader.files.android.map_ids import MAX_DEX
 from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
 from uploader.http.hosts import trusted
@@ -31,8 +31,8 @@ from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error
 from uploader.protocol.media import Media
 from uploader.protocol.session import QueryOffset, Start
-from uploader.services import message_file
-from uploader.services.message import addresses
+from uploader.services import mail_file
+from uploader.services.mail_message import addresses
 from uploader.text import sentence
 from uploader.transfer.resumable import absolute, secrets_of
 
@@ -71,8 +71,8 @@ def refusal(body: bytes) -> object:
 
 
 def message(data: bytes) -> object:
-    text = message_file.normalised(data)
-    return message_file.faults(text, to_send=True) or message_file.recipients(text)
+    text = mail_file.normalised(data)
+    return mail_file.faults(text, to_send=True) or mail_file.recipients(text)
 
 
 MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"
@@ -126,7 +126,7 @@ CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_5
 
 
 def map_id(data: bytes) -> object:
-    return mapping.ids_of_dex(io.BytesIO(data))
+    return map_ids.ids_of_dex(io.BytesIO(data))
 
 
 def inline(data: bytes) -> object:
@@ -168,7 +168,7 @@ LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "dex, beginnings of markers": (map_id, lambda: dex(b"~~R8{")),
     "dex, markers": (map_id, lambda: dex(b'~~R8{"pg-map-id":"a"}\0')),
     "dex, zeros": (map_id, lambda: zip_of("classes.dex", bytes(MAX_DEX))),
-    "mapping, spaces": (mapping.ids_of_mapping, lambda: (b"# pg_map_hash: SHA-256 " + b" " * 500) * 125),
+    "mapping, spaces": (map_ids.ids_of_mapping, lambda: (b"# pg_map_hash: SHA-256 " + b" " * 500) * 125),
     "notes, languages": (inline, lambda: b"en-US: a\n" * 14_000),
     "notes, lists in lists": (inline, lambda: b"en-US: " + b"[" * 130_000),
     "notes, spaces": (inline, lambda: b"en-US:" + b" " * 130_000 + b"x"),

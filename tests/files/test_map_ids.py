@@ -9,7 +9,7 @@ import pytest
 
 from google_emulator import specimens
 from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, map_hash, marker, r8_dex, r8_mapping
-from uploader.files.android.mapping import MAX_DEX, ids_of_artifact, ids_of_mapping, same_build
+from uploader.files.android.map_ids import MAX_DEX, ids_of_artifact, ids_of_mapping, same_build
 from uploader.files.artifacts import Artifact, from_path, inspect
 
 MIB = 1 << 20

@@ -14,7 +14,7 @@ import pytest
 from uploader.errors import InputError
 from uploader.files.android import listing, native
 from uploader.files.android.limits import check_size, expansion_file
-from uploader.files.android.mapping import mapping_file
+from uploader.files.android.map_ids import mapping_file
 from uploader.files.android.notes import Notes, release_notes
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace

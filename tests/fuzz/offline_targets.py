@@ -27,8 +27,8 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat
 from google_emulator import specimens
 from google_emulator.auth.authority import process_key
 from tests.support.recording_context import RecordingContext
+from uploader.auth import credential_source
 from uploader.auth import google as google_auth
-from uploader.auth import source as credential_source
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.auth.oidc import JobToken
 from uploader.errors import InputError, UploaderError

@@ -21,14 +21,14 @@ from google_emulator.specimens import signature_writer
 from tests.fuzz import offline_targets
 from uploader import inputs, retry
 from uploader.errors import InputError
-from uploader.files.android import listing, manifest, mapping, signatures
+from uploader.files.android import listing, manifest, map_ids, signatures
 from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parsers import InvalidValue
-from uploader.protocol import content_range, digests, goog_upload, google_error
+from uploader.protocol import content_range, goog_upload, google_error, stated_digests
 from uploader.protocol.media import Media
 from uploader.protocol.session import (
     TRANSITIONS,
@@ -43,7 +43,7 @@ from uploader.protocol.session import (
     Stored,
 )
 from uploader.redaction import Redactor
-from uploader.services import any_method, batch, catalogue, gmail, message, message_file
+from uploader.services import any_method, batch, catalogue, gmail, mail_file, mail_message
 from uploader.transfer.resumable import absolute
 
 SIZE = 600_000  # bytes of the file that the answers are about
@@ -66,7 +66,7 @@ def responses(data: bytes) -> None:
     assert len(error.message) <= 2000
     wait = retry.retry_after(response, 1_800_000_000.0)
     assert wait is None or 0 <= wait <= retry.MAX_RETRY_AFTER
-    for claim in digests.claims(response.json() or {}, response.headers):
+    for claim in stated_digests.claims(response.json() or {}, response.headers):
         assert claim.value
     for dialect in (content_range, goog_upload):
         for empty in (False, True):
@@ -172,12 +172,12 @@ def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) ->
 
 def map_id(data: bytes) -> None:
     """The beginning of a mapping, and a zip with dex files: ids that are short words, the same from either half."""
-    for found in (mapping.ids_of_mapping(data), mapping.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
+    for found in (map_ids.ids_of_mapping(data), map_ids.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in found)
     with suppress(MalformedFile):
-        dex = mapping.ids_of_dex(BytesIO(data))
+        dex = map_ids.ids_of_dex(BytesIO(data))
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in dex)
-        assert mapping.same_build(dex, dex)
+        assert map_ids.same_build(dex, dex)
 
 
 def release_notes(data: bytes) -> None:
@@ -192,14 +192,14 @@ def release_notes(data: bytes) -> None:
 def mail(data: bytes) -> None:
     """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
     subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
-    if message_file.has_control(subject) or message_file.has_control(name):
+    if mail_file.has_control(subject) or mail_file.has_control(name):
         return
-    attached = (message.Attachment(name, "text/plain", data),) if name else ()
+    attached = (mail_message.Attachment(name, "text/plain", data),) if name else ()
     to = (Address("Ann", addr_spec="ann@example.com"),)
-    content = message.MailContent(to=to, subject=subject, text=text, attachments=attached)
+    content = mail_message.MailContent(to=to, subject=subject, text=text, attachments=attached)
     with suppress(InputError):
-        composed = message.compose(
-            content, message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
+        composed = mail_message.compose(
+            content, mail_message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
         )
         head = composed.split(b"\r\n\r\n", 1)[0].lower()
         assert b"\nbcc" not in head
@@ -230,11 +230,11 @@ def fields(data: bytes) -> None:
         with suppress(InvalidValue):
             field.parse(text)
     with suppress(ValueError):
-        for address in message.addresses(text):
+        for address in mail_message.addresses(text):
             assert "\n" not in str(address)
             assert "\r" not in str(address)
     with suppress(ValueError):
-        message_file.faults(message_file.normalised(data), to_send=True)
+        mail_file.faults(mail_file.normalised(data), to_send=True)
     for metadata in (text, json.dumps({"raw": text}), json.dumps({"raw": base64.b64encode(data).decode()})):
         with suppress(InputError):
             gmail.read_resource(inputs.Inputs(metadata=metadata), mail=False)

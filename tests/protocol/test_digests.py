@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.http.messages import Headers
-from uploader.protocol.digests import Claim, claims, decisive
+from uploader.protocol.stated_digests import Claim, claims, decisive
 
 DATA = b"the bytes"
 HEX = {name: hashlib.new(name, DATA).hexdigest() for name in ("md5", "sha1", "sha256")}

@@ -18,12 +18,12 @@ from tests.support.factory import PNG, make_file, make_inputs, only_upload, prob
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
-from uploader.services import gmail, message
+from uploader.services import gmail, mail_message
 from uploader.services.base import Call, Prepared, Step, Upload
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 TOKEN = "0123456789abcdef" * 2
-STAMP = message.MessageIdentity(NOW, TOKEN)
+STAMP = mail_message.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
 EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
 # What the standard library's parser follows inward, one call for each character.
@@ -35,7 +35,7 @@ def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
     return stamped(STAMP, workspace, *files, **given)
 
 
-def stamped(stamp: message.MessageIdentity, workspace: Path, *files: Artifact, **given: str) -> Prepared:
+def stamped(stamp: mail_message.MessageIdentity, workspace: Path, *files: Artifact, **given: str) -> Prepared:
     return gmail.prepare(make_inputs(workspace, **given), files, now=lambda: stamp.date, token=lambda: stamp.token)
 
 
@@ -215,15 +215,15 @@ HOSTILE = st.text(alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\
 def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: str) -> None:
     """Whatever subject, sender, attachment name and body hold, the headers are those that were meant and no other."""
     try:
-        author = message.addresses(f"{sender} <a@example.com>")
+        author = mail_message.addresses(f"{sender} <a@example.com>")
     except ValueError:
         author = ()
     words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
-    attachment = message.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
-    letter = message.MailContent(
-        sender=author, to=message.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
+    attachment = mail_message.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
+    letter = mail_message.MailContent(
+        sender=author, to=mail_message.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
     )
-    data = message.compose(letter, STAMP)
+    data = mail_message.compose(letter, STAMP)
     names = [
         line.partition(b":")[0] for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] not in b" \t"
     ]
@@ -240,7 +240,7 @@ def test_encoded_size_is_what_the_message_takes(tmp_path: Path) -> None:
         empty = make_file(tmp_path, name, b"")
         without = only_upload(prepared(tmp_path, empty, **BASIC)).artifact.size or 0
         full = only_upload(prepared(tmp_path, make_file(tmp_path, name, b"x" * count), **BASIC)).artifact.size or 0
-        assert full - without == message.encoded_size(count)
+        assert full - without == mail_message.encoded_size(count)
 
 
 def test_body_over_the_limit_is_refused(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> 
         run(first, {}, lambda step: TemporaryError("spent.") if isinstance(step, Upload) else None, context)
     assert len(context.journal) == 1
     seen = sent(run(first)[1])
-    second = stamped(message.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
+    second = stamped(mail_message.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
     assert sent(run(second)[1]) != seen
     assert sent(run(second, MESSAGE, context=context)[1]) == seen
     context.settle()
@@ -352,7 +352,7 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])
 def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
     """After a week no session can be alive, so an old stamp gives way to a fresh one."""
-    old = message.MessageIdentity(NOW - timedelta(days=days), "a" * 32)
+    old = mail_message.MessageIdentity(NOW - timedelta(days=days), "a" * 32)
     made, context = prepared(tmp_path, **BASIC), RecordingContext()
     run(made, context=context)
     _, steps = run(made, context=RecordingContext({name: str(old) for name in context.recalled}))

@@ -27,7 +27,7 @@ from google.auth.transport import Request as GoogleAuthRequest
 from google.oauth2 import credentials as user_credentials
 from google.oauth2 import service_account
 
-from uploader.auth import source as configuration
+from uploader.auth import credential_source as configuration
 from uploader.auth.oidc import JobToken
 from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UntrustedHost, UploaderError
 from uploader.http.client import Timeouts, Transport

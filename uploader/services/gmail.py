@@ -21,10 +21,10 @@ from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch, message, message_file
+from uploader.services import batch, mail_file, mail_message
 from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.catalogue import expand
-from uploader.services.message import MessageIdentity
+from uploader.services.mail_message import MessageIdentity
 from uploader.text import format_size, plural
 
 _USER = "/gmail/v1/users/{user}"
@@ -97,7 +97,7 @@ def prepare(
     job, problems = _job(inputs), Problems()
     if job.action.draft_needed and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
-    has_mail = message.given(inputs, files)
+    has_mail = mail_message.given(inputs, files)
     resource = problems.collect(lambda: read_resource(inputs, mail=has_mail)) or {}
     if not has_mail and (inputs.metadata or job.action.method == "drafts.send"):
         problems.raise_if_any()
@@ -108,7 +108,7 @@ def prepare(
     if files and inputs.shard and inputs.shard[1] > 1:
         what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
-    mail = problems.collect(lambda: message.read(inputs, files, to_send=job.action.sends, limit=job.action.limit))
+    mail = problems.collect(lambda: mail_message.read(inputs, files, to_send=job.action.sends, limit=job.action.limit))
     if mail is None:
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
@@ -149,7 +149,7 @@ def _job(inputs: Inputs) -> _Job:
     return _Job(action, endpoint, in_session, bool(inputs.impersonate_user))
 
 
-def _artifact(mail: message.Mail, identity: MessageIdentity) -> Artifact:
+def _artifact(mail: mail_message.Mail, identity: MessageIdentity) -> Artifact:
     data = mail.data(identity)
     return Artifact(mail.name, mail.name, len(data), data=data)
 
@@ -198,14 +198,14 @@ def _faults_of_raw(raw: object, *, to_send: bool) -> tuple[str, ...]:
     text = "".join(str(raw).split()).rstrip("=")
     try:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return message_file.faults(message_file.normalised(decoded), to_send=to_send)
+        return mail_file.faults(mail_file.normalised(decoded), to_send=to_send)
     except binascii.Error:
         return ("is not base64url.",)
     except ValueError as error:  # no message, or no ASCII
         return (str(error),)
 
 
-def _send(job: _Job, mail: message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> Flow:
+def _send(job: _Job, mail: mail_message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> Flow:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
     along = json.dumps(upload.metadata, sort_keys=True) if upload.metadata else ""
     key = f"mail {upload.endpoint.id} {upload.endpoint.path} {mail.digest} {along}".rstrip()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from uploader.errors import IntegrityError, ProtocolError
 from uploader.files.destination import NewFile
 from uploader.http.messages import Headers, Request, Response, TransportError
-from uploader.protocol import digests
+from uploader.protocol import stated_digests
 from uploader.reporting import Reporter
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
@@ -100,7 +100,9 @@ class _Reception:
             self._total = total if self._accepted else None
             self._check_size(self._total or 0)
         elif status == 200:
-            self._start_over(claim.algorithm for claim in digests.decisive(digests.claims({}, headers), ("sha256",)))
+            self._start_over(
+                claim.algorithm for claim in stated_digests.decisive(stated_digests.claims({}, headers), ("sha256",))
+            )
             length = _LENGTH.fullmatch(headers.get("content-length") or "")
             self._total = int(length[0]) if length else None
             self._etag = _version(headers)
@@ -128,7 +130,7 @@ class _Reception:
     def checked_sha256(self, headers: Headers) -> str:
         """The SHA-256 of all that has come. Raises IntegrityError where the server stated other digests."""
         found = {name: digest.digest().hex() for name, digest in self._digests.items()}
-        stated = {claim.algorithm: claim.value for claim in digests.claims({}, headers)}
+        stated = {claim.algorithm: claim.value for claim in stated_digests.claims({}, headers)}
         promised = {**stated, **({"sha256": self._step.sha256} if self._step.sha256 else {})}
         for algorithm, value in promised.items():
             if found.get(algorithm, value) != value:

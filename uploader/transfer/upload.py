@@ -17,7 +17,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.http.messages import Block, Request, Response, Span, TransportError
-from uploader.protocol import digests, single_request
+from uploader.protocol import single_request, stated_digests
 from uploader.protocol.media import Media
 from uploader.reporting import Progress, Reporter
 from uploader.results import FileResult, TimelineEvent
@@ -181,7 +181,7 @@ class FileUpload:
         self.stored = self.size
         self._resource = response.json() or {}
         self._sha256 = self.source.digests()["sha256"]
-        stated = digests.claims(self._resource, response.headers)
+        stated = stated_digests.claims(self._resource, response.headers)
         comparable = self._comparable(stated)
         if how := self._difference(self._resource, comparable):
             raise IntegrityError(
@@ -193,15 +193,15 @@ class FileUpload:
         if stated and not comparable:
             self.warning("none of the digests that the service states was computed for the stream.")
 
-    def _comparable(self, stated: Collection[digests.Claim]) -> tuple[digests.Claim, ...]:
+    def _comparable(self, stated: Collection[stated_digests.Claim]) -> tuple[stated_digests.Claim, ...]:
         """Which digests in a response are compared: of a stream, which can't be read again, only what was computed."""
         sent = self.source.digests()
-        found = digests.decisive(stated, sent)
+        found = stated_digests.decisive(stated, sent)
         return tuple(claim for claim in found if claim.algorithm in sent or isinstance(self.source, FileSource))
 
-    def _difference(self, resource: Mapping[str, Any], comparable: Iterable[digests.Claim]) -> str:
+    def _difference(self, resource: Mapping[str, Any], comparable: Iterable[stated_digests.Claim]) -> str:
         """Where what the service says of the bytes it has is not true of those that were sent; empty if nowhere."""
-        sent, size = self.source.digests(), digests.stated_size(resource)
+        sent, size = self.source.digests(), stated_digests.stated_size(resource)
         if size is not None and size != self.size:
             return f"the service reports {size} bytes, {self.size} were sent"
         for claim in comparable:
@@ -233,7 +233,7 @@ class FileUpload:
         except (ApiError, TemporaryError) as error:
             raise self._unknown(refused, as_reason(error)) from None
         resource = response.json() or {}
-        known = self._comparable(digests.claims(resource, response.headers))
+        known = self._comparable(stated_digests.claims(resource, response.headers))
         how = self._difference(resource, known) if known else "the service states no digest of the object's contents"
         if not how and str(resource.get("generation")) == dict(endpoint.query).get("ifGenerationMatch"):
             how = "the object is still the one that was to be replaced"

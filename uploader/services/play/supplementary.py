@@ -18,7 +18,7 @@ from typing import Literal
 
 from uploader.files.android import native
 from uploader.files.android.limits import expansion_file
-from uploader.files.android.mapping import ids_of_artifact, ids_of_mapping, mapping_file, same_build
+from uploader.files.android.map_ids import ids_of_artifact, ids_of_mapping, mapping_file, same_build
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.input_problems import Problems

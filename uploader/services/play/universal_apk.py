@@ -32,7 +32,7 @@ from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.protocol.digests import normal
+from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context, Download, Downloaded, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_api import ROOT, entries

@@ -24,8 +24,8 @@ from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace, printable
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services import media_types, message_file
-from uploader.services.message_file import UNREADABLE, decoded, has_control
+from uploader.services import mail_file, media_types
+from uploader.services.mail_file import UNREADABLE, decoded, has_control
 from uploader.text import plural
 
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
@@ -149,7 +149,7 @@ def _given_message(
         problems.add(name, "can't be combined with `message-file`, which is the whole message.")
     name, message = printable(inputs.message_file), b""
     try:
-        message = message_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
+        message = mail_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
     except ValueError as error:
         problems.add("message-file", f"{name} {error}", "an RFC 822 message")
     except InputError as error:
@@ -157,11 +157,11 @@ def _given_message(
     if len(message) > limit:
         problems.extend([_too_large("message-file", f"{name} takes", len(message), limit)])
     problems.raise_if_any()
-    for fault in message_file.faults(message, to_send=to_send):
+    for fault in mail_file.faults(message, to_send=to_send):
         problems.add("message-file", f"{inputs.message_file} {fault}")
     problems.raise_if_any()
     digest = hashlib.sha256(message).hexdigest()
-    return Mail(inputs.message_file, message_file.recipients(message), 0, digest, lambda _: message)
+    return Mail(inputs.message_file, mail_file.recipients(message), 0, digest, lambda _: message)
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
