@@ -655,7 +655,7 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
         "from uploader.auth import google, credential_source\nfrom uploader.http.client import HttpClient\n"
         "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
         "policy = retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
-        "login = google.Login(read, source.parse(read), ['scope'], HttpClient(), policy)\n"
+        "login = google.Login(read, credential_source.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
     environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
