@@ -19,7 +19,7 @@ from uploader.inputs.other_tools import Row, tools
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 112
 INPUTS = "\ninputs:\n"  # the line of action.yml below which everything is made
-MARK = "<!-- {part}: {which}, made by scripts/make_reference.py -->\n"
+MARK = "<!-- {part}: {which}, made by scripts -->\n"
 IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
 
 OUTPUTS: Mapping[str, str] = {
@@ -179,15 +179,15 @@ def reference(before: str) -> str:
         rows = (
             (f"`{one.name}`", one.meaning, "required" if one.name == "target" else defaults[one]) for one in defaults
         )
-        tables.append(f"\n### {heading}\n\n{_table('input', rows)}")
+        tables.append(f"\n### {heading}\n\n{table(('input', 'meaning', 'default'), rows)}")
     inputs = "\n".join(tables)
-    outputs = "\n" + _table("output", ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()))
-    return _replaced(before, {"inputs": inputs + "\n", "outputs": outputs + "\n"})
+    outputs = table(("output", "value"), ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()))
+    return replaced(before, {"inputs": inputs + "\n", "outputs": f"\n{outputs}\n"})
 
 
 def migration(before: str) -> str:
     """docs/MIGRATION.md with a table for each tool: every input of it, what that is here, and a remark."""
-    return _replaced(before, {name: _tool(*tool) for name, tool in tools().items()})
+    return replaced(before, {name: _tool(*tool) for name, tool in tools().items()})
 
 
 FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file holds
@@ -199,7 +199,7 @@ FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file hol
 }
 
 
-def _replaced(text: str, parts: Mapping[str, str]) -> str:
+def replaced(text: str, parts: Mapping[str, str]) -> str:
     """The page with the parts between marks replaced. Raises ValueError when a mark around one of them is missing."""
     for part, made in parts.items():
         begin, end = (MARK.format(part=part, which=which) for which in ("begin", "end"))
@@ -209,17 +209,14 @@ def _replaced(text: str, parts: Mapping[str, str]) -> str:
     return text
 
 
-def _table(kind: str, rows: Iterable[tuple[str, ...]]) -> str:
-    header = (kind, "meaning", "default") if kind == "input" else (kind, "value")
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
     return "".join(f"| {' | '.join(row)} |\n" for row in (header, ("---",) * len(header), *rows))
 
 
 def _tool(title: str, rows: Iterable[Row]) -> str:
-    lines = [f"| {title} | here | remarks |", "|---|---|---|"]
-    for row in rows:
-        names = ", ".join(name if " " in name else f"`{name}`" for name in row.names)
-        lines.append(f"| {names} | {row.here} | {row.remark} |".replace("|  |", "| |"))
-    return "\n".join(lines) + "\n"
+    named = ((", ".join(name if " " in name else f"`{name}`" for name in row.names), row) for row in rows)
+    return table((title, "here", "remarks"), ((names, row.here, row.remark) for names, row in named))
 
 
 def _action_inputs() -> Iterator[str]:

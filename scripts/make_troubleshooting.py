@@ -6,25 +6,24 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.make_reference import ROOT, replaced, table
 from uploader import errors
 from uploader.auth.google import CAUSES
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
 from uploader.retry import ADVICE
-from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError
+from uploader.services.play.known_errors import KNOWN_ERRORS
 
-ROOT = Path(__file__).resolve().parent.parent
+EXIT = {True: CredentialsError.exit_code, False: ApiError.exit_code}
 DOCUMENT = ROOT / "docs" / "TROUBLESHOOTING.md"
-PIPE = "\\|"  # inside a cell of a table
-MARK = "<!-- made by scripts/make_troubleshooting.py: {} -->\n"
 
 
 def renewed(text: str) -> str:
-    """The document with its tables made anew. Raises ValueError when the marks around one of them are missing."""
-    for name, table in (("messages of Google Play", _messages()), ("failure codes", _codes())):
-        head, old = text.split(MARK.format(f"begin {name}"))
-        _, tail = old.split(MARK.format(f"end {name}"))
-        text = head + MARK.format(f"begin {name}") + table + MARK.format(f"end {name}") + tail
-    return text
+    """The document with its tables made again."""
+    words = ((one.words, one.cause, one.hint, str(EXIT[one.permission]), f"`{one.code}`") for one in KNOWN_ERRORS)
+    messages = (tuple(cell.replace("|", "\\|") for cell in row) for row in words)
+    codes = ((str(number), ", ".join(f"`{code}`" for code in codes)) for number, codes in failures().items())
+    header = ("Google's words", "likely cause", "what to do", "exit", "`failure`")
+    return replaced(text, {"messages": table(header, messages), "failures": table(("exit", "`failure`"), codes)})
 
 
 def failures() -> dict[int, list[str]]:
@@ -32,7 +31,7 @@ def failures() -> dict[int, list[str]]:
     kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UploaderError)]
     found = [(one.exit_code, one.code) for one in kinds if one is not Interrupted]
     found += [(end.exit_code, end.code) for end in map(Interrupted, (2, 15))]
-    particular = [(_exit(known), known.code) for known in KNOWN_ERRORS]
+    particular = [(EXIT[known.permission], known.code) for known in KNOWN_ERRORS]
     particular += [(TemporaryError.exit_code, code) for code in ADVICE]
     particular += [(CredentialsError.exit_code, code) for code, *_ in CAUSES]
     particular += [given for file in (ROOT / "uploader").rglob("*.py") for given in _given(file)]
@@ -49,22 +48,6 @@ def _given(file: Path) -> Iterator[tuple[int, str]]:
         for word in call.keywords:
             if word.arg == "code" and isinstance(word.value, ast.Constant):
                 yield getattr(kind, "exit_code", InputError.exit_code), str(word.value.value)
-
-
-def _messages() -> str:
-    head = ["| Google's words | likely cause | what to do | exit | `failure` |", "|---|---|---|---|---|"]
-    cells = ((one.words, one.cause, one.hint, str(_exit(one)), f"`{one.code}`") for one in KNOWN_ERRORS)
-    rows = [f"| {' | '.join(cell.replace('|', PIPE) for cell in row)} |" for row in cells]
-    return "\n".join([*head, *rows]) + "\n"
-
-
-def _codes() -> str:
-    rows = [f"| {number} | {', '.join(f'`{code}`' for code in codes)} |" for number, codes in failures().items()]
-    return "\n".join(["| exit | `failure` |", "|---|---|", *rows]) + "\n"
-
-
-def _exit(known: KnownError) -> int:
-    return CredentialsError.exit_code if known.permission else ApiError.exit_code
 
 
 if __name__ == "__main__":
