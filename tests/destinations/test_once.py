@@ -48,6 +48,9 @@ def test_what_would_be_added_twice_is_in_doubt(job: Job, name: str, trouble: str
     """It is there once, and exit 4 says what is not known and where to look; the next run sends it."""
     fill(job)
     lost(job, TROUBLES[trouble], status, STEPS.get(name))
+    if name == "OTA":  # whose list of packages would settle it
+        refused = {"on": "androidovertheair.deployments.packages.list", "do": "status", "status": 403, "times": 100}
+        job.emulator.faults.add([refused])
     ended = job.run(ADDING[name])
     assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
     assert stored(job) == 1
