@@ -11,7 +11,7 @@ help:  ## list the targets
 demo: .venv/runtime  ## a real upload to the embedded emulator, with faults injected; no account needed
 	$(VENV)/python examples/demo.py
 
-test: .venv/dev  ## what to run before each commit, in three minutes
+test: .venv/dev  ## what to run before each commit
 	$(VENV)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 slow-tests: .venv/dev build/runtime  ## the other tests: containers, other programs, kills, fuzzing

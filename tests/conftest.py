@@ -28,6 +28,9 @@ SLOW = (
     "tests/test_native.py",
     "tests/test_wheel.py",
     "tests/transfer/test_schedules.py",
+    "tests/test_play_life.py::test_the_whole_life_of_a_release",
+    "tests/test_play_run.py::test_a_gibibyte_needs_little_memory",
+    "tests/test_signals.py::test_a_signal_at_any_moment",
 )
 
 
