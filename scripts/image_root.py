@@ -109,7 +109,7 @@ def main(app: Path, layers: Path) -> None:
         root.take(Path(path))
     root.take_modules(Path(sysconfig.get_path("stdlib")), LEFT_OUT)
     root.take_modules(app / "venv" / "lib")
-    for name in ("entrypoint.py", "venv/bin", "venv/pyvenv.cfg"):
+    for name in ("entrypoint.py", "bin", "venv/bin", "venv/pyvenv.cfg"):
         root.take(app / name)
     for library in libraries(root.taken):
         root.take(library)
