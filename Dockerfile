@@ -25,8 +25,9 @@ RUN python -m pip --python /build/bin/python wheel --no-deps --no-build-isolatio
 RUN sed -i '1s/$/ -I/' /app/venv/bin/uploader \
  && mkdir /app/bin \
  && ln -s ../venv/bin/uploader /app/bin/uploader \
- && printf '#!/bin/sh\nexec /app/venv/bin/python -I "$@"\n' | tee /app/bin/python /app/bin/python3 \
- && chmod 755 /app/bin/python /app/bin/python3
+ && printf '#!/bin/sh\nexec /app/venv/bin/python -I "$@"\n' > /app/bin/python \
+ && chmod 755 /app/bin/python \
+ && ln -s python /app/bin/python3
 
 # What is published: one folder a layer. Bytecode is made here, once, and trusted as it is: a container is short-lived and
 # would compile at every start.
