@@ -24,6 +24,7 @@ KB, MIB, GIB = 1000, 1 << 20, 1 << 30  # bytes
 OURS, CURL, RCLONE = "**this program**", "curl -T", "rclone"
 NODE = "@googleapis/androidpublisher (node)"
 PAGE = ROOT / "docs" / "development" / "MEASUREMENTS.md"
+UNCHECKED = ("--retries", "1", "--ignore-checksum", "--ignore-size")  # the sink keeps nothing to compare with
 PEERS = Path(__file__).with_name("peers")
 # With the runtime's dependencies and nothing else, as users have it.
 PYTHON = str(ROOT / "build" / "runtime" / "bin" / "python")
@@ -79,7 +80,7 @@ def find_clients(here: Ground) -> Clients:
         if subprocess.run(install, cwd=folder, check=False, capture_output=True).returncode == 0:
             found[NODE] = _for_file(("node", str(folder / "publisher.mjs"), here.url, "FILE"))
     if shutil.which("rclone"):
-        found[RCLONE] = _for_file(("rclone", "--retries", "1", "copyto", "FILE", f"{_remote(here)}/o"))
+        found[RCLONE] = _for_file(("rclone", *UNCHECKED, "copyto", "FILE", f"{_remote(here)}/o"))
     return found
 
 
@@ -151,7 +152,7 @@ def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
 def small(here: Ground, rclone: bool, rounds: int) -> str:
     """Many small files, with every response late."""
     folder = here.files(200, 200 * KB)
-    copy = f"rclone copy --transfers 16 --checkers 16 {folder} {_remote(here)}/f".split()
+    copy = ("rclone", *UNCHECKED, "copy", "--transfers", "16", str(folder), f"{_remote(here)}/f")
     everybody = {OURS: lambda: here.run(*ours(here, f"{folder.name}/*"), latency=0.05)}
     if rclone:
         everybody[f"{RCLONE} --transfers 16"] = lambda: here.run(copy, {}, latency=0.05)

@@ -93,7 +93,8 @@ class Ground:
         log = self.folder / "child.log"
         with log.open("wb") as out:
             began = time.monotonic()
-            child = subprocess.Popen(command, env=environment, cwd=self.workspace, stdout=out, stderr=out)
+            bounded = ("timeout", "100", *command)
+            child = subprocess.Popen(bounded, env=environment, cwd=self.workspace, stdout=out, stderr=out)
             _, status, usage = os.wait4(child.pid, 0)
             seconds = time.monotonic() - began
         child.returncode = os.waitstatus_to_exitcode(status)

@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
         sink.seen.first_request = sink.seen.first_request or time.monotonic()
         self.upload(url.path, parse_qs(url.query).get("uploadType", [""])[0])
 
-    do_GET = do_HEAD = do_POST = do_PUT = handle_request  # noqa: N815  # the names that http.server calls
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_request  # noqa: N815  # the names that http.server calls
 
     def upload(self, path: str, kind: str) -> None:
         """Starts a session, takes bytes for one, or takes a whole file."""
