@@ -99,6 +99,7 @@ def _play(store: PlayStore) -> dict[str, Json]:
         "edits": edits,
         "tracks": {package: app.live.tracks for package, app in apps},
         "apps": {package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in apps},
+        "dataSafety": {package: app.data_safety for package, app in apps if app.data_safety},
     }
 
 
@@ -109,6 +110,7 @@ def _content(content: AppContent) -> dict[str, Json]:
             {"versionCode": one.code, "kind": one.kind, "sha256": one.sha256, "size": one.size}
             for one in content.artifacts.values()
         ],
+        "testers": content.testers,
         "listings": content.listings,
         "images": {f"{language}/{kind}": images for (language, kind), images in content.images.items() if images},
         "expansionFiles": {f"{code}/{kind}": one for (code, kind), one in content.expansion.items()},

@@ -21,11 +21,11 @@ from google_emulator.services.gmail import Gmail
 from google_emulator.services.over_the_air import OverTheAir
 from google_emulator.services.play.artifacts import ArtifactsApi, SupplementaryFilesApi
 from google_emulator.services.play.console import Console
+from google_emulator.services.play.data_safety import DataSafetyApi
 from google_emulator.services.play.edits import EditsApi
 from google_emulator.services.play.generated_apks import GeneratedApksApi
 from google_emulator.services.play.lifecycle import ReleaseLifecycle, ReleaseSummariesApi
 from google_emulator.services.play.listings import ImagesApi, ListingsApi
-from google_emulator.services.play.products import KINDS, ProductsApi
 from google_emulator.services.play.store import PlayStore
 from google_emulator.services.play.tracks import TracksApi
 from google_emulator.services.reporting import ReportingApi
@@ -67,7 +67,7 @@ class Backend:
             TracksApi(self.play),
             ListingsApi(self.play),
             ImagesApi(self.play),
-            *(ProductsApi(self.play, kind) for kind in KINDS),
+            DataSafetyApi(self.play),
             ReportingApi(self.vitals, config),
             self.gmail,
             self.games,

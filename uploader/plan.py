@@ -19,7 +19,7 @@ from uploader.inputs import Inputs
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section
 from uploader.services.batch import explain_refusals
-from uploader.services.play import listing, rollout, status
+from uploader.services.play import data_safety, listing, rollout, status
 from uploader.text import capitalised
 
 MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
@@ -33,6 +33,7 @@ _ON_PLAY = {
     "play-status": status.prepare,
     "play-rollout": rollout.prepare,
     "play-listing-pull": listing.prepare,
+    "play-data-safety": data_safety.prepare,
 }
 _ELSEWHERE = {
     "play-internal-sharing": internal_sharing.prepare,

@@ -17,6 +17,7 @@ from google.oauth2 import credentials, service_account
 from googleapiclient.discovery import build_from_document
 from googleapiclient.http import MediaIoBaseUpload
 
+from google_emulator.services.play.data_safety import HEADER
 from tests.support.discovery import refused_by_google
 from tests.support.emulator_client import GRANULE, PACKAGE, EmulatorClient
 
@@ -68,7 +69,7 @@ def test_google_api_python_client_uploads_to_play(client: EmulatorClient, chunk:
 
 
 def test_google_api_python_client_prepares_a_closed_test(client: EmulatorClient) -> None:
-    """A track, its testers and countries, the store's texts and a product: every call answers."""
+    """A track, its testers and countries, the store's texts and the data safety form: every call answers."""
     with api(client, "androidpublisher", "v3", PLAY) as play:
         edits = play.edits()
         edit = {"packageName": PACKAGE, "editId": edits.insert(packageName=PACKAGE).execute()["id"]}
@@ -83,9 +84,8 @@ def test_google_api_python_client_prepares_a_closed_test(client: EmulatorClient)
         assert len(edits.listings().list(**edit).execute()["listings"]) == 1
         assert edits.details().patch(**edit, body={"contactEmail": "a@b.example"}).execute()["defaultLanguage"]
         assert edits.validate(**edit).execute()["id"] == edits.commit(**edit).execute()["id"]
-        product = {"packageName": PACKAGE, "sku": "gems"}
-        play.inappproducts().insert(packageName=PACKAGE, body=product).execute()
-        assert play.inappproducts().list(packageName=PACKAGE).execute() == {"inappproduct": [product]}
+        form = {"safetyLabels": f"{HEADER}\nPSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,false,REQUIRED,Does it?\n"}
+        assert play.applications().dataSafety(packageName=PACKAGE, body=form).execute() == {}
     assert refused_by_google(client.emulator.requests) == []
 
 

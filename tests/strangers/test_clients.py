@@ -15,7 +15,7 @@ from tests.strangers.cases import Job, cases, fault_for
 from tests.strangers.tools import Tool, places, tool
 
 SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
-PATIENCE = {False: 100.0, True: 8.0}  # seconds; some that do not survive go on trying for long
+PATIENCE = {False: 100.0, True: 20.0}  # seconds; some that do not survive go on trying for long
 BOTO = """[Credentials]
 gs_service_key_file = {GOOGLE_APPLICATION_CREDENTIALS}
 [Boto]

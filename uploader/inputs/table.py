@@ -28,7 +28,7 @@ GateAction = Literal["halt", "report"]
 ImageType = Literal["", "ACHIEVEMENT_ICON", "LEADERBOARD_ICON"]
 
 TARGETS = (
-    *("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"),
+    *("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing", "play-data-safety"),
     *("gmail", "play-games", "ota"),
 )
 METHOD = "any upload method"  # whatever target is none of these: the id of a method
@@ -47,7 +47,10 @@ ALL = Group("Every target")
 TRANSFER = Group("The transfer")
 FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
-PLAY_APP = replace(PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing"))
+PLAY_SIGNED = replace(
+    PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing")
+)
+PLAY_APP = replace(PLAY, targets=(*PLAY_SIGNED.targets, "play-data-safety"))
 PLAY_TRACKS = replace(PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull"))
 PLAY_LISTING = replace(PLAY, targets=("play", "play-listing-pull"))
 PLAY_OR_STATUS = replace(PLAY, targets=("play", "play-status"))
@@ -138,10 +141,10 @@ class Inputs:
     # A row is read as one: the type, the parser and the default, and below them the meaning.
     # fmt: off
     target: str = _optional(ALL, parsers.target(TARGETS), "",
-        "`play`, `play-internal-sharing`, `gmail`, `play-games`, `ota`, or any Google upload method. Such a method is "
-        "named by its id: `drive.files.create`, `storage.objects.insert`. Without files: `play-status` reports what is "
-        "on Google Play, `play-rollout` takes a staged rollout one step further, `play-listing-pull` writes the live "
-        "store listing to files.")
+        "`play`, `play-internal-sharing`, `play-data-safety`, `gmail`, `play-games`, `ota`, or any Google upload "
+        "method. Such a method is named by its id: `drive.files.create`, `storage.objects.insert`. Without files: "
+        "`play-status` reports what is on Google Play, `play-rollout` takes a staged rollout one step further, "
+        "`play-listing-pull` writes the live store listing to files.")
     credentials: str = _optional(ALL, parsers.text, "",
         "A service-account key or any other google-auth credential configuration: JSON, its base64, or a path.",
         otherwise="`GOOGLE_APPLICATION_CREDENTIALS`, else application default credentials", secret=True)
@@ -265,7 +268,7 @@ class Inputs:
         "`auto` (as Google requires), `true` or `false`.")
     changes_in_review: ChangesInReview = _given(PLAY_COMMIT, parsers.choice(ChangesInReview), "error",
         "When changes are in review: `error` leaves them alone, `cancel` withdraws them.")
-    expected_certificate: str = _optional(PLAY_APP, parsers.certificate, "",
+    expected_certificate: str = _optional(PLAY_SIGNED, parsers.certificate, "",
         "SHA-256 of the certificate that must have signed the artifacts, with or without colons. `keytool` and the "
         "Play Console show it.")
     wait_for: WaitFor = _optional(PLAY_OR_STATUS, parsers.choice(WaitFor), "",

@@ -53,14 +53,14 @@ class AppContent:
 class App:
     """One app: its live state, how often that was changed, and the version codes that can't be used again.
 
-    `products` are what is sold in it, by kind and id.
+    `data_safety` is the text of its data safety form.
     """
 
     package: str
     live: AppContent
     used: set[int]
     revision: int = 0
-    products: dict[str, dict[str, dict[str, Json]]] = field(default_factory=dict)
+    data_safety: str = ""
 
 
 @dataclass
