@@ -27,7 +27,6 @@ from tests.support.release_plans import (
     golden,
     plan_of,
 )
-from uploader.services.play.job import ReleaseJob
 from uploader.services.play.plan import (
     MAX_PLAN,
     Changes,
@@ -36,7 +35,8 @@ from uploader.services.play.plan import (
     TextChange,
     plan_output,
 )
-from uploader.services.play.tracks import TrackChange
+from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.track_merge import TrackChange
 
 RECIPES = (Path(__file__).parents[1] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
 PUT = "play.tracks.update"

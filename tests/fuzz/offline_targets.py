@@ -43,10 +43,10 @@ from uploader.inputs.platform import JobRun
 from uploader.plan import make_plan
 from uploader.services import media_types
 from uploader.services.base import Endpoint, Steps, Upload
-from uploader.services.play import edit_api, tracks
-from uploader.services.play.edits import recalled
+from uploader.services.play import edit_requests, track_merge, tracks
+from uploader.services.play.edit_lifecycle import recalled
 from uploader.services.play.gate import Gate, judge, measure
-from uploader.services.play.job import ReleaseJob, ReleaseOptions
+from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.rollout import FirstLook
 from uploader.state.journal import Journal, SessionRecord
@@ -291,16 +291,16 @@ def track_answers(data: bytes) -> None:
     """Google Play's answer about a track: each decision about it is made, or refused in words."""
     response = Response(200, Headers(), data).json()
     with suppress(UploaderError):
-        live = edit_api.releases(response)
+        live = edit_requests.releases(response)
         options = ReleaseOptions()
         tracks.describe_all(live)
-        release = tracks.new(ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
+        release = track_merge.new(ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
         for decide in (
-            lambda: tracks.merged("beta", live, release, replace_rollout=False),
-            lambda: tracks.changed(options, tracks.to_change("beta", live)),
-            lambda: tracks.promoted(options, tracks.to_promote("beta", live), ["7"]),
-            lambda: tracks.settled(live, [release]),
-            lambda: tracks.settled(live, live),
+            lambda: track_merge.merged("beta", live, release, replace_rollout=False),
+            lambda: track_merge.changed(options, track_merge.to_change("beta", live)),
+            lambda: track_merge.promoted(options, track_merge.to_promote("beta", live), ["7"]),
+            lambda: track_merge.settled(live, [release]),
+            lambda: track_merge.settled(live, live),
         ):
             with suppress(UploaderError):
                 decide()

@@ -18,7 +18,7 @@ from uploader.errors import ApiError, InputError, OutcomeUnknown, ServiceError, 
 from uploader.files.artifacts import from_path
 from uploader.services import play as target
 from uploader.services.base import Upload
-from uploader.services.play.job import ReleaseOptions, SupplementaryFile
+from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 

@@ -9,8 +9,8 @@ from tests.support.play_driver import Engine, release_job
 from tests.support.play_faults import FaultyPlay
 from tests.support.play_walk import Shape, Walk
 from uploader.files.android.listing import StoreFiles
-from uploader.services.play import edit_api
-from uploader.services.play.job import SupplementaryFile
+from uploader.services.play import edit_requests
+from uploader.services.play.release_job import SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
@@ -33,7 +33,7 @@ def reviewed(review: str) -> FaultyPlay:
 def shared() -> FaultyPlay:
     """Has an edit into which another job uploaded its part."""
     play = FaultyPlay()
-    play.response(edit_api.insert(PACKAGE))
+    play.response(edit_requests.insert(PACKAGE))
     Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False, existing_edit="1"))
     play.opened.clear()
     play.calls.clear()

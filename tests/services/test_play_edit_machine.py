@@ -9,8 +9,7 @@ import pytest
 from tests.support.fake_play import PACKAGE, artifact, release
 from tests.support.play_driver import release_job
 from tests.support.recording_context import RecordingContext
-from uploader.services.play.edit_api import Edit
-from uploader.services.play.edits import (
+from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
     Event,
@@ -19,6 +18,7 @@ from uploader.services.play.edits import (
     Stage,
     recalled,
 )
+from uploader.services.play.edit_requests import Edit
 
 FIRST = (EditState(), EditState(Ownership.SHARED, Stage.CHANGED))
 

@@ -10,7 +10,7 @@ from uploader.errors import TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Batch, Outcome
-from uploader.services.play.job import ReleaseJob
+from uploader.services.play.release_job import ReleaseJob
 
 PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
 

@@ -13,7 +13,7 @@ from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine
 from uploader.errors import ApiError, InputError, ReleaseRefused, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.inputs import Inputs
 from uploader.services.base import Call
-from uploader.services.play.edit_api import CONSOLE
+from uploader.services.play.edit_requests import CONSOLE
 from uploader.services.play.rollout import flow, prepare
 
 OLD = release(41, name="4.1")

@@ -11,8 +11,8 @@ from tests.support.fake_play import PACKAGE, Play, artifact, refused, release, s
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import ProtocolError, ReleaseRefused, ServiceError
 from uploader.files.android.listing import StoreFiles
-from uploader.services.play import edit_api, tracks
-from uploader.services.play.job import ReleaseOptions
+from uploader.services.play import edit_requests, track_merge, tracks
+from uploader.services.play.release_job import ReleaseOptions
 
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
 STAGED = release(6, status="inProgress", userFraction=0.1)
@@ -45,7 +45,7 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
     live: list[dict[str, Any]], new: dict[str, Any], after: list[dict[str, Any]]
 ) -> None:
     """One completed, one staged, one draft: everything else on the track stays as it is."""
-    assert list(tracks.merged("production", live, new, replace_rollout=False)) == after
+    assert list(track_merge.merged("production", live, new, replace_rollout=False)) == after
 
 
 @pytest.mark.parametrize("new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)])
@@ -55,10 +55,10 @@ def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     with pytest.raises(
         ServiceError, match=r"5 \(20 % of users, in progress\) is in progress on track production"
     ) as caught:
-        tracks.merged("production", live, new, replace_rollout=False)
+        track_merge.merged("production", live, new, replace_rollout=False)
     assert caught.value.exit_code == 4
     assert "replace-rollout: true" in caught.value.hint
-    assert ROLLOUT not in tracks.merged("production", live, new, replace_rollout=True)
+    assert ROLLOUT not in track_merge.merged("production", live, new, replace_rollout=True)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
 )
 def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> None:
     """A name that was not given, numbers instead of texts, a default: the track holds the release all the same."""
-    assert tracks.settled([reported], [{**release(6), "inAppUpdatePriority": 0}])
+    assert track_merge.settled([reported], [{**release(6), "inAppUpdatePriority": 0}])
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> 
 )
 def test_what_was_asked_and_is_not_there_is_a_difference(reported: dict[str, Any]) -> None:
     """Other versions, another status, missing notes."""
-    wanted = tracks.new(ReleaseOptions(notes=(("en-US", "New."),)), ("6",))
-    assert not tracks.settled([reported], [wanted])
-    assert not tracks.settled([wanted, release(4)], [wanted])
+    wanted = track_merge.new(ReleaseOptions(notes=(("en-US", "New."),)), ("6",))
+    assert not track_merge.settled([reported], [wanted])
+    assert not track_merge.settled([wanted, release(4)], [wanted])
 
 
 # --- in the flow ----------------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
     """Another job may have put its release there meanwhile, which must not be lost."""
     play = Play()
-    play.response(edit_api.insert(PACKAGE))
+    play.response(edit_requests.insert(PACKAGE))
     draft = release(7, status="draft")
 
     def other_job() -> None:
@@ -426,10 +426,10 @@ def test_an_odd_release_is_an_error_of_the_protocol(release: object) -> None:
     """Nothing is decided by a version code, a fraction or a name that Google's documents do not know."""
     for response in ({"releases": [release]}, {"releases": release}, [release], None):
         with pytest.raises(ProtocolError):
-            edit_api.releases(response)
+            edit_requests.releases(response)
 
 
 def test_numbers_and_nulls_are_taken_as_they_come() -> None:
     """A version code may come as a number, and a field that is null is one that is absent."""
     odd = {"versionCodes": [7, "8"], "userFraction": None, "name": None, "status": "completed"}
-    assert tracks.codes(edit_api.releases({"releases": [odd]})[0]) == ("7", "8")
+    assert tracks.codes(edit_requests.releases({"releases": [odd]})[0]) == ("7", "8")

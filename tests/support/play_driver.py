@@ -15,8 +15,8 @@ from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderEr
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Batch, Call, Context, Flow, Outcome, Sleep, Step, Upload
-from uploader.services.play.job import ReleaseJob
 from uploader.services.play.release import flow
+from uploader.services.play.release_job import ReleaseJob
 
 
 class Killed(BaseException):

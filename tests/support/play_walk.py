@@ -15,7 +15,7 @@ from tests.support.fake_play import Commit, Play, State, artifact
 from tests.support.play_driver import Engine, Killed, release_job
 from tests.support.play_faults import FIRST, SECOND, Fault, FaultyPlay
 from uploader.errors import Interrupted, TemporaryError, UploaderError
-from uploader.services.play.job import ReleaseJob
+from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import in_words
 
 MOST_REFUSALS = 2  # of one job, after each of which somebody starts it again

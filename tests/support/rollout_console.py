@@ -15,7 +15,7 @@ from uploader.errors import Interrupted, TemporaryError
 from uploader.inputs.parsers import limits, rollout_steps
 from uploader.services.base import Call, Context, Flow, Outcome, Sleep, Step, Upload
 from uploader.services.play.gate import Gate
-from uploader.services.play.job import ReleaseJob
+from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.rollout import RolloutJob, flow
 
 TODAY = datetime(2026, 6, 25, 12, tzinfo=timezone.utc)

@@ -17,7 +17,7 @@ from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Call, Context, Flow, Outcome, Prepared
 from uploader.services.catalogue import expand
-from uploader.services.play import edit_api
+from uploader.services.play import edit_requests
 from uploader.services.play.known_errors import explained
 from uploader.text import plural
 
@@ -42,14 +42,14 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {inputs.package_name}"
     flow = partial(_flow, inputs.package_name, text, answers)
     sends = batch.rehearsal(f"Would send {what}.") if inputs.dry_run else flow
-    return Prepared((f"Send {what}",), (edit_api.SCOPE,), sends, package=inputs.package_name)
+    return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, package=inputs.package_name)
 
 
 def _flow(package: str, text: str, answers: int, context: Context) -> Flow:
     """One request, which may be repeated: the form replaces the one before."""
     path, what = expand(_PATH, {"package": package}), "the data safety form"
     try:
-        yield Call("POST", edit_api.ROOT, path, json={"safetyLabels": text}, what=what)
+        yield Call("POST", edit_requests.ROOT, path, json={"safetyLabels": text}, what=what)
     except ApiError as refused:
         raise explained(refused) from None
     context.info(f"Google Play has taken the data safety form of {package}. It goes live when Google has reviewed it.")

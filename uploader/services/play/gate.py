@@ -25,7 +25,7 @@ from uploader.errors import CredentialsError, ProtocolError, ServiceError, Tempo
 from uploader.inputs.parsers import Limit, Metric
 from uploader.services.base import Call, Json, Section, Steps
 from uploader.services.catalogue import expand
-from uploader.services.play.edit_api import entries
+from uploader.services.play.edit_requests import entries
 from uploader.text import capitalised
 
 ROOT = "https://playdeveloperreporting.googleapis.com"

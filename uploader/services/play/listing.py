@@ -29,9 +29,9 @@ from uploader.results import FileResult
 from uploader.services import batch
 from uploader.services.base import Batch, Context, Download, Downloaded, Flow, Outcome, Prepared, Section, Steps, Upload
 from uploader.services.media_types import choose
-from uploader.services.play import edit_api, tracks
-from uploader.services.play.edit_api import Edit, Release, entries
-from uploader.services.play.edits import ReleaseEdit, read_and_deleted, unfinished
+from uploader.services.play import edit_requests, tracks
+from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
+from uploader.services.play.edit_requests import Edit, Release, entries
 from uploader.services.play.known_errors import conflict, explained
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
@@ -208,7 +208,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         f"write it to {printable(job.listing)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (edit_api.SCOPE,), partial(flow, job), () if edit else (_WARNING,), job.package)
+    return Prepared(lines, (edit_requests.SCOPE,), partial(flow, job), () if edit else (_WARNING,), job.package)
 
 
 def flow(job: PullJob, context: Context) -> Flow:
@@ -226,7 +226,7 @@ def flow(job: PullJob, context: Context) -> Flow:
                     "with it.",
                     code="release-unfinished",
                 )
-            edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
+            edit = edit_requests.inserted(job.package, (yield edit_requests.insert(job.package)))
             yield from read_and_deleted(edit, pull.read, context)
     except ApiError as refused:
         raise explained(refused) from None
@@ -260,7 +260,7 @@ class Pull:
             for kind in IMAGE_RULES:
                 self._add_images(language, kind, entries((yield edit.images(language, kind)), "images"))
         try:
-            releases = edit_api.releases((yield edit.track(job.track or "production")))
+            releases = edit_requests.releases((yield edit.track(job.track or "production")))
         except ApiError as refused:
             if job.track or refused.status != 404:
                 raise

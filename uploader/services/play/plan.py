@@ -13,18 +13,10 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from uploader.services.base import Section
-from uploader.services.play.edit_api import Release, Releases
-from uploader.services.play.job import WHAT, ReleaseJob
-from uploader.services.play.tracks import (
-    TrackChange,
-    codes,
-    countries,
-    describe,
-    describe_all,
-    in_words,
-    notes_of,
-    priority,
-)
+from uploader.services.play.edit_requests import Release, Releases
+from uploader.services.play.release_job import WHAT, ReleaseJob
+from uploader.services.play.track_merge import TrackChange
+from uploader.services.play.tracks import codes, countries, describe, describe_all, in_words, notes_of, priority
 from uploader.text import plural
 
 OTHERS: Final = "Also in the edit, not from this run"

@@ -17,11 +17,12 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.services.base import Prepared
-from uploader.services.play import edit_api, review, universal_apk
-from uploader.services.play.job import WHAT, Notes, ReleaseJob, ReleaseOptions, SupplementaryFile
+from uploader.services.play import edit_requests, review, universal_apk
 from uploader.services.play.release import flow
+from uploader.services.play.release_job import WHAT, Notes, ReleaseJob, ReleaseOptions, SupplementaryFile
 from uploader.services.play.supplementary import Given, debug_files, expansion_files
-from uploader.services.play.tracks import STAGED, in_words
+from uploader.services.play.track_merge import STAGED
+from uploader.services.play.tracks import in_words
 from uploader.text import format_size, plural
 
 T = TypeVar("T")
@@ -90,7 +91,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     return Prepared(
         lines=tuple(_steps(job)),
-        scopes=(edit_api.SCOPE,),
+        scopes=(edit_requests.SCOPE,),
         flow=partial(flow, job),
         warnings=(*_warnings(inputs, artifacts), *problems.warnings),
         package=package,

@@ -11,15 +11,16 @@ from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRef
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Context, Flow, Outcome, Section, Steps, Upload
-from uploader.services.play import edits, plan, status, tracks
+from uploader.services.play import edit_lifecycle, plan, status, track_merge, tracks
 from uploader.services.play import listing as store_listing
-from uploader.services.play.edit_api import CONSOLE, OCTETS, Release, Releases
-from uploader.services.play.edits import Event, Ownership, ReleaseEdit, Stage, listed_artifacts
-from uploader.services.play.job import ReleaseJob, SupplementaryFile, version_code
+from uploader.services.play.edit_lifecycle import Event, Ownership, ReleaseEdit, Stage, listed_artifacts
+from uploader.services.play.edit_requests import CONSOLE, OCTETS, Release, Releases
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, conflict, explained, find
 from uploader.services.play.plan import Changes, FileChange, OtherTrack
+from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import awaited, live_versions
-from uploader.services.play.tracks import STANDARD, TrackChange
+from uploader.services.play.track_merge import TrackChange
+from uploader.services.play.tracks import STANDARD
 from uploader.services.play.universal_apk import fetched
 
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
@@ -42,7 +43,7 @@ def flow(job: ReleaseJob, context: Context) -> Flow:
 
 def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], Flow]) -> Flow:
     """Does the work in an edit, from the beginning in a fresh one where others close it; settles what becomes of it."""
-    edit = yield from edits.opened(job, context)
+    edit = yield from edit_lifecycle.opened(job, context)
     for replay in count():
         try:
             return (yield from work(edit))
@@ -50,17 +51,17 @@ def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], 
             if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
             if replay == MAX_REPLAYS or not edit.state.replaceable:
-                yield from edits.settle(edit, error)
+                yield from edit_lifecycle.settle(edit, error)
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
             context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-        edit = yield from edits.replaced(edit)
+        edit = yield from edit_lifecycle.replaced(edit)
     raise AssertionError  # the loop has no other end
 
 
 def _release(edit: ReleaseEdit) -> Flow:
     job, context, codes = edit.job, edit.context, edit.job.codes
-    if edit.state.commit is edits.CommitKnowledge.UNKNOWN:
+    if edit.state.commit is edit_lifecycle.CommitKnowledge.UNKNOWN:
         yield from _resolve_doubt(edit)
     changes, there, listing = yield from _compare(edit)
     planned = (replace(section, title=f"Planned: {section.title}") for section in plan.sections(changes, "Planned"))
@@ -79,7 +80,7 @@ def _release(edit: ReleaseEdit) -> Flow:
         edit.seen.clear()  # other jobs may have written to its tracks meanwhile
     updates = list[TrackChange]()
     for track in job.tracks:
-        updates.append((yield from tracks.update_track(edit, track)))
+        updates.append((yield from track_merge.update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
     _publish_versions(context, codes)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
@@ -122,8 +123,8 @@ def _is_live(edit: ReleaseEdit) -> Steps[bool]:
         if entry is None or edit.context.sha256(artifact) != _sha256(entry):
             return False
     for track in edit.job.tracks:
-        update = yield from tracks.plan_update(edit, track)
-        if not tracks.settled(update.now, update.after):
+        update = yield from track_merge.plan_update(edit, track)
+        if not track_merge.settled(update.now, update.after):
             return False
     return True
 
@@ -134,7 +135,7 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], s
     if job.tracks or not edit.state.own:
         listed = yield from tracks.all_tracks(edit)
         edit.seen.update(listed)
-    updates = yield from tracks.plan_updates(edit)
+    updates = yield from track_merge.plan_updates(edit)
     known = (yield from listed_artifacts(edit)) if job.artifacts else {}
     for artifact in job.artifacts:
         if entry := known.get(version_code(artifact)):
@@ -281,7 +282,7 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
             if find(refused) is not REVIEW_BY_HAND:
                 raise
             context.info(f"Google Play says: {refused.message}")
-        yield from edits.discard(edit)
+        yield from edit_lifecycle.discard(edit)
         edit.forget()
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
         return _outcome(job, f"{what} passed {passed}.", "nothing was published: this was a dry run", changes)
@@ -291,7 +292,7 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         return _outcome(job, headline, "not committed: the edit is open", changes)
     if edit.state.stage is Stage.CLEAN:
         context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
-        yield from edits.discard(edit)
+        yield from edit_lifecycle.discard(edit)
         edit.forget()
         context.publish({"committed": "true"})
         already = "Google Play already had all of it; nothing was committed"
@@ -318,7 +319,7 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
 
 def committed(edit: ReleaseEdit) -> Steps[str]:
     """Commits the edit and tells so. The result says that a person has to send the changes for review, if so."""
-    by_hand, job, context = (yield from edits.commit(edit)), edit.job, edit.context
+    by_hand, job, context = (yield from edit_lifecycle.commit(edit)), edit.job, edit.context
     edit.forget()
     context.publish({"committed": "true"})
     context.info(f"Committed edit {edit.id}{' in the emulator' if job.rehearsal else ''}.")

@@ -15,7 +15,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
-from uploader.services.play.edit_api import CONSOLE, ROOT, entries
+from uploader.services.play.edit_requests import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 from uploader.text import capitalised
 

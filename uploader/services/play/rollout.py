@@ -20,13 +20,13 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
-from uploader.services.play import edit_api, gate, review, status, tracks
-from uploader.services.play.edit_api import CONSOLE, Release, Releases
-from uploader.services.play.edits import CommitKnowledge, Event, ReleaseEdit, discard
-from uploader.services.play.job import ReleaseJob
+from uploader.services.play import edit_requests, gate, review, status, track_merge, tracks
+from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, discard
+from uploader.services.play.edit_requests import CONSOLE, Release, Releases
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, sections
 from uploader.services.play.release import committed, in_an_edit
+from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
@@ -115,7 +115,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     limits, halts = inputs.halt_above, inputs.gate == "halt"
     held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)
     job = RolloutJob(release, inputs.rollout_steps, held_to)
-    scopes = (edit_api.SCOPE, *((gate.SCOPE,) if limits else ()))
+    scopes = (edit_requests.SCOPE, *((gate.SCOPE,) if limits else ()))
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
     steps = [f"open an edit for {release.package}", f"look at the release in progress on track {release.tracks[0]}"]
     if limits:
@@ -232,8 +232,8 @@ class Rollout:
             decision = Decision(kind, f"{why}: {tracks.in_words(made)}")
         after = live
         if decision.release is not None:
-            after = tracks.merged(self._track, live, decision.release, replace_rollout=False)
-        changes = Changes(job, (tracks.TrackChange(self._track, live, after),))
+            after = track_merge.merged(self._track, live, decision.release, replace_rollout=False)
+        changes = Changes(job, (track_merge.TrackChange(self._track, live, after),))
         if decision.release is None or job.dry_run:
             yield from discard(edit)
             edit.forget()
@@ -270,7 +270,7 @@ class Rollout:
         """Writes the release to the track and commits; says what is left to be done by hand."""
         (change,), track, purpose = changes.tracks, self._track, f"track:{self._track}"
         self._context.show(f"Changes: {self._job.package}", lines(changes))
-        settled = tracks.settled(edit.seen[track], change.after)
+        settled = track_merge.settled(edit.seen[track], change.after)
         if not settled:
             edit.before[track] = change.before
             edit.changing(purpose)

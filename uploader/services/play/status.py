@@ -19,9 +19,9 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps
-from uploader.services.play import edit_api, review, tracks, universal_apk
-from uploader.services.play.edit_api import Edit, Release, Releases, entries
-from uploader.services.play.edits import blame_the_input, read_and_deleted, unfinished
+from uploader.services.play import edit_requests, review, tracks, universal_apk
+from uploader.services.play.edit_lifecycle import blame_the_input, read_and_deleted, unfinished
+from uploader.services.play.edit_requests import Edit, Release, Releases, entries
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.tracks import STANDARD, countries
 
@@ -78,7 +78,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         lines.append(f"fetch the universal APK of the newest release: {apk.destination.name}")
     if goal:
         lines.append(f"wait until the newest release is {goal.state}")
-    return Prepared(tuple(lines), (edit_api.SCOPE,), partial(flow, job), (_WARNING,) if may_open else (), job.package)
+    return Prepared(
+        tuple(lines), (edit_requests.SCOPE,), partial(flow, job), (_WARNING,) if may_open else (), job.package
+    )
 
 
 def flow(job: StatusJob, context: Context) -> Flow:
@@ -149,7 +151,7 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
         context.warning(f"Edit {kept} of an unfinished release {what}")
         return None
     try:
-        edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
+        edit = edit_requests.inserted(job.package, (yield edit_requests.insert(job.package)))
     except ApiError as refused:
         if not find(refused).permission:
             raise
@@ -161,7 +163,7 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
 
 def _read(edit: Edit) -> Steps[_EditContent]:
     on_tracks = entries((yield edit.listed("tracks")), "tracks")
-    found = {str(entry.get("track", "")): edit_api.releases(entry) for entry in on_tracks}
+    found = {str(entry.get("track", "")): edit_requests.releases(entry) for entry in on_tracks}
     codes = [tracks.highest(release) for releases in found.values() for release in releases]
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)

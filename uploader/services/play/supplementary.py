@@ -23,7 +23,7 @@ from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.input_problems import Problems
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
-from uploader.services.play.job import SupplementaryFile, version_code
+from uploader.services.play.release_job import SupplementaryFile, version_code
 
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
 _HEAD = 64 << 10  # bytes of a mapping; what R8 writes before the first class has some four hundred

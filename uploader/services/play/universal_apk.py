@@ -35,7 +35,7 @@ from uploader.inputs import Inputs
 from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context, Download, Downloaded, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
-from uploader.services.play.edit_api import ROOT, entries
+from uploader.services.play.edit_requests import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
 from uploader.text import format_size
 

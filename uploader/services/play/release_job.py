@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
-from uploader.services.play.edit_api import SupplementaryKind
+from uploader.services.play.edit_requests import SupplementaryKind
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
 

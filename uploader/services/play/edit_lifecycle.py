@@ -41,10 +41,10 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.services.base import Context, Sleep, Steps
-from uploader.services.play import edit_api
-from uploader.services.play.edit_api import Edit, Releases, entries, releases
-from uploader.services.play.job import ReleaseJob
+from uploader.services.play import edit_requests
+from uploader.services.play.edit_requests import Edit, Releases, entries, releases
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
+from uploader.services.play.release_job import ReleaseJob
 from uploader.text import sentence
 
 COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
@@ -259,7 +259,7 @@ class ReleaseEdit:
         if self.state.own:
             self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
-            self.context.forget_uploads(edit_api.uploads(self.job.package))
+            self.context.forget_uploads(edit_requests.uploads(self.job.package))
 
 
 def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
@@ -328,10 +328,10 @@ def replaced(lost: ReleaseEdit) -> Steps[ReleaseEdit]:
 
 
 def _inserted(job: ReleaseJob, context: Context, state: EditState, changes: dict[str, str]) -> Steps[ReleaseEdit]:
-    opened_edit = edit_api.inserted(job.package, (yield edit_api.insert(job.package)))
+    opened_edit = edit_requests.inserted(job.package, (yield edit_requests.insert(job.package)))
     edit = ReleaseEdit(job, context, opened_edit, state, dict(changes))
     edit.remember()
-    context.forget_uploads(edit_api.uploads(job.package))  # Google Play closes the edit that was open
+    context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
     context.info(f"Opened edit {edit.id} for {job.package}.")
     context.publish({"edit-id": edit.id, "committed": "false"})
     return edit

@@ -1,0 +1,345 @@
+"""How a release comes to a track: what it is made of, what it displaces, and what the track holds then.
+
+An update replaces all releases of a track, so whatever should stay has to be sent again. Play allows one completed
+release, one staged one (in progress or halted) and one draft on a track: a new release takes the place of its own kind,
+and one that reaches everybody ends the staged one as well. A release in progress is given up only when told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from uploader.errors import ReleaseRefused
+from uploader.files.android.notes import is_language_name, normalised
+from uploader.services.base import Steps
+from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
+from uploader.services.play.edit_requests import Release, Releases
+from uploader.services.play.release_job import ReleaseOptions
+from uploader.services.play.tracks import (
+    REST_OF_WORLD,
+    codes,
+    countries,
+    current_releases,
+    describe,
+    describe_all,
+    highest,
+    notes_of,
+    share,
+)
+
+STAGED = frozenset({"inProgress", "halted"})
+
+
+@dataclass(frozen=True)
+class TrackChange:
+    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what it holds already."""
+
+    track: str
+    before: Releases
+    after: Releases
+    release: Release = field(default_factory=dict)
+    now: Releases = ()
+
+
+def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
+    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
+    updates = []
+    for track in edit.job.tracks:
+        update = yield from plan_update(edit, track)
+        _check(edit, update)
+        for oddity in _oddities(edit, update):
+            edit.context.warning(f"Track {track}: {oddity}")
+        updates.append(update)
+    on_tracks = {code for found in edit.seen.values() for release in found for code in codes(release)}
+    rest = [code for code in edit.job.retained if code not in on_tracks.union(edit.job.codes)] if updates else []
+    known = (yield from listed_artifacts(edit)) if rest else {}
+    if unknown := [code for code in rest if int(code) not in known]:
+        raise ReleaseRefused(
+            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
+            cause="Neither the track nor the app's bundles and APKs have it.",
+            hint="Correct the version codes, or leave them out.",
+            code="retained-version-unknown",
+        )
+    return tuple(updates)
+
+
+def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
+    """The release that comes to the track, and all that it will hold then.
+
+    What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
+    """
+    found = yield from current_releases(edit, track)
+    before = edit.before.get(track, found)
+    release = _with_kept_notes((yield from _wanted(edit, track, before)), before)
+    _check_users(edit.job.options, track, before, release)
+    after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
+    return TrackChange(track, before, after, release, found)
+
+
+def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
+    """Makes the track hold the release. What it holds already is not written again."""
+    update = yield from plan_update(edit, track)
+    if not settled(update.now, update.after):
+        edit.before[track] = update.before
+        edit.changing(f"track:{track}")
+        yield edit.api.update_track(track, update.after)
+        edit.seen[track] = update.after
+        edit.context.info(f"Track {track} in edit {edit.id}: {describe_all(update.after)}.")
+    return update
+
+
+def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
+    job, notes = edit.job, list[tuple[str, str]]()
+    if job.copy_notes:
+        notes += notes_of(newest(live)) if live else ()
+    else:
+        for language, text in job.notes.get(track, job.notes.get(None, ())):
+            notes.append((language or (yield from _default_language(edit)), text))
+    name = job.options.name or job.names.get(track, job.names.get(None, ""))
+    options = replace(job.options, name=name, notes=tuple(notes))
+    retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
+    if job.promote_from:
+        offered = yield from current_releases(edit, job.promote_from)
+        by_codes = job.promoted and chosen(job.promote_from, offered, job.promoted)
+        source = by_codes or to_promote(job.promote_from, offered)
+        return promoted(
+            replace(options, name=name or ("" if source.get("name") else job.default_name)), source, retained
+        )
+    if job.codes or job.retained:
+        return new(replace(options, name=name or job.default_name), dict.fromkeys((*job.codes, *retained)))
+    return changed(options, to_change(track, live))
+
+
+def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None) -> Release:
+    """A release made from its version codes and the options; what these leave open is that of the base."""
+    base = base or {}
+    status, fraction = options.new_status or base.get("status", "completed"), options.fraction
+    release = {**base, "versionCodes": list(version_codes), "status": status}
+    release.pop("userFraction", None)
+    fraction = base.get("userFraction") if fraction is None else fraction
+    if status in STAGED and fraction is not None:
+        release["userFraction"] = fraction
+    if options.name:
+        release["name"] = options.name
+    if options.notes:
+        release["releaseNotes"] = [{"language": language, "text": text} for language, text in options.notes]
+    if options.priority is not None:
+        release["inAppUpdatePriority"] = options.priority
+    if options.countries:
+        named = [country for country in options.countries if country != REST_OF_WORLD]
+        release["countryTargeting"] = {"countries": named, "includeRestOfWorld": REST_OF_WORLD in options.countries}
+    return release
+
+
+def promoted(options: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
+    """The release of another track: its codes, and its name, notes and priority unless the options have them."""
+    taken = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
+    return new(options, dict.fromkeys((*codes(source), *retained)), taken)
+
+
+def changed(options: ReleaseOptions, release: Release) -> Release:
+    """The same release with another status, fraction, or whatever else the options have.
+
+    Raises ReleaseRefused when it would be in progress without a fraction.
+    """
+    result = new(options, codes(release), release)
+    if result["status"] == "inProgress" and "userFraction" not in result:
+        raise ReleaseRefused(
+            f"The release {describe(release)} can't be resumed: no user fraction is known.",
+            cause="It was completed before, so it has no fraction of its own.",
+            hint="Give `user-fraction`, or set `status: completed` for all users.",
+            code="user-fraction-missing",
+        )
+    return result
+
+
+def to_promote(track: str, live: Sequence[Release]) -> Release:
+    """The release that a promotion takes: the newest that is served; a draft only where there is nothing else.
+
+    A halted one was stopped for a reason, and the draft beside it may be older.
+    """
+    served = [release for release in live if release.get("status") in ("completed", "inProgress")]
+    drafts = [release for release in live if release.get("status") == "draft"]
+    return _newest_of(track, served or (drafts if len(drafts) == len(live) else []), live, "promote")
+
+
+def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
+    """The release that a promotion of these version codes takes: the newest that has any, and no other codes of it."""
+    found = [release for release in live if set(codes(release)) & set(version_codes)]
+    if missing := [code for code in version_codes if not any(code in codes(release) for release in found)]:
+        raise ReleaseRefused(
+            f"Track {track} has no version {', '.join(missing)} to promote.",
+            cause=f"It holds {describe_all(live)}.",
+            hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
+            code="version-not-on-track",
+        )
+    return {**newest(found), "versionCodes": list(version_codes)}
+
+
+def to_change(track: str, live: Sequence[Release]) -> Release:
+    """The release that a change without new files means: the one in progress, else the newest on the track."""
+    rollouts = [release for release in live if release.get("status") == "inProgress"]
+    return _newest_of(track, rollouts or live, live, "change")
+
+
+def _newest_of(track: str, found: Sequence[Release], live: Sequence[Release], purpose: str) -> Release:
+    if not found:
+        halted = f"It holds {describe_all(live)}, and a halted release was stopped for a reason."
+        raise ReleaseRefused(
+            f"Track {track} has no release to {purpose}.",
+            cause=halted if live else "Nothing has been released on it, or the app has no such track.",
+            hint="Promote another release." if live else "Check the name of the track in the Play Console.",
+            code="no-release-on-track",
+        )
+    return newest(found)
+
+
+def newest(found: Sequence[Release]) -> Release:
+    """The release with the highest version code, of at least one."""
+    return max(found, key=highest)
+
+
+def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
+    """The version codes of the newest release that everybody has; none where there is no such release.
+
+    Those of a staged one are not: to retain them would hand them to everybody.
+    """
+    completed = [release for release in live if release.get("status") == "completed"]
+    return codes(newest(completed)) if completed else ()
+
+
+def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
+    """The releases of the track with the new one first. Raises ReleaseRefused when it would displace a rollout."""
+    kept = [other for other in live if not _displaces(release, other)]
+    rollouts = [other for other in live if other.get("status") == "inProgress" and other not in kept]
+    for rollout in rollouts:
+        if not (replace_rollout or _covers(release, rollout)):
+            raise ReleaseRefused(
+                f"The release {describe(rollout)} is in progress on track {track}; {describe(release)} would end it.",
+                cause="A new release takes the place of a staged rollout.",
+                hint="Complete or halt the rollout first, or set `replace-rollout: true`.",
+                code="rollout-in-progress",
+            )
+    return (release, *kept)
+
+
+def _displaces(release: Release, other: Release) -> bool:
+    """Whether `other` can't stay beside the release: the same version codes, or the place that it needs."""
+    status, place = release.get("status"), other.get("status")
+    if status == "draft":
+        return place == "draft"
+    return _covers(release, other) or place == status or (place in STAGED and status in {*STAGED, "completed"})
+
+
+def _covers(release: Release, other: Release) -> bool:
+    """Whether every version of `other` goes on in the release."""
+    return bool(codes(other)) and set(codes(other)) <= set(codes(release))
+
+
+def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
+    """Whether the track holds these releases already, apart from fields that Play adds by itself."""
+    rest = [{"inAppUpdatePriority": 0, **_plain(release)} for release in live]
+    for wanted in map(_plain, after):
+        found = next((one for one in rest if wanted.items() <= one.items()), None)
+        if found is None:
+            return False
+        rest.remove(found)
+    return not rest
+
+
+def _plain(release: Release) -> dict[str, Any]:
+    """A release so that two spellings of the same thing are equal."""
+    notes = {(language, normalised(text)) for language, text in notes_of(release)}
+    same = {"versionCodes": set(codes(release)), "releaseNotes": notes}
+    return {field: same.get(field, value) for field, value in release.items() if value is not None}
+
+
+def _with_kept_notes(release: Release, live: Releases) -> Release:
+    """A release that is on the track already keeps its notes in the languages that were not given."""
+    there = next((one for one in live if set(codes(one)) == set(codes(release))), None)
+    if there is None or "releaseNotes" not in release:
+        return release
+    given = dict(notes_of(release))
+    notes = {**given, **{language: text for language, text in notes_of(there) if language not in given}}
+    return {**release, "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()]}
+
+
+def _check_users(options: ReleaseOptions, track: str, live: Releases, release: Release) -> None:
+    """Nothing but a halt takes a release from users, and nothing but a written status goes on with a halted one."""
+    for other in live:
+        if other.get("status") == "draft" or release.get("status") == "draft" or not _covers(release, other):
+            continue
+        if other.get("status") == "halted" and not options.status:
+            raise ReleaseRefused(
+                f"The release {describe(other)} on track {track} is halted, and stays so.",
+                cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
+                hint="To go on with it, set `status: inProgress` or `completed`; else release a corrected version.",
+                code="release-halted",
+            )
+        reached = 1.0 if other.get("status") == "completed" else other.get("userFraction")
+        fraction = release.get("userFraction") if release.get("status") == "inProgress" else None
+        if reached is not None and fraction is not None and fraction < reached:
+            hints = {
+                "completed": "Halt it with `status: halted`.",
+                "inProgress": f"Halt it with `status: halted`, or give more than {reached:g}.",
+                "halted": f"Give {reached:g} or more.",
+            }
+            raise ReleaseRefused(
+                f"`user-fraction`: the release {describe(other)} on track {track} has reached more users than "
+                f"{share(release)}.",
+                cause="Only a halt takes a release from users.",
+                hint=hints.get(str(other.get("status")), ""),
+                code="user-fraction-lower",
+            )
+
+
+def _default_language(edit: ReleaseEdit) -> Steps[str]:
+    """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused where it has none."""
+    if not edit.language:
+        details = yield edit.api.details()
+        found = details.get("defaultLanguage") if isinstance(details, Mapping) else None
+        if not (isinstance(found, str) and is_language_name(found)):
+            raise ReleaseRefused(
+                "`whats-new`: Google Play gives no default language for the app.",
+                cause="Its store listing is not set up yet.",
+                hint="Write the language before the text: `en-US: |`, with the text indented below it.",
+                code="no-default-language",
+            )
+        edit.language = found
+    return edit.language
+
+
+def _check(edit: ReleaseEdit, update: TrackChange) -> None:
+    """Raises for countries that Google Play would not accept."""
+    release, ours = update.release, codes(update.release)
+    # Which release a change is about, only the track tells; that it is production was seen offline.
+    if edit.job.options.countries and release.get("status") != "inProgress":
+        raise ReleaseRefused(
+            f"`countries`: the release {describe(release)} on track {update.track} is not a staged rollout.",
+            cause="Google Play accepts countries only for a rollout in progress on production.",
+            hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            code="countries-not-allowed",
+        )
+    # A rollout that is limited to countries can't be completed as it is, nor is it widened to all unasked.
+    rollouts = [one for one in update.before if one.get("status") in STAGED and countries(one)]
+    if release.get("status") == "completed" and ours in map(codes, rollouts):
+        raise ReleaseRefused(
+            f"The rollout of {'+'.join(ours)} on track {update.track} is limited to countries: "
+            f"{', '.join(countries(release))}.",
+            cause="Google Play accepts countries only while a rollout is in progress.",
+            hint="Complete this rollout in the Play Console.",
+            code="countries-not-allowed",
+        )
+
+
+def _oddities(edit: ReleaseEdit, update: TrackChange) -> Iterator[str]:
+    if edit.job.retain_last and not last_completed(update.before):
+        yield "there is no completed release whose versions could be retained."
+    if edit.job.copy_notes and not update.release.get("releaseNotes"):
+        yield "there are no release notes to copy from the last release."
+    released = max((highest(other) for other in update.before if other.get("status") != "draft"), default=-1)
+    ours = highest(update.release)
+    if ours < released:
+        yield f"version {released} has been released on it, and {ours} is lower: users who have it get no update."
