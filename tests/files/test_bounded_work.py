@@ -71,8 +71,7 @@ def refusal(body: bytes) -> object:
 
 
 def message(data: bytes) -> object:
-    text = mail_file.normalised(data)
-    return mail_file.faults(text, to_send=True) or mail_file.recipients(text)
+    return mail_file.checked(data, to_send=True)
 
 
 MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"

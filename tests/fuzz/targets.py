@@ -194,13 +194,11 @@ def mail(data: bytes) -> None:
     subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
     if mail_file.has_control(subject) or mail_file.has_control(name):
         return
-    attached = (mail_message.Attachment(name, "text/plain", data),) if name else ()
-    to = (Address("Ann", addr_spec="ann@example.com"),)
-    content = mail_message.MailContent(to=to, subject=subject, text=text, attachments=attached)
+    attached = [(name, "text/plain", data)] if name else []
+    people = {"To": (Address("Ann", addr_spec="ann@example.com"),)}
+    stamp = mail_message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
     with suppress(InputError):
-        composed = mail_message.compose(
-            content, mail_message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
-        )
+        composed = mail_message.compose(people, subject, stamp, text=text, attachments=attached)
         head = composed.split(b"\r\n\r\n", 1)[0].lower()
         assert b"\nbcc" not in head
         assert head.count(b"\nto:") + head.startswith(b"to:") == 1
@@ -234,7 +232,7 @@ def fields(data: bytes) -> None:
             assert "\n" not in str(address)
             assert "\r" not in str(address)
     with suppress(ValueError):
-        mail_file.faults(mail_file.normalised(data), to_send=True)
+        mail_file.checked(data, to_send=True)
     for metadata in (text, json.dumps({"raw": text}), json.dumps({"raw": base64.b64encode(data).decode()})):
         with suppress(InputError):
             gmail.read_resource(inputs.Inputs(metadata=metadata), mail=False)

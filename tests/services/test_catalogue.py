@@ -71,7 +71,7 @@ def sample(parameter: Parameter) -> str:
 def api_of(method: Method) -> str:
     """The API and its version, such as `drive:v3`."""
     data = json.loads(make_catalogue.CATALOGUE.read_text(encoding="utf-8"))
-    return str(data["methods"][method.target]["api"])
+    return str(data["methods"][method.template.id]["api"])
 
 
 def theirs(method: Method, params: dict[str, str], metadata: dict[str, Any] | None, media: tuple[str, bytes]) -> Any:
@@ -86,9 +86,10 @@ def theirs(method: Method, params: dict[str, str], metadata: dict[str, Any] | No
     if metadata is not None:
         given["body"] = metadata
     call = getattr(resource, name + "_" if name == "import" else name)
-    body = MediaInMemoryUpload(media[1], mimetype="application/octet-stream", resumable=method.resumable)
-    if not any(kind in {"*/*", "application/octet-stream"} for kind in method.accept):
-        body = MediaInMemoryUpload(media[1], mimetype=method.accept[0].replace("*", "png"), resumable=method.resumable)
+    accepted = method.template.media_types
+    plain = {"*/*", "application/octet-stream"} & set(accepted)
+    kind = "application/octet-stream" if plain else accepted[0].replace("*", "png")
+    body = MediaInMemoryUpload(media[1], mimetype=kind, resumable=method.template.resumable)
     return call(media_body=body, **given)
 
 
@@ -99,7 +100,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     assert method is not None
     params = {name: sample(parameter) for name, parameter in method.parameters.items()}
     metadata = {method.name_field or "description": "ü"} if "request" in documents_method(method) else None
-    name, content = CONTENTS[method.accept[0]]
+    name, content = CONTENTS[method.template.media_types[0]]
     inputs = make_inputs(
         tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})
     )
@@ -108,14 +109,14 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)
     query = [pair for pair in parse_qsl(uri.query) if pair[0] not in {"alt", "uploadType"}]
-    if method.path.startswith("/drive/v3/"):  # whose answers hold no digest unasked
+    if method.template.path.startswith("/drive/v3/"):  # whose answers hold no digest unasked
         query.append(("fields", "kind,id,name,mimeType,sha256Checksum"))
     assert upload.endpoint.root == f"{uri.scheme}://{uri.netloc}"
     assert upload.endpoint.upload_path == uri.path
     assert sorted(upload.endpoint.query) == sorted(query)
     assert upload.endpoint.http_method == request.method
     assert upload.metadata == metadata
-    if method.resumable and metadata is not None:
+    if method.template.resumable and metadata is not None:
         assert json.loads(request.body) == metadata
     listed = documents_method(method).get("scopes", ["https://www.googleapis.com/auth/checks"])
     assert prepared.scopes[0] in listed
@@ -146,7 +147,7 @@ def test_all_methods_are_there() -> None:
         api = api_of(method)
         qualified = catalogue.find(api + method.id[api.index(":") :])
         assert qualified is not None
-        assert replace(qualified, target=target) == method
+        assert replace(qualified, template=replace(qualified.template, id=target)) == method
 
 
 def test_plain_id_is_the_newest_stable_version() -> None:
@@ -154,8 +155,8 @@ def test_plain_id_is_the_newest_stable_version() -> None:
     newest, older = catalogue.find("drive.files.update"), catalogue.find("drive:v2.files.update")
     assert newest is not None
     assert older is not None
-    assert (newest.path, newest.http_method) == ("/drive/v3/files/{fileId}", "PATCH")
-    assert (older.path, older.http_method) == ("/drive/v2/files/{fileId}", "PUT")
+    assert (newest.template.path, newest.template.http_method) == ("/drive/v3/files/{fileId}", "PATCH")
+    assert (older.template.path, older.template.http_method) == ("/drive/v2/files/{fileId}", "PUT")
     stable = catalogue.find("artifactregistry.projects.locations.repositories.aptArtifacts.upload")
     assert stable is not None
     assert api_of(stable) == "artifactregistry:v1"
@@ -178,4 +179,4 @@ def test_play_s_limits_are_those_that_google_documents(kind: str) -> None:
     """Both say the same number of bytes."""
     method = catalogue.find(f"androidpublisher.{LIMITED[kind]}")
     assert method is not None
-    assert MAX_BYTES[kind] == method.max_size
+    assert MAX_BYTES[kind] == method.template.max_size

@@ -219,11 +219,9 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
     except ValueError:
         author = ()
     words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
-    attachment = mail_message.Attachment("".join(filter(str.isprintable, name)), "text/plain", b"x")
-    letter = mail_message.MailContent(
-        sender=author, to=mail_message.addresses("b@example.com"), subject=words, text=body, attachments=(attachment,)
-    )
-    data = mail_message.compose(letter, STAMP)
+    attachment = ("".join(filter(str.isprintable, name)), "text/plain", b"x")
+    people = {"From": author, "To": mail_message.addresses("b@example.com")}
+    data = mail_message.compose(people, words, STAMP, text=body, attachments=[attachment])
     names = [
         line.partition(b":")[0] for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] not in b" \t"
     ]
@@ -413,16 +411,16 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
 @pytest.mark.parametrize(
     ("body", "fault"),
     [
-        (multipart(TEXT, INNER), "in the Subject header of a part"),
+        (multipart(TEXT, INNER), "part with a control character in its Subject"),
         (multipart(TEXT, b"Content-Disposition: attachment; filename*=utf-8''a%0D%0Ab\n\nx"), "Content-Disposition"),
         (multipart(b"Content-Disposition: a; filename*0*=utf-8''a; filename*1*=%0A\n\nx"), "Content-Disposition"),
-        (multipart(b'Content-Type: a/b; name="=?utf-8?q?a=0D?="\n\nx'), "in the Content-Type header of a part"),
-        (multipart(multipart(INNER, boundary=b"c")), "in the Subject header of a part"),
-        (MESSAGE_PART + INNER, "in the Subject header of a part"),
-        (multipart(MESSAGE_PART + INNER), "in the Subject header of a part"),
-        (multipart(MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")), "in the Subject header"),
-        (multipart(b"\n" + INNER, kind=b"digest"), "in the Subject header of a part"),
-        (multipart(b"Subject: a\x0bb\n\nx"), "in the Subject header of a part"),
+        (multipart(b'Content-Type: a/b; name="=?utf-8?q?a=0D?="\n\nx'), "control character in its Content-Type"),
+        (multipart(multipart(INNER, boundary=b"c")), "part with a control character in its Subject"),
+        (MESSAGE_PART + INNER, "part with a control character in its Subject"),
+        (multipart(MESSAGE_PART + INNER), "part with a control character in its Subject"),
+        (multipart(MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")), "in its Subject header"),
+        (multipart(b"\n" + INNER, kind=b"digest"), "part with a control character in its Subject"),
+        (multipart(b"Subject: a\x0bb\n\nx"), "part with a control character in its Subject"),
         (multipart(b"Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=c\n\nx"), "can't be read"),
         (multipart(b"no header\nSubject: " + HIDDEN.encode() + b"\n\nx"), "can't be read"),
         (multipart(b"Content-Type: a/b" + b"; a=b" * 4000 + b"\n\nx"), "Content-Type header of more than 4,096"),

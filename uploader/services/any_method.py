@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
@@ -39,17 +39,6 @@ _DIGESTS = {
 }
 
 
-@dataclass(frozen=True)
-class _MethodRequest:
-    """What the inputs ask of the method, the same for every file but its name."""
-
-    method: Method
-    values: Values
-    metadata: Mapping[str, Any]
-    name_field: str
-    media_type: str
-
-
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """Checks target, parameters, metadata and files against the catalogue. Raises InputError with every problem."""
     method = catalogue.find(inputs.target)
@@ -64,21 +53,20 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     # Drive does without a name; whatever else takes one requires it.
     name_field = "" if inputs.upload_protocol == "simple" and method.id.startswith("drive.") else method.name_field
     media_type = catalogue.check_media_type(method, metadata, inputs.media_type, problems)
-    request = _MethodRequest(method, values, metadata, name_field, media_type)
-    alone = bool(request.metadata) and not files and method.id.startswith(_ALONE)
+    alone = bool(metadata) and not files and method.id.startswith(_ALONE)
     if not (files or alone):
-        problems.add("files", f"no file was given to upload to {method.target}.")
-    if len(files) > 1 and request.name_field in request.metadata:
-        what = f"gives all {len(files)} files the same `{request.name_field}`; leave it out, and each keeps its own."
+        problems.add("files", f"no file was given to upload to {inputs.target}.")
+    if len(files) > 1 and name_field in metadata:
+        what = f"gives all {len(files)} files the same `{name_field}`; leave it out, and each keeps its own."
         problems.add("metadata", what)
     problems.raise_if_any()
     if alone:
-        return batch.metadata_alone(inputs, _endpoint(request), request.metadata)
+        return batch.metadata_alone(inputs, _endpoint(method, values, metadata), metadata)
     uploads = []
     for file in files:
-        named = _named(request, file)
-        kind = named.media_type or media_types.choose(file, method.accept)
-        uploads.append(Upload(_endpoint(named), file, kind, named.metadata or None))
+        kind = media_type or media_types.choose(file, method.template.media_types)
+        its_values, its_metadata = _named(method, values, metadata, name_field, file)
+        uploads.append(Upload(_endpoint(method, its_values, its_metadata), file, kind, its_metadata or None))
     if uploads[0].endpoint.idempotent or method.id == _STORAGE:  # else each request makes a new thing
         seen: dict[Endpoint, str] = {}
         for upload in uploads:
@@ -87,7 +75,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
                 what = f"{name} would replace {first}: both go to the same place."
                 problems.add("files", what, "one file, or a name of its own for each")
     made = batch.prepared(inputs, tuple(uploads), problems)
-    return made if request.name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
+    return made if name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
 
 
 def read_params(text: str) -> dict[str, Any]:
@@ -108,68 +96,50 @@ def read_params(text: str) -> dict[str, Any]:
     raise InputError(Problem("params", "is not a map.", accepted))
 
 
-def _named(request: _MethodRequest, file: Artifact) -> _MethodRequest:
-    """The request with the file's own name in it, where the method makes something that has one."""
+def _named(
+    method: Method, values: Values, metadata: Mapping[str, Any], name_field: str, file: Artifact
+) -> tuple[Values, Mapping[str, Any]]:
+    """Values and metadata with the file's own name in them, where the method makes something that has one."""
     own = file.name.rpartition("/")[2]
-    if request.method.id != _STORAGE:
-        named = {request.name_field: own, **request.metadata} if request.name_field else request.metadata
-        return replace(request, metadata=named)
+    if method.id != _STORAGE:
+        return values, {name_field: own, **metadata} if name_field else metadata
     # An object has the name given, or the file's path in the workspace, below a name that ends in `/`.
-    given = _object_name(request)
+    given = _object_name(values, metadata)
     if given and not given.endswith("/"):
-        return request
+        return values, metadata
     inside = not file.name.startswith("/") and ".." not in file.name.split("/")
-    metadata = {key: value for key, value in request.metadata.items() if key != "name"}
-    values = {**request.values, "name": (given + (file.name if inside else own),)}
-    return replace(request, values=values, metadata=metadata)
+    name = given + (file.name if inside else own)
+    return {**values, "name": (name,)}, {key: value for key, value in metadata.items() if key != "name"}
 
 
-def _object_name(request: _MethodRequest) -> str:
-    return "".join(request.values.get("name", ())) or str(request.metadata.get("name", ""))
+def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
+    return "".join(values.get("name", ())) or str(metadata.get("name", ""))
 
 
-def _endpoint(request: _MethodRequest) -> Endpoint:
-    method, values = request.method, request.values
-    filled = {name: values[name][0] for name in catalogue.placeholders(method.upload_path)}
-    response_digest, asked = _digest_asked_for(method.path, values)
+def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> Endpoint:
+    path, http_method = method.template.path, method.template.http_method
+    filled = {name: values[name][0] for name in catalogue.placeholders(method.template.upload_path)}
+    # The digest that the method states, asked for beside every field that the values ask for.
+    digest, field, usual = next((one for prefix, one in _DIGESTS.items() if path.startswith(prefix)), ("", "", ""))
+    asked, wanted = values, "".join(values.get("fields", ())) or usual
+    if wanted and field and not {field, "*"} & set(re.split(r"[\s,]+", wanted)):
+        asked = {**values, "fields": (f"{wanted},{field}",)}
     # The wider scope when the request names something that others may have made: a file, a folder.
-    existing = "fileId" in values or "addParents" in values or request.metadata.get("parents")
+    existing = "fileId" in values or "addParents" in values or metadata.get("parents")
     # Whether sending the same request twice leaves one thing: an update, or an object of a fixed name.
-    replaces, lookup = method.http_method in {"PUT", "PATCH"} or method.id == _STORAGE, ""
+    replaces, lookup = http_method in {"PUT", "PATCH"} or method.id == _STORAGE, ""
     if names_state := not _STATES.isdisjoint(values):
         payer = "".join(f"?userProject={quote(value, safe='')}" for value in values.get("userProject", ()))
-        bucket = catalogue.expand(method.path, {"bucket": values["bucket"][0]})
-        lookup = f"{bucket}/{quote(_object_name(request), safe='')}{payer}"
+        bucket = catalogue.expand(path, {"bucket": values["bucket"][0]})
+        lookup = f"{bucket}/{quote(_object_name(values, metadata), safe='')}{payer}"
     idempotent = replaces and (names_state or _OTHER_STATES.isdisjoint(values))
-    return Endpoint(
-        id=method.target,
-        root=method.root,
-        path=catalogue.expand(method.path, filled),
-        upload_path=catalogue.expand(method.upload_path, filled),
-        media_types=method.accept,
-        scopes=(method.scope_existing if existing else method.scope,),
-        http_method=method.http_method,
+    return method.endpoint(
+        filled,
+        scopes=(method.scope_existing,) if existing else method.template.scopes,
         query=tuple((name, value) for name, items in asked.items() if name not in filled for value in items),
-        max_size=method.max_size,
-        multipart=method.multipart,
-        resumable=method.resumable,
         idempotent=idempotent,
         at_most_once=not idempotent,
         lookup=lookup,
-        empty_response=method.empty_response,
-        id_fields=method.id_fields,
-        id_promised=method.id_promised and "fields" not in values,  # which may leave it out of the response
-        response_digest=response_digest,
+        id_promised=method.template.id_promised and "fields" not in values,  # which may leave it out of the response
+        response_digest=digest,
     )
-
-
-def _digest_asked_for(path: str, values: Values) -> tuple[str, Values]:
-    """The digest that the method of this path states, empty when it is not known to, and `values` that ask for it.
-
-    Every field that `values` ask for stays.
-    """
-    algorithm, field, usual = next((one for prefix, one in _DIGESTS.items() if path.startswith(prefix)), ("", "", ""))
-    wanted = "".join(values.get("fields", ())) or usual
-    if not wanted or not field or {field, "*"} & set(re.split(r"[\s,]+", wanted)):
-        return algorithm, values
-    return algorithm, {**values, "fields": (f"{wanted},{field}",)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -18,6 +18,7 @@ from uploader.errors import ProtocolError
 from uploader.input_problems import Problems
 from uploader.inputs import parsers
 from uploader.inputs.parsers import InvalidValue
+from uploader.services.base import Endpoint
 from uploader.services.media_types import accepts
 
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
@@ -55,31 +56,23 @@ STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 
 @dataclass(frozen=True)
 class Method:
-    """One upload method. `path` and `upload_path` are RFC 6570 templates, `max_size` is in bytes.
+    """One upload method. The paths in `template` are RFC 6570 templates, its scope the narrowest that does the work.
 
-    `scope` is the narrowest that does the work, `scope_existing` the one for a request that names something that is
-    there already. `name_field` and `type_field` are the metadata fields for a file's name and media type, empty where
-    there is none. The others are as in `Endpoint`.
+    `scope_existing` is the one for a request that names something that is there already. `name_field` and `type_field`
+    are the metadata fields for a file's name and media type, empty where there is none.
     """
 
-    target: str
     id: str
-    root: str
-    http_method: str
-    path: str
-    upload_path: str
-    accept: tuple[str, ...]
-    max_size: int | None
-    resumable: bool
-    multipart: bool
-    scope: str
+    template: Endpoint
     scope_existing: str
     name_field: str
     type_field: str
-    id_fields: tuple[str, ...]
-    id_promised: bool
-    empty_response: bool
     parameters: Mapping[str, Parameter]
+
+    def endpoint(self, values: Mapping[str, str], **more: Any) -> Endpoint:
+        """The method with the parameters of its paths filled in; `more` are the fields that the request decides."""
+        path, upload_path = expand(self.template.path, values), expand(self.template.upload_path, values)
+        return replace(self.template, path=path, upload_path=upload_path, **more)
 
 
 def targets() -> tuple[str, ...]:
@@ -93,14 +86,12 @@ def find(target: str) -> Method | None:
     facts = methods.get(target) or next((one for one in methods.values() if one["qualified"] == target), None)
     if facts is None:
         return None
-    made = {
-        **facts,
-        "target": target,
-        "accept": tuple(facts["accept"]),
-        "id_fields": tuple(facts["id_fields"]),
-        "parameters": {name: Parameter(name, **one) for name, one in facts["parameters"].items()},
-    }
-    return Method(**{field.name: made[field.name] for field in fields(Method)})
+    lists = {"media_types": facts["accept"], "scopes": [facts["scope"]], "id_fields": facts["id_fields"]}
+    known = {**facts, "id": target, **{name: tuple(found) for name, found in lists.items()}}
+    template = Endpoint(**{field.name: known[field.name] for field in fields(Endpoint) if field.name in known})
+    parameters = {name: Parameter(name, **one) for name, one in facts["parameters"].items()}
+    rest = {name: facts[name] for name in ("id", "scope_existing", "name_field", "type_field")}
+    return Method(template=template, parameters=parameters, **rest)
 
 
 def _methods() -> dict[str, dict[str, Any]]:
@@ -130,8 +121,8 @@ def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -
     for name, parameter in method.parameters.items():
         if parameter.required and given.get(name, []) == []:
             problems.add("params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}")
-    for name in placeholders(method.upload_path):
-        if values.get(name) and (wrong := objection(method.upload_path, name, values[name][0])):
+    for name in placeholders(method.template.upload_path):
+        if values.get(name) and (wrong := objection(method.template.upload_path, name, values[name][0])):
             problems.add("params", f"{name!r} {wrong}")
     return values
 
@@ -172,9 +163,9 @@ def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, pr
         what = f"is {given}, but `{field}` in `metadata` is {stated}."
         problems.add("media-type", what, "the same type, or one of the two")
     kind = stated or given
-    if kind and not accepts(method.accept, kind):
-        what = f"{kind} is not a type that {method.target} accepts."
-        problems.add("metadata" if stated else "media-type", what, ", ".join(method.accept))
+    if kind and not accepts(method.template.media_types, kind):
+        what = f"{kind} is not a type that {method.template.id} accepts."
+        problems.add("metadata" if stated else "media-type", what, ", ".join(method.template.media_types))
     return kind
 
 

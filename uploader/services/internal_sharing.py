@@ -6,17 +6,12 @@ from functools import partial
 
 from uploader.errors import InputError, Problem
 from uploader.files.android import preflight
-from uploader.files.android.limits import MAX_BYTES
 from uploader.files.artifacts import Artifact, inspect
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch, media_types
-from uploader.services.base import Endpoint, Prepared, Upload
-from uploader.services.catalogue import expand
-
-_APK = "application/vnd.android.package-archive"
-_PATH = "/androidpublisher/v3/applications/internalappsharing/{package}/artifacts/"
+from uploader.services import batch, catalogue
+from uploader.services.base import Prepared, Upload
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -38,20 +33,10 @@ def _upload(file: Artifact, package: str) -> Upload:
     if package and package != manifest.package:
         what = f"is {package}, but {file.name} belongs to {manifest.package}."
         raise InputError(Problem("package-name", what, "the artifact's own, or nothing"))
-    bundle, path = manifest.kind == "bundle", expand(_PATH, {"package": manifest.package}) + manifest.kind
-    endpoint = Endpoint(
-        id=f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}",
-        root="https://androidpublisher.googleapis.com",
-        path=path,
-        upload_path="/upload" + path,
-        media_types=(media_types.OCTETS,) if bundle else (media_types.OCTETS, _APK),
-        scopes=("https://www.googleapis.com/auth/androidpublisher",),
-        max_size=MAX_BYTES[f"shared {manifest.kind}"],
-        at_most_once=True,
-        id_fields=("downloadUrl",),
-        id_promised=True,
-    )
-    return Upload(endpoint, known, media_types.OCTETS if bundle else _APK)
+    method = catalogue.find(f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}")
+    assert method, "the catalogue has one for each kind"
+    endpoint = method.endpoint({"packageName": manifest.package}, at_most_once=True, id_fields=("downloadUrl",))
+    return Upload(endpoint, known, endpoint.media_types[-1])  # of an APK its own one, of a bundle the only one
 
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:

@@ -7,9 +7,8 @@ alone, so that a run that continues an unfinished upload makes the same bytes ag
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.headerregistry import Address
@@ -18,6 +17,7 @@ from email.policy import SMTP, EmailPolicy
 from email.utils import format_datetime
 from functools import partial
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
@@ -28,47 +28,17 @@ from uploader.services import mail_file, media_types
 from uploader.services.mail_file import UNREADABLE, decoded, has_control
 from uploader.text import plural
 
+Attachment: TypeAlias = tuple[str, str, bytes]  # name, media type, content
+
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
 _ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z0-9-]{2,}"
 )
 _FILE = "file:"
-_ADDRESS_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc")
-_BODY_INPUTS = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
-_CONTENT_INPUTS = (*_ADDRESS_INPUTS, "mail_subject", *_BODY_INPUTS)
-
-
-@dataclass(frozen=True)
-class Attachment:
-    """One file inside a message."""
-
-    name: str
-    media_type: str
-    content: bytes
-
-
-@dataclass(frozen=True)
-class MailContent:
-    """What a composed message says. Empty text and empty HTML mean that there is none."""
-
-    sender: tuple[Address, ...] = ()
-    to: tuple[Address, ...] = ()
-    cc: tuple[Address, ...] = ()
-    bcc: tuple[Address, ...] = ()
-    subject: str = ""
-    text: str = ""
-    html: str = ""
-    attachments: tuple[Attachment, ...] = ()
-
-    def digest(self) -> str:
-        """A name for the content, the same in every run that would send the same."""
-        parts = (self.sender, self.to, self.cc, self.bcc, self.subject, self.text, self.html)
-        digest = hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass"))
-        for attachment in self.attachments:
-            digest.update(repr((attachment.name, attachment.media_type, len(attachment.content))).encode())
-            digest.update(attachment.content)
-        return digest.hexdigest()
+_ADDRESSES = ("from", "to", "cc", "bcc")
+_BODIES = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
+_CONTENT_INPUTS = (*(f"mail_{name}" for name in _ADDRESSES), "mail_subject", *_BODIES)
 
 
 @dataclass(frozen=True)
@@ -90,17 +60,18 @@ class MessageIdentity:
         except ValueError:
             return None
 
+    def without(self, message: bytes) -> bytes:
+        """What a message says that was composed under this identity: the same bytes under any other."""
+        return message.replace(format_datetime(self.date).encode(), b"").replace(self.token.encode(), b"")
+
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail that can be sent: how people see it, with the numbers of its recipients and of the files attached to it,
-    a digest of what it says, and its bytes under an identity.
-    """
+    """A mail that can be sent: how people see it, how many recipients and attachments it has, its bytes by identity."""
 
     name: str
     recipients: int
     attachments: int
-    digest: str
     data: Callable[[MessageIdentity], bytes]
     warnings: tuple[str, ...] = ()
 
@@ -115,53 +86,49 @@ def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: i
     problems = Problems()
     if inputs.message_file:
         return _given_message(inputs, files, problems, to_send=to_send, limit=limit)
-    sender, to, cc, bcc = (_addresses_in(inputs, name, problems) for name in _ADDRESS_INPUTS)
+    people = {name.capitalize(): _addresses_in(inputs, f"mail_{name}", problems) for name in _ADDRESSES}
     if has_control(inputs.mail_subject):
         problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
     text = partial(_text, inputs, problems=problems, limit=limit)
-    content = MailContent(
-        *(sender, to, cc, bcc),
-        subject=inputs.mail_subject,
+    compose_it = partial(
+        compose,
+        people,
+        inputs.mail_subject,
         text=text("mail-body", inputs.mail_body, inputs.mail_body_file),
         html=text("mail-html", inputs.mail_html, inputs.mail_html_file),
         attachments=_attachments(files, problems, limit),
     )
-    if len(sender) > 1:
+    if len(people["From"]) > 1:
         problems.add("mail-from", "contains several addresses.", "one address")
     if to_send and not (inputs.mail_to or inputs.mail_cc or inputs.mail_bcc):
         problems.add("mail-to", "is missing: the mail has no recipient.")
     if inputs.gmail_action in {"insert", "import"} and not inputs.mail_from:
         problems.add("mail-from", "is missing: a mail that is inserted needs a sender.")
-    if not (inputs.mail_subject or inputs.files or any(getattr(inputs, name) for name in _BODY_INPUTS)):
+    if not (inputs.mail_subject or inputs.files or any(getattr(inputs, name) for name in _BODIES)):
         problems.add("mail-body", "is missing, and so are the subject, HTML and files: the mail would be empty.")
     problems.raise_if_any()
-    name = f'mail "{content.subject}"' if content.subject else "mail"
-    recipients, warnings = len((*to, *cc, *bcc)), tuple(problems.warnings)
-    return Mail(name, recipients, len(files), content.digest(), partial(compose, content), warnings)
+    name = f'mail "{inputs.mail_subject}"' if inputs.mail_subject else "mail"
+    recipients = sum(len(found) for header, found in people.items() if header != "From")
+    return Mail(name, recipients, len(files), compose_it, tuple(problems.warnings))
 
 
 def _given_message(
     inputs: Inputs, files: tuple[Artifact, ...], problems: Problems, *, to_send: bool, limit: int
 ) -> Mail:
     """The message of `message-file`, which goes out as it is."""
-    others = [name.replace("_", "-") for name in _CONTENT_INPUTS if getattr(inputs, name)]
-    for name in [*others, *(["files"] if files else [])]:
-        problems.add(name, "can't be combined with `message-file`, which is the whole message.")
-    name, message = printable(inputs.message_file), b""
+    for name in [*filter(partial(getattr, inputs), _CONTENT_INPUTS), *(["files"] if files else [])]:
+        problems.add(name.replace("_", "-"), "can't be combined with `message-file`, which is the whole message.")
+    raw = problems.collect(lambda: _content(inputs, "message-file", inputs.message_file, limit))
+    name, message, recipients = printable(inputs.message_file), b"", 0
     try:
-        message = mail_file.normalised(_content(inputs, "message-file", inputs.message_file, limit))
+        message, recipients = mail_file.checked(raw, to_send=to_send) if raw is not None else (b"", 0)
     except ValueError as error:
-        problems.add("message-file", f"{name} {error}", "an RFC 822 message")
-    except InputError as error:
-        problems.extend(error.problems)
+        for fault in error.args:
+            problems.add("message-file", f"{name} {fault}", "an RFC 822 message")
     if len(message) > limit:
         problems.extend([_too_large("message-file", f"{name} takes", len(message), limit)])
     problems.raise_if_any()
-    for fault in mail_file.faults(message, to_send=to_send):
-        problems.add("message-file", f"{inputs.message_file} {fault}")
-    problems.raise_if_any()
-    digest = hashlib.sha256(message).hexdigest()
-    return Mail(inputs.message_file, mail_file.recipients(message), 0, digest, lambda _: message)
+    return Mail(inputs.message_file, recipients, 0, lambda _: message)
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
@@ -228,19 +195,18 @@ def _attachments(files: tuple[Artifact, ...], problems: Problems, limit: int) ->
     if sizes > limit:  # checked before anything is read: it may not fit in memory
         what = f"{plural(len(files), 'file')} {'takes' if len(files) == 1 else 'take'}"
         problems.extend([_too_large("files", what, sizes, limit)])
+    attachments = []
     for file in files:
         if file.size is None:
             problems.add("files", f"{file.name} is a stream; an attachment has to be a file.")
         name = PurePosixPath(file.name).name
         if not name.isprintable() or has_control(name):
             problems.add("files", f"{file.name!r} contains a control character in its name.")
-    attachments = []
-    for file in () if len(problems) > before else files:
-        kind = media_types.kinds(file)[0]
-        if kind.startswith(("message/", "multipart/")):
-            kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
-        content = media_types.head(file, file.size or 0)
-        attachments.append(Attachment(PurePosixPath(file.name).name, kind, content))
+        if len(problems) == before:
+            kind, content = media_types.kinds(file)[0], media_types.head(file, file.size or 0)
+            if kind.startswith(("message/", "multipart/")):
+                kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
+            attachments.append((name, kind, content))
     return tuple(attachments)
 
 
@@ -250,32 +216,37 @@ def encoded_size(count: int) -> int:
     return characters + (characters + 75) // 76 * 2
 
 
-def compose(content: MailContent, identity: MessageIdentity) -> bytes:
+def compose(
+    people: Mapping[str, tuple[Address, ...]],
+    subject: str,
+    identity: MessageIdentity,
+    *,
+    text: str = "",
+    html: str = "",
+    attachments: Iterable[Attachment] = (),
+) -> bytes:
     """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and takes it out.
 
-    Raises InputError when it would not say what was asked.
+    Empty text and empty HTML mean that there is none. Raises InputError when it would not say what was asked.
     """
-    subject = decoded(content.subject)
+    subject, sender = decoded(subject), people.get("From")
     changed = Problem("mail-subject", "can't be written into a message without changing it.", "plain text")
     if decoded(subject) != subject:  # the library would decode it once more
         raise InputError(changed)
     message = EmailMessage(policy=_POLICY)
-    people = {"From": content.sender, "To": content.to, "Cc": content.cc, "Bcc": content.bcc}
-    domain = content.sender[0].domain if content.sender else "uploader.invalid"
-    more = {"Date": format_datetime(identity.date), "Message-ID": f"<{identity.token}@{domain}>"}
+    domain = sender[0].domain if sender else "uploader.invalid"
+    headers: dict[str, str | tuple[Address, ...]] = {**people, "Subject": subject}
+    headers |= {"Date": format_datetime(identity.date), "Message-ID": f"<{identity.token}@{domain}>"}
     try:
-        for name, value in {**people, "Subject": subject, **more}.items():
+        for name, value in headers.items():
             if value:
                 message[name] = value
-        if content.text or not content.html:
-            message.set_content(content.text)
-            if content.html:
-                message.add_alternative(content.html, subtype="html")
-        else:
-            message.set_content(content.html, subtype="html")
-        for attachment in content.attachments:
-            family, _, kind = attachment.media_type.partition("/")
-            message.add_attachment(attachment.content, maintype=family, subtype=kind, filename=attachment.name)
+        message.set_content(text or html, subtype="plain" if text or not html else "html")
+        if text and html:
+            message.add_alternative(html, subtype="html")
+        for name, media_type, content in attachments:
+            family, _, kind = media_type.partition("/")
+            message.add_attachment(content, maintype=family, subtype=kind, filename=name)
         for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
             part.set_boundary(f"=_{identity.token}_{number}")
         return message.as_bytes()
