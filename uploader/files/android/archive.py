@@ -12,7 +12,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, BinaryIO, cast
+
+from uploader.errors import InputError, Problem
+from uploader.files.workspace import reason
 
 MAX_DIRECTORY = 32 << 20  # bytes: as many members as may be, with names of three hundred characters
 MAX_MEMBERS = 100_000  # several times those of the largest apps
@@ -35,6 +39,17 @@ class MalformedFile(Exception):
 
     def __init__(self, what: str, hint: str = "Build the artifact again.") -> None:
         super().__init__(f"{what} {hint}")
+
+
+@contextmanager
+def input_errors(name: str) -> Iterator[None]:
+    """Turns what is wrong with an artifact, called `name` in messages, into one InputError (problem `files`)."""
+    try:
+        yield
+    except MalformedFile as error:
+        raise InputError(Problem("files", f"{name} {error}")) from None
+    except OSError as error:
+        raise InputError(Problem("files", f"{name} can't be read: {reason(error)}.")) from None
 
 
 class Archive:

@@ -3,26 +3,27 @@
 Read are the zip's directory, the manifest, the signatures and the heads of native libraries. Whatever is wrong with the
 file, the result is one InputError with a sentence for people; no byte of it is trusted.
 
-A manifest has two encodings, and of both only the root and those of its children that matter are decoded. In an APK it
-is Android's binary XML, a chunk of chunks: a string pool, a table that gives the first strings resource ids, then the
-XML events (ResourceTypes.h of the Android platform: ResStringPool_header, ResXMLTree_attrExt, ResXMLTree_attribute,
-Res_value). In a bundle it is aapt2's protobuf XML (Resources.proto: XmlNode, XmlElement, XmlAttribute, Item, Primitive;
-the wire format is on protobuf.dev, "Encoding").
+A manifest has two encodings, and of both only the root and its children are decoded, and no other attributes than
+those in _ATTRIBUTES. In an APK it is Android's binary XML, a chunk of chunks: a string pool, a table that gives the
+first strings resource ids, then the XML events (ResourceTypes.h of the Android platform: ResStringPool_header,
+ResXMLTree_attrExt, ResXMLTree_attribute, Res_value). In a bundle it is aapt2's protobuf XML (Resources.proto: XmlNode,
+XmlElement, XmlAttribute, Item, Primitive; the wire format is on protobuf.dev, "Encoding").
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import struct
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import BinaryIO, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.archive import Archive, MalformedFile
+from uploader.files.android.archive import Archive, MalformedFile, input_errors
 from uploader.files.android.signatures import JAR_SIGNATURE, SigningCertificate, signers
-from uploader.files.workspace import reason
 
 Kind = Literal["bundle", "apk"]
 
@@ -30,16 +31,17 @@ BUNDLE_CONFIG = "BundleConfig.pb"
 _BUNDLE_MANIFEST = "base/manifest/AndroidManifest.xml"
 _APK_MANIFEST = "AndroidManifest.xml"
 _LIBRARY = re.compile(r"(?:\w{1,100}/)?lib/(armeabi|armeabi-v7a|arm64-v8a|x86|x86_64|riscv64)/([^/]{1,200}\.so)")
+_PERMISSIONS, _FEATURE = ("uses-permission", "uses-permission-sdk-23"), "uses-feature"
 _CARRIED = re.compile(
     r"BUNDLE-METADATA/com\.android\.tools\.build\.(obfuscation/proguard\.map|debugsymbols/.+[^/])", re.DOTALL
 )
 _PACKAGE = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
-_MAX_NAME = 255  # characters: of a package, a version, a permission, a feature; no honest one is longer
+_MAX_TEXT = 256  # characters of a name or a version that are read: no honest one has so many
 _SUFFIXES: dict[str, Kind] = {".aab": "bundle", ".apk": "apk"}
 _NAMES: dict[Kind, str] = {"bundle": "an Android App Bundle (.aab)", "apk": "an APK"}
 
-_ANDROID = "http://schemas.android.com/apk/res/android"
-_ATTRIBUTE_IDS = {
+# Like Android and bundletool, by the resource id: shrinkers blank the names. Only one attribute has none.
+_ATTRIBUTES: Mapping[int | str, str] = {
     0x01010003: "name",
     0x0101000F: "debuggable",
     0x0101020C: "minSdkVersion",
@@ -49,8 +51,11 @@ _ATTRIBUTE_IDS = {
     0x01010272: "testOnly",
     0x0101028E: "required",
     0x01010576: "versionCodeMajor",
+    "package": "package",
 }
-_CHILDREN = frozenset({"uses-sdk", "uses-permission", "uses-permission-sdk-23", "uses-feature", "application"})
+Attributes = Mapping[str, str]
+"""Values by the names in _ATTRIBUTES: numbers in decimal; one from the resource table is `@0x7f…`, and not guessed."""
+Element = tuple[str, Attributes]
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,9 @@ class Manifest:
 
     `version_name` is "" when the manifest has none, or takes it from a resource. `kind` is what the file is, by its
     content. `debuggable` marks a debug build, `test_only` one that Android Studio made to be run at once. The SDKs are
-    API levels, None for what is not a number. `features` are those that a device must have. `signers` is empty for a
-    file that nobody signed. `carries` says which files for Play's crash reports a bundle brings itself, in its
-    BUNDLE-METADATA: `mapping`, `symbols`.
+    API levels, None for what is not a number. `features` are those that a device must have, `optional_features` those
+    that it need not. `signers` is empty for a file that nobody signed. `carries` says which files for Play's crash
+    reports a bundle brings itself, in its BUNDLE-METADATA: `mapping`, `symbols`.
     """
 
     package: str
@@ -88,32 +93,16 @@ class Manifest:
     target_sdk: int | None = None
     permissions: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    optional_features: tuple[str, ...] = ()
     signers: tuple[SigningCertificate, ...] = ()
     native: NativeCode = NativeCode()
     carries: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class ResourceReference:
-    """A value that stands in the resource table, not in the manifest: `@0x7f…`. It is reported, not guessed."""
-
-    id: int
-
-
-Value = int | str | ResourceReference
-Attributes = Mapping[str, Value]
-Element = tuple[str, Attributes]
-"""The name of an element, and those of its attributes that have a resource id in _ATTRIBUTE_IDS, and `package`."""
-
-
 def read_manifest(file: BinaryIO, name: str) -> Manifest:
     """The manifest of an open file, called `name` in messages. Raises InputError (problem `files`)."""
-    try:
+    with input_errors(name):
         manifest = _read(file)
-    except MalformedFile as error:
-        raise InputError(Problem("files", f"{name} {error}")) from None
-    except OSError as error:
-        raise InputError(Problem("files", f"{name} can't be read: {reason(error)}.")) from None
     claimed = _SUFFIXES.get(PurePath(name).suffix.lower())
     if claimed not in (None, manifest.kind):
         what = f"{name} is named like {_NAMES[claimed]} but is {_NAMES[manifest.kind]}."
@@ -131,13 +120,36 @@ def _read(file: BinaryIO) -> Manifest:
         if _BUNDLE_MANIFEST in archive.members:
             what, hint = f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle."
         raise MalformedFile(what, hint)
-    carried = [found[1] for name in archive.members if (found := _CARRIED.fullmatch(name))] if bundle else []
     if bundle:
-        manifest = _manifest("bundle", proto_elements(archive.read(_BUNDLE_MANIFEST)))
+        elements = [*proto_elements(archive.read(_BUNDLE_MANIFEST))]
     else:
-        manifest = _manifest("apk", binary_elements(archive.read(_APK_MANIFEST)))
-    return replace(
-        manifest,
+        elements = [*binary_elements(archive.read(_APK_MANIFEST))]
+    name, root = elements[0] if elements else ("", {})
+    if name != "manifest":
+        raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
+    package, version_name = root.get("package", ""), root.get("versionName", "")
+    if not (len(package) < _MAX_TEXT and _PACKAGE.fullmatch(package)):
+        raise MalformedFile("has a manifest without a valid package name.")
+    # Test builds have none; Android then counts 0, and only internal app sharing takes such an artifact.
+    has_code = root.get("versionCode", "") != ""
+    last, none = dict(elements[1:]), dict[str, str]()
+    application, sdk = last.get("application", none), last.get("uses-sdk", none)
+    min_sdk = sdk.get("minSdkVersion", "1")
+    permissions = [each.get("name", "") for name, each in elements if name in _PERMISSIONS]
+    features = {each.get("name", ""): _flag(each, "required", "true") for name, each in elements if name == _FEATURE}
+    carried = [found[1] for name in archive.members if (found := _CARRIED.fullmatch(name))] if bundle else []
+    return Manifest(
+        package,
+        _number(root, "versionCodeMajor") << 32 | _number(root, "versionCode") if has_code else 0,
+        "" if version_name.startswith("@0x") else version_name,
+        "bundle" if bundle else "apk",
+        debuggable=_flag(application, "debuggable"),
+        test_only=_flag(application, "testOnly"),
+        min_sdk=_decimal(min_sdk),
+        target_sdk=_decimal(sdk.get("targetSdkVersion", min_sdk)),
+        permissions=tuple(dict.fromkeys(permissions)),
+        features=tuple(name for name, required in features.items() if required),
+        optional_features=tuple(name for name, required in features.items() if not required),
         signers=signers(archive, apk=not bundle),
         native=native_code(archive, apk=not bundle),
         # What the Android Gradle plugin packs into a bundle for Play to decode crashes with.
@@ -146,83 +158,32 @@ def _read(file: BinaryIO) -> Manifest:
 
 
 def _wanted(name: str) -> bool:
-    if name.startswith("BUNDLE-METADATA/"):
-        return _CARRIED.fullmatch(name) is not None
-    if name.endswith(".so"):
-        return _LIBRARY.fullmatch(name) is not None
-    return name in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST) or JAR_SIGNATURE.fullmatch(name) is not None
-
-
-def _manifest(kind: Kind, elements: Iterator[Element]) -> Manifest:
-    name, root = next(elements, ("", {}))
-    if name != "manifest":
-        raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
-    package, version_name = root.get("package"), root.get("versionName", "")
-    if not (isinstance(package, str) and len(package) <= _MAX_NAME and _PACKAGE.fullmatch(package)):
-        raise MalformedFile("has a manifest without a valid package name.")
-    # Test builds have none; Android then counts 0, and only internal app sharing takes such an artifact.
-    missing = root.get("versionCode") in (None, "")
-    version_code = 0 if missing else _number(root, "versionCodeMajor") << 32 | _number(root, "versionCode")
-    application: Attributes = {}
-    sdk: Attributes = {}
-    permissions: dict[str, None] = {}
-    features: dict[str, None] = {}
-    for name, attributes in elements:
-        if name == "application":
-            application = attributes
-        elif name == "uses-sdk":
-            sdk = attributes
-        elif name != "uses-feature":
-            permissions[str(attributes.get("name", ""))[:_MAX_NAME]] = None
-        elif _flag({"required": 1, **attributes}, "required"):
-            features[str(attributes.get("name", ""))[:_MAX_NAME]] = None
-    min_sdk = sdk.get("minSdkVersion", 1)
-    return Manifest(
-        package,
-        version_code,
-        str(version_name)[:_MAX_NAME] if isinstance(version_name, (str, int)) else "",
-        kind,
-        debuggable=_flag(application, "debuggable"),
-        test_only=_flag(application, "testOnly"),
-        min_sdk=_api_level(min_sdk),
-        target_sdk=_api_level(sdk.get("targetSdkVersion", min_sdk)),
-        permissions=tuple(permissions),
-        features=tuple(features),
-    )
+    if name in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST):
+        return True
+    return any(pattern.fullmatch(name) for pattern in (_LIBRARY, _CARRIED, JAR_SIGNATURE))
 
 
 def _number(attributes: Attributes, name: str) -> int:
     """A 32-bit part of the version code; 0 when it is absent. Raises MalformedFile when it can't be known."""
-    value = attributes.get(name, 0)
-    if isinstance(value, ResourceReference):
-        raise MalformedFile(f"takes {name} from a resource (@0x{value.id:08x}).", "Write the number into the manifest.")
-    if (number := _api_level(value)) is None:
+    value = attributes.get(name, "0")
+    if value.startswith("@0x"):
+        raise MalformedFile(f"takes {name} from a resource ({value}).", "Write the number into the manifest.")
+    if (number := _decimal(value)) is None:
         raise MalformedFile(f"has a {name} that is not a number.")
     if number > 0xFFFFFFFF:
         raise MalformedFile(f"has a {name} beyond 32 bits.")
     return number
 
 
-def _api_level(value: Value) -> int | None:
-    """The number; None for the letter of a preview, and for what stands in a resource."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 10:
-        return int(value)
-    return value if isinstance(value, int) else None
+def _decimal(value: str) -> int | None:
+    """The number; None for the letter of a preview's API level, and for what stands in a resource."""
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= 10 else None
 
 
-def _flag(attributes: Attributes, name: str) -> bool:
-    """Whether a boolean is set; one that is absent, or stands in a resource, is not."""
-    value = attributes.get(name)
-    return value == "true" or (isinstance(value, int) and value != 0)
-
-
-def _attribute_name(resource_id: int, namespace: str, name: str) -> str:
-    """What an attribute is called, "" for one that does not matter: like Android, by its resource id if it has one."""
-    if resource_id:
-        return _ATTRIBUTE_IDS.get(resource_id, "")
-    if namespace == "":
-        return name if name == "package" else ""
-    return name if namespace == _ANDROID and name in _ATTRIBUTE_IDS.values() else ""
+def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
+    """Whether a boolean is set; one that stands in a resource is not."""
+    value = attributes.get(name, default)
+    return value == "true" or bool(_decimal(value))
 
 
 # The native code. System V ABI, "Object Files" and "Program Header" (ELF-64); config.proto of bundletool.
@@ -250,10 +211,11 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
     packed_under_aligned = False
     if libraries and not apk:
         try:
-            proto = _ProtoReader()
-            config = proto.message(archive.read(BUNDLE_CONFIG), _OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES)
-            found = proto.pick(config, _ENABLED, _ALIGNMENT)
-        except (IndexError, ValueError):
+            proto, config = _ProtoReader(), archive.read(BUNDLE_CONFIG)
+            for id_ in (_OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES):
+                config = proto.message(config)[id_].data
+            found = proto.message(config)
+        except (LookupError, ValueError):
             raise MalformedFile("has a BundleConfig.pb that is not a protobuf.") from None
         packed_under_aligned = bool(found[_ENABLED].number) and found[_ALIGNMENT].number == _ALIGNMENT_4K
     abis = tuple(sorted(set(libraries.values())))
@@ -278,17 +240,16 @@ def segment_alignment(head: bytes) -> int | None:
 _XML, _POOL, _IDS, _START_ELEMENT, _END_ELEMENT = 0x0003, 0x0001, 0x0180, 0x0102, 0x0103
 _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
-_TYPE_REFERENCE, _TYPE_STRING, _TYPE_DYNAMIC_REFERENCE = 0x01, 0x03, 0x07
-_TYPE_INTEGERS = range(0x10, 0x20)
+_MAX_STRINGS = 2000  # that are decoded: several times the elements and permissions of any app
+_REFERENCE, _STRING, _DYNAMIC_REFERENCE, _INTEGERS = 0x01, 0x03, 0x07, range(0x10, 0x20)
 _ELEMENT_HEADER = struct.Struct("<2I3H")  # namespace, name, offset of the attributes, size of one, how many
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value: size, zero, type, data
 
 
 def binary_elements(data: bytes) -> Iterator[Element]:
-    """The root and then its _CHILDREN. Raises MalformedFile for anything but Android's binary XML."""
-    strings: _StringPool | None = None
-    ids: tuple[int, ...] = ()
-    depth = 0
+    """The root and then its children. Raises MalformedFile for anything but Android's binary XML."""
+    pool: _StringPool | None = None
+    ids, depth = tuple[int, ...](), 0
     try:
         kind, at, _ = struct.unpack_from("<2HI", data)
         if kind != _XML or at < 8:
@@ -297,90 +258,66 @@ def binary_elements(data: bytes) -> Iterator[Element]:
         while at + 8 <= len(data):
             kind, header, length = struct.unpack_from("<2HI", data, at)
             if not 8 <= header <= length <= len(data) - at:
-                raise MalformedFile("has a damaged AndroidManifest.xml: a chunk's length is impossible.")
-            chunk = data[at : at + length]
-            at += length
-            if kind == _POOL:
-                strings = _StringPool(chunk, header)
+                raise IndexError(length)  # noqa: TRY301  # as every other one that is impossible
+            chunk, at = data[at : at + length], at + length
+            if kind == _POOL and pool is None:
+                pool = _StringPool(chunk)
             elif kind == _IDS:
                 ids = struct.unpack_from(f"<{(length - header) // 4}I", chunk, header)
             elif kind == _END_ELEMENT:
                 depth -= 1
-            elif kind == _START_ELEMENT and strings is not None:
+            elif kind == _START_ELEMENT and pool is not None:
                 depth += 1
-                name = strings[_ELEMENT_HEADER.unpack_from(chunk, header)[1]] if depth <= 2 else ""
-                if depth == 1 or name in _CHILDREN:
-                    yield name, _binary_attributes(chunk, header, strings, ids)
+                if depth <= 2:
+                    name = pool[_ELEMENT_HEADER.unpack_from(chunk, header)[1]]
+                    yield name, dict(_binary_attributes(chunk, header, pool, ids))
     except (struct.error, IndexError, UnicodeError):
-        raise MalformedFile("has a damaged AndroidManifest.xml: it points beyond its end.") from None
+        raise MalformedFile("has a damaged AndroidManifest.xml: a length or an offset in it is impossible.") from None
 
 
-def _binary_attributes(chunk: bytes, header: int, strings: _StringPool, ids: tuple[int, ...]) -> Attributes:
+def _binary_attributes(chunk: bytes, header: int, pool: _StringPool, ids: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     _, _, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
     if size < _ATTRIBUTE.size:
-        raise MalformedFile("has a damaged AndroidManifest.xml: its attributes are too short.")
-    found: dict[str, Value] = {}
+        raise IndexError(size)
     for at in range(header + start, header + start + size * count, size):
         namespace, name, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(chunk, at)
-        resource_id = ids[name] if name < len(ids) else 0
-        space = strings[namespace] if not resource_id and namespace != _NOTHING else ""
-        key = _attribute_name(resource_id, space, "" if resource_id else strings[name])
-        if not key:
+        known_by = ids[name] if name < len(ids) else pool[name] if namespace == _NOTHING else ""
+        if not (key := _ATTRIBUTES.get(known_by)):
             continue
-        if kind in (_TYPE_REFERENCE, _TYPE_DYNAMIC_REFERENCE):
-            found[key] = ResourceReference(content)
-        elif kind == _TYPE_STRING or raw != _NOTHING:
-            found[key] = strings[content if kind == _TYPE_STRING else raw]
-        else:
-            found[key] = content if kind in _TYPE_INTEGERS else ""
-    return found
+        if kind in (_REFERENCE, _DYNAMIC_REFERENCE):
+            yield key, f"@0x{content:08x}"
+        elif kind in _INTEGERS:
+            yield key, str(content)
+        elif kind == _STRING or raw != _NOTHING:
+            yield key, pool[content if kind == _STRING else raw]
 
 
-class _StringPool:
-    """A string pool, decoded one string at a time as it is asked for, and each once.
+class _StringPool(dict[int, str]):
+    """The strings of a pool by their index: decoded when they are asked for, no more and no longer ones than needed."""
 
-    Strings may not share their bytes, as they do in no honest file: what is decoded is never more than the pool holds.
-    """
+    def __init__(self, chunk: bytes) -> None:
+        super().__init__()
+        self._chunk = chunk
 
-    def __init__(self, chunk: bytes, header: int) -> None:
-        self._chunk, self._header = chunk, header
-        self._count, _, flags, self._start, _ = struct.unpack_from("<5I", chunk, 8)
-        self._decode = self._utf8_at if flags & _UTF8 else self._utf16_at
-        self._left = len(chunk)  # bytes that may still be decoded
-        self._decoded: dict[int, str] = {}  # by where they begin
-
-    def __getitem__(self, index: int) -> str:
-        if index >= self._count:
+    def __missing__(self, index: int) -> str:
+        pool = self._chunk
+        header, _, count, _, flags, start = struct.unpack_from("<H5I", pool, 2)
+        if index >= count or len(self) > _MAX_STRINGS:
             raise IndexError(index)
-        at = self._start + struct.unpack_from("<I", self._chunk, self._header + 4 * index)[0]
-        if at not in self._decoded:
-            self._decoded[at] = self._decode(at)
-        return self._decoded[at]
-
-    def _utf8_at(self, at: int) -> str:
-        at = self._byte_length(at)[1]  # how many UTF-16 units it would be: not needed
-        length, at = self._byte_length(at)
-        # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three bytes each.
-        units = self._take(at, length).decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass")
-        return units.decode("utf-16-le", "replace")
-
-    def _utf16_at(self, at: int) -> str:
-        (length,) = struct.unpack_from("<H", self._chunk, at)
-        at += 2
-        if length & 0x8000:
-            (low,) = struct.unpack_from("<H", self._chunk, at)
-            length, at = (length & 0x7FFF) << 16 | low, at + 2
-        return self._take(at, 2 * length).decode("utf-16-le", "replace")
-
-    def _byte_length(self, at: int) -> tuple[int, int]:
-        length = self._chunk[at]
-        return ((length & 0x7F) << 8 | self._chunk[at + 1], at + 2) if length & 0x80 else (length, at + 1)
-
-    def _take(self, at: int, length: int) -> bytes:
-        self._left -= length
-        if at + length > len(self._chunk) or self._left < 0:
-            raise IndexError(at)
-        return self._chunk[at : at + length]
+        at = start + struct.unpack_from("<I", pool, header + 4 * index)[0]
+        if flags & _UTF8:
+            at += 1 + (pool[at] >> 7)  # its length in UTF-16 units, which is not needed: one byte or two, as the next
+            length = (pool[at] & 0x7F) << 8 | pool[at + 1] if pool[at] & 0x80 else pool[at]
+            at += 1 + (pool[at] >> 7)
+            # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three bytes each.
+            text, _ = codecs.utf_8_decode(pool[at : at + min(length, 6 * _MAX_TEXT)], "surrogatepass")
+            units = text.encode("utf-16-le", "surrogatepass")
+        else:
+            (length,) = struct.unpack_from("<H", pool, at)
+            at += 4 if length & 0x8000 else 2  # a longer one has its length in four bytes
+            units = pool[at : at + 2 * min(length, 2 * _MAX_TEXT)]
+        self[index] = units.decode("utf-16-le", "replace")[:_MAX_TEXT]
+        return self[index]
 
 
 # aapt2's protobuf XML
@@ -391,68 +328,67 @@ _NAMESPACE, _NAME, _TEXT, _RESOURCE_ID, _ITEM = 1, 2, 3, 5, 6  # of an attribute
 _ITEM_REFERENCE, _ITEM_STRING, _ITEM_PRIMITIVE = 1, 2, 7
 _REFERENCE_ID, _STRING_VALUE = 2, 1
 _PRIMITIVE_INTEGERS = (6, 7, 8)  # int_decimal_value, int_hexadecimal_value, boolean_value
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # types on the wire
-_MAX_FIELDS = 300_000  # that are gone over: many times as many as any manifest has
+_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # types on the wire, and the bytes of those of a fixed length
+_MAX_FIELDS = 100_000  # that are gone over: many times as many as any manifest has
 
 
 class _Field(NamedTuple):
     """One field of a message: its content is a number on the wire, or bytes; the other of the two is empty."""
 
-    id: int
+    id: int = 0
     number: int = 0
     data: bytes = b""
 
+    @property
+    def text(self) -> str:
+        return self.data[: 4 * _MAX_TEXT].decode("utf-8", "replace")[:_MAX_TEXT]
+
 
 def proto_elements(data: bytes) -> Iterator[Element]:
-    """The root and then its _CHILDREN. Raises MalformedFile for anything but aapt2's protobuf XML.
+    """The root and then its children. Raises MalformedFile for anything but aapt2's protobuf XML.
 
     Everything else is skipped by its length, so the depth of the document does not matter.
     """
     proto = _ProtoReader()
     try:
-        root = proto.message(data, _NODE_ELEMENT)
+        root = proto.message(data)[_NODE_ELEMENT].data
         yield _proto_element(root, proto)
         for field in proto.fields(root):
-            child = proto.message(field.data, _NODE_ELEMENT) if field.id == _ELEMENT_CHILD else b""
-            if child and proto.message(child, _ELEMENT_NAME).decode() in _CHILDREN:
-                yield _proto_element(child, proto)
-    except IndexError:
-        raise MalformedFile(f"has a damaged {_BUNDLE_MANIFEST}: it ends in the middle of a field.") from None
-    except ValueError:
+            if field.id == _ELEMENT_CHILD:
+                yield _proto_element(proto.message(field.data)[_NODE_ELEMENT].data, proto)
+    except (LookupError, ValueError):
         raise MalformedFile(f"has a {_BUNDLE_MANIFEST} that is not aapt2's protobuf XML.") from None
 
 
 def _proto_element(data: bytes, proto: _ProtoReader) -> Element:
-    attributes: dict[str, Value] = {}
-    for each in proto.fields(data):
-        if each.id != _ELEMENT_ATTRIBUTE:
-            continue
-        found = proto.pick(each.data, _NAMESPACE, _NAME, _TEXT, _RESOURCE_ID, _ITEM)
-        namespace, name = (found[id_].data.decode("utf-8", "replace") for id_ in (_NAMESPACE, _NAME))
-        value = _proto_value(found[_ITEM].data, proto)
-        if key := _attribute_name(found[_RESOURCE_ID].number, namespace, name):
-            attributes[key] = found[_TEXT].data.decode() if value is None else value
-    return proto.message(data, _ELEMENT_NAME).decode(), attributes
+    name, attributes = "", dict[str, str]()
+    for field in proto.fields(data):
+        if field.id == _ELEMENT_NAME:
+            name = field.text
+        elif field.id == _ELEMENT_ATTRIBUTE:
+            found = proto.message(field.data)
+            known_by = found[_RESOURCE_ID].number or ("" if found[_NAMESPACE].data else found[_NAME].text)
+            if key := _ATTRIBUTES.get(known_by):
+                attributes[key] = _proto_value(found, proto)
+    return name, attributes
 
 
-def _proto_value(item: bytes, proto: _ProtoReader) -> Value | None:
-    """The compiled value, or None when it is of a kind that only its text can tell."""
-    for field in proto.fields(item):
-        if field.id == _ITEM_REFERENCE:
-            return ResourceReference(proto.pick(field.data, _REFERENCE_ID)[_REFERENCE_ID].number)
-        if field.id == _ITEM_STRING:
-            return proto.message(field.data, _STRING_VALUE).decode()
-        if field.id == _ITEM_PRIMITIVE:
-            # int32 on the wire is sign-extended to 64 bits; Android reads a version code as unsigned 32.
-            numbers = [each.number for each in proto.fields(field.data) if each.id in _PRIMITIVE_INTEGERS]
-            return numbers[-1] & 0xFFFFFFFF if numbers else None
-    return None
+def _proto_value(attribute: Mapping[int, _Field], proto: _ProtoReader) -> str:
+    """The compiled value, or the text where there is none."""
+    item = proto.message(attribute[_ITEM].data)
+    if _ITEM_REFERENCE in item:
+        return f"@0x{proto.message(item[_ITEM_REFERENCE].data)[_REFERENCE_ID].number:08x}"
+    if _ITEM_STRING in item:
+        return proto.message(item[_ITEM_STRING].data)[_STRING_VALUE].text
+    # int32 on the wire is sign-extended to 64 bits; Android reads a version code as unsigned 32.
+    numbers = [each.number for each in proto.fields(item[_ITEM_PRIMITIVE].data) if each.id in _PRIMITIVE_INTEGERS]
+    return str(numbers[-1] & 0xFFFFFFFF) if numbers else attribute[_TEXT].text
 
 
 class _ProtoReader:
     """Reads protobuf messages field by field, and no more fields in all than any manifest has.
 
-    A message that ends in the middle of a field raises IndexError; what is no protobuf raises ValueError.
+    Raises LookupError or ValueError for what is no protobuf.
     """
 
     def __init__(self) -> None:
@@ -466,32 +402,19 @@ class _ProtoReader:
             if self._left < 0:
                 raise ValueError(_MAX_FIELDS)
             key, at = _varint(data, at)
-            kind = key & 7
-            if kind == _VARINT:
+            if key & 7 == _VARINT:
                 number, at = _varint(data, at)
                 yield _Field(key >> 3, number)
                 continue
-            length, at = _varint(data, at) if kind == _BYTES else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
-            if length < 0:
-                raise ValueError(kind)
+            length, at = _varint(data, at) if key & 7 == _BYTES else (_FIXED[key & 7], at)
             if at + length > len(data):
                 raise IndexError(at)
             yield _Field(key >> 3, data=data[at : at + length])
             at += length
 
-    def pick(self, data: bytes, *wanted: int) -> dict[int, _Field]:
-        """The last field of each wanted id, as protobuf has it, or an empty one; no others are held."""
-        found = {id_: _Field(id_) for id_ in wanted}
-        for field in self.fields(data):
-            if field.id in found:
-                found[field.id] = field
-        return found
-
-    def message(self, data: bytes, *path: int) -> bytes:
-        """The message or text that the ids lead to, from one message into the next; empty where there is none."""
-        for wanted in path:
-            data = self.pick(data, wanted)[wanted].data
-        return data
+    def message(self, data: bytes) -> defaultdict[int, _Field]:
+        """The last field of each id, as protobuf has it, and an empty one for any that is not there."""
+        return defaultdict(_Field, {field.id: field for field in self.fields(data)})
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -12,11 +12,10 @@ import re
 from itertools import islice
 from typing import BinaryIO
 
-from uploader.errors import InputError, Problem
-from uploader.files.android.archive import Archive, MalformedFile
+from uploader.files.android.archive import Archive, input_errors
 from uploader.files.android.limits import check_size
 from uploader.files.artifacts import Artifact, from_path
-from uploader.files.workspace import Workspace, reason
+from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 
 MAX_DEX = 64 << 20  # bytes to unpack; the first dex file of an app, which has the marker, has far fewer
@@ -56,13 +55,8 @@ def ids_of_mapping(head: bytes) -> frozenset[str]:
 
 def ids_of_artifact(artifact: Artifact) -> frozenset[str]:
     """The map ids in an APK or bundle. Raises InputError (`files`) where its dex files can't be read."""
-    try:
-        with artifact.reader() as file:
-            return ids_of_dex(file)
-    except MalformedFile as error:
-        raise InputError(Problem("files", f"{artifact.name} {error}")) from None
-    except OSError as error:
-        raise InputError(Problem("files", f"{artifact.name} can't be read: {reason(error)}.")) from None
+    with input_errors(artifact.name), artifact.reader() as file:
+        return ids_of_dex(file)
 
 
 def ids_of_dex(file: BinaryIO) -> frozenset[str]:
