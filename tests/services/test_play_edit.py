@@ -98,8 +98,7 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
 def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderError) -> None:
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
     play = Play()
-    for _ in range(2 if name == "GET tracks" else 1):  # the list of tracks that is refused, then the one that counts
-        play.fail(name, error)
+    play.fail(name, error)
     engine = Engine(play)
     with pytest.raises(type(error)):
         engine.run(release_job(artifact(2)))
@@ -326,27 +325,15 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     assert "The answer is not JSON. Checking whether edit 1 is committed." in engine.warnings
 
 
-@pytest.mark.parametrize("happened", [True, False])
-def test_a_lost_commit_of_a_shared_edit_is_only_looked_up(happened: bool) -> None:
-    """Other jobs' part of the edit can't be made again: either the release is live, or the run fails and says so."""
+def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_told() -> None:
+    """Other jobs' part of the edit can't be made again: the run opens no edit, and says that nobody knows."""
     play = Play()
-    first = Engine(play)
-    first.run(release_job(artifact(2), commit=False, tracks=()))
-
-    def vanish() -> None:
-        if happened:
-            play.live = play.edits["1"]
-        play.close_edits("Edit not found.")
-
-    play.fail("commit", LOST, effect=vanish)
-    job = release_job(retained=("2",), existing_edit="1")
-    if happened:
-        Engine(play).run(job)
-        assert play.live.tracks["internal"] == [release(2)]
-    else:
-        with pytest.raises(ServiceError, match="not live"):
-            Engine(play).run(job)
-    assert play.edits == {}
+    Engine(play).run(release_job(artifact(2), commit=False, tracks=()))
+    play.fail("commit", LOST, effect=lambda: play.close_edits("Edit not found."))
+    engine = Engine(play)
+    with pytest.raises(ServiceError, match="not known whether it was committed") as caught:
+        engine.run(release_job(retained=("2",), existing_edit="1"))
+    assert (caught.value.code, play.count("insert"), engine.outputs["committed"]) == ("edit-gone", 1, "")
 
 
 # --- killed at any moment -------------------------------------------------------------------------------------------

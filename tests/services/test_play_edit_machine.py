@@ -13,14 +13,13 @@ from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
     Event,
-    Ownership,
     ReleaseEdit,
     Stage,
     recalled,
 )
 from uploader.services.play.edit_requests import Edit
 
-FIRST = (EditState(), EditState(Ownership.SHARED, Stage.CHANGED))
+FIRST = (EditState(), EditState(False, Stage.CHANGED))
 
 
 def reachable() -> set[EditState]:

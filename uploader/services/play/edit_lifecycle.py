@@ -37,6 +37,7 @@ from uploader.errors import (
     Interrupted,
     OutcomeUnknown,
     ProtocolError,
+    ReleaseRefused,
     TemporaryError,
     UploaderError,
 )
@@ -51,14 +52,6 @@ COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IG
 MAX_TURNS = 2  # commits the other way about the review, after the first
 ListedArtifacts = Mapping[int, Mapping[str, Any]]  # version code to what Play says of the artifact, its SHA-256 too
 T = TypeVar("T")
-
-
-class Ownership(Enum):
-    """Whose edit it is."""
-
-    OWN = "opened by this run or an earlier one of the job"  # to keep or to delete
-    SHARED = "named by existing-edit-id"  # others work in it: never deleted, never replaced by one without their part
-    SUBSTITUTE = "in place of a shared edit that is gone"  # only to look at what is live
 
 
 class Stage(Enum):
@@ -150,25 +143,20 @@ TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
 From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes in it can be deleted.
 """
 
-FORBIDDEN: Mapping[Ownership, frozenset[Event]] = {
-    Ownership.SHARED: frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN}),
-    Ownership.SUBSTITUTE: frozenset({Event.CHANGE, Event.SEND_COMMIT, Event.RECALL, Event.NOT_SEEN}),
-}
-"""What never happens to an edit because of who owns it, whatever the table says."""
+NEVER_SHARED = frozenset({Event.DELETE, Event.RECALL, Event.REPLACE, Event.SEEN_LIVE, Event.NOT_SEEN})
+"""What never happens to an edit that `existing-edit-id` names: others work in it, and only they can do it again."""
 
 
 @dataclass(frozen=True)
 class EditState:
-    """One edit as it stands. Frozen: `after(event)` gives the next one."""
+    """One edit as it stands. Frozen: `after(event)` gives the next one.
 
-    ownership: Ownership = Ownership.OWN
+    An `own` one was opened for the job, by this run or an earlier one: it may be kept, resumed, deleted and replaced.
+    """
+
+    own: bool = True
     stage: Stage = Stage.CLEAN
     commit: CommitKnowledge = CommitKnowledge.NONE
-
-    @property
-    def own(self) -> bool:
-        """Whether this program opened the edit for the job, so that it may be kept, resumed or deleted."""
-        return self.ownership is Ownership.OWN
 
     @property
     def open(self) -> bool:
@@ -180,22 +168,15 @@ class EditState:
         """Whether a commit of the job may have happened without this program knowing it."""
         return self.commit is CommitKnowledge.UNKNOWN or self.stage is Stage.COMMITTING
 
-    @property
-    def replaceable(self) -> bool:
-        """Whether the run can start over in a fresh edit; for a shared one only to look whether its commit happened."""
-        return self.stage is Stage.GONE and (self.ownership is not Ownership.SHARED or self.in_doubt)
-
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
-        return ((self.stage, self.commit), event) in TRANSITIONS and event not in FORBIDDEN.get(self.ownership, ())
+        return ((self.stage, self.commit), event) in TRANSITIONS and (self.own or event not in NEVER_SHARED)
 
     def after(self, event: Event) -> EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to {self}")
-        substitute = event is Event.REPLACE and self.ownership is Ownership.SHARED
-        owner = Ownership.SUBSTITUTE if substitute else self.ownership
-        return EditState(owner, *TRANSITIONS[(self.stage, self.commit), event])
+        return EditState(self.own, *TRANSITIONS[(self.stage, self.commit), event])
 
 
 @dataclass
@@ -205,7 +186,7 @@ class ReleaseEdit:
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
     of what Google Play accepted, empty while that is not known. While a commit is in doubt they are those of the edit
     that this one replaced. `before` are the tracks that were changed, as they were before; `seen` the tracks as they
-    were last read or written; `checked` the empty ones whose names were looked at; `language` the app's default one.
+    were last read or written; `language` is the app's default one.
     """
 
     job: ReleaseJob
@@ -215,7 +196,6 @@ class ReleaseEdit:
     changes: dict[str, str] = field(default_factory=dict)
     before: dict[str, Releases] = field(default_factory=dict)
     seen: dict[str, Releases] = field(default_factory=dict)
-    checked: set[str] = field(default_factory=set)
     language: str = ""
 
     @property
@@ -266,7 +246,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
     """The edit that the journal holds, if any. Whatever can't be read is no record."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
-        state = EditState(Ownership.OWN, Stage(record["stage"]), CommitKnowledge(record["commit"]))
+        state = EditState(True, Stage(record["stage"]), CommitKnowledge(record["commit"]))
         return ReleaseEdit(
             job,
             context,
@@ -282,8 +262,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
 def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
     """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
     if job.existing_edit and not job.dry_run:
-        shared = EditState(Ownership.SHARED, Stage.CHANGED)
-        edit = ReleaseEdit(job, context, Edit(job.package, job.existing_edit), shared)
+        edit = ReleaseEdit(job, context, Edit(job.package, job.existing_edit), EditState(False, Stage.CHANGED))
         try:
             yield edit.api.get()
         except ApiError as refused:
@@ -361,7 +340,7 @@ def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
 
 def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
-    context, state, shared = edit.context, edit.state, edit.state.ownership is Ownership.SHARED
+    context, state = edit.context, edit.state
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
     if isinstance(error, (TemporaryError, Interrupted)):
@@ -369,14 +348,14 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     elif not state.open:
         if state.stage is Stage.GONE and not state.in_doubt:
             _lost(edit, "Uploaded, then lost with the edit, which is gone", error)
-        if shared and isinstance(error, ApiError):
+        if not state.own and isinstance(error, ApiError):
             blame_the_input(error)
         elif state.stage is Stage.GONE:
             context.publish({"edit-id": ""})
             _put_away(edit)
         else:
             edit.forget()
-    elif shared:
+    elif not state.own:
         context.info(f"Edit {edit.id} was not opened by this run and stays open.")
     elif state.stage is Stage.REFUSED:
         context.info(f"Edit {edit.id} is kept with everything in it.")
@@ -398,8 +377,6 @@ def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
 
 def _why_kept(edit: ReleaseEdit) -> str:
     """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
-    if edit.state.ownership is Ownership.SUBSTITUTE:
-        return f"Edit {edit.id} holds no changes."
     # The record under the job's name is that of an edit of its own, never that of a shared one.
     resumes = edit.state.own and edit.context.recall(edit.job.memory) is not None
     if edit.state.stage is Stage.COMMITTING:
@@ -449,7 +426,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
     """Commits the edit; the result is whether the changes still have to be sent for review by hand.
 
     Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
-    response is lost is looked up before it is repeated. Raises ApiError with the edit gone, or refused with all in it.
+    response is lost is looked up before it is repeated. Raises with the edit gone, or refused with all in it.
     """
     job, by_hand, turns, losses = edit.job, edit.job.not_sent_for_review == "true", 0, 0
     in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
@@ -469,8 +446,13 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             if edit.state.stage is Stage.COMMITTED:
                 return by_hand
             if edit.state.stage is Stage.GONE:
-                gone = f"Edit {edit.id} is gone after a commit whose answer was lost."
-                raise ApiError(gone, status=404, reason="editNotFound", message="Edit not found.") from lost
+                edit.context.publish({"committed": ""})
+                raise ReleaseRefused(
+                    f"Edit {edit.id} is gone, and it is not known whether it was committed.",
+                    cause="The answer to its commit was lost, and the edit is not to be found.",
+                    hint="Check in the Play Console, or run again: every job that shares the edit, where it is shared.",
+                    code="edit-gone",
+                ) from lost
         except (ApiError, CredentialsError) as refused:
             turns += 1
             known = find(refused) if isinstance(refused, ApiError) else None

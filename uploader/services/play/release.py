@@ -13,14 +13,13 @@ from uploader.results import FileResult
 from uploader.services.base import Context, Flow, Outcome, Section, Steps, Upload
 from uploader.services.play import edit_lifecycle, plan, status, track_merge, tracks
 from uploader.services.play import listing as store_listing
-from uploader.services.play.edit_lifecycle import Event, Ownership, ReleaseEdit, Stage, listed_artifacts
-from uploader.services.play.edit_requests import CONSOLE, OCTETS, Release, Releases
+from uploader.services.play.edit_lifecycle import Event, ReleaseEdit, Stage, listed_artifacts
+from uploader.services.play.edit_requests import CONSOLE, OCTETS, Release
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, conflict, explained, find
 from uploader.services.play.plan import Changes, FileChange, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.track_merge import TrackChange
-from uploader.services.play.tracks import STANDARD
 from uploader.services.play.universal_apk import fetched
 
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
@@ -50,7 +49,7 @@ def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], 
         except Exception as error:
             if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
-            if replay == MAX_REPLAYS or not edit.state.replaceable:
+            if replay == MAX_REPLAYS or not edit.state.own or edit.state.stage is not Stage.GONE:
                 yield from edit_lifecycle.settle(edit, error)
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
@@ -61,6 +60,8 @@ def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], 
 
 def _release(edit: ReleaseEdit) -> Flow:
     job, context, codes = edit.job, edit.context, edit.job.codes
+    if job.tracks or not edit.state.own:
+        edit.seen = yield from tracks.all_tracks(edit.api)
     if edit.state.commit is edit_lifecycle.CommitKnowledge.UNKNOWN:
         yield from _resolve_doubt(edit)
     changes, there, listing = yield from _compare(edit)
@@ -76,8 +77,8 @@ def _release(edit: ReleaseEdit) -> Flow:
     _publish_versions(context, codes)
     if listing:
         yield from store_listing.synchronise(edit, listing)
-    if not edit.state.own:
-        edit.seen.clear()  # other jobs may have written to its tracks meanwhile
+    if job.tracks and not edit.state.own:  # other jobs may have written to its tracks meanwhile
+        edit.seen = yield from tracks.all_tracks(edit.api)
     updates = list[TrackChange]()
     for track in job.tracks:
         updates.append((yield from track_merge.update_track(edit, track)))
@@ -102,17 +103,9 @@ def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
     evident = any(purpose.startswith(("artifact:", "track:")) for purpose in edit.changes)
     if evident and (yield from _is_live(edit)):
         edit.apply(Event.SEEN_LIVE)
-        return
-    if edit.state.ownership is Ownership.SUBSTITUTE:
-        known = "what this run put into it is not live" if evident else "this run can't see whether it was committed"
-        raise ReleaseRefused(
-            f"Edit {edit.job.existing_edit} is gone, and {known}.",
-            cause="The answer to its commit was lost, and someone else closed the edit.",
-            hint="Run all jobs that share the edit again.",
-            code="edit-gone",
-        )
-    edit.apply(Event.NOT_SEEN)
-    edit.changes.clear()  # they were lost with the edit
+    else:
+        edit.apply(Event.NOT_SEEN)
+        edit.changes.clear()  # they were lost with the edit
 
 
 def _is_live(edit: ReleaseEdit) -> Steps[bool]:
@@ -131,16 +124,13 @@ def _is_live(edit: ReleaseEdit) -> Steps[bool]:
 
 def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], store_listing.ListingDifference | None]]:
     """What the run changes, and the artifacts that it need not send. Raises what would end it later, if it is known."""
-    job, listing, listed, there = edit.job, None, dict[str, Releases](), dict[int, FileResult]()
-    if job.tracks or not edit.state.own:
-        listed = yield from tracks.all_tracks(edit)
-        edit.seen.update(listed)
+    job, listing, there = edit.job, None, dict[int, FileResult]()
     updates = yield from track_merge.plan_updates(edit)
     known = (yield from listed_artifacts(edit)) if job.artifacts else {}
     for artifact in job.artifacts:
         if entry := known.get(version_code(artifact)):
             there[version_code(artifact)] = _same(edit, artifact, entry)
-    if job.listing and edit.state.ownership is not Ownership.SUBSTITUTE:
+    if job.listing:
         listing = yield from store_listing.compare(edit, job.listing)
     changes = Changes(
         job,
@@ -148,8 +138,8 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], s
         files=tuple(_files(edit, there)),
         texts=listing.text_changes if listing else (),
         images=tuple(place.change for place in listing.places if place.change) if listing else (),
-        others=(yield from _others(edit, listed, ())),
-        remarks=tuple(_remarks(edit, listed)),
+        others=(yield from _others(edit)),
+        remarks=tuple(_remarks(edit)),
     )
     return changes, there, listing
 
@@ -167,30 +157,21 @@ def _files(edit: ReleaseEdit, there: Mapping[int, FileResult]) -> Iterator[FileC
                 yield FileChange(one.kind, name, code, inside=one.file == "bundle")
 
 
-def _others(
-    edit: ReleaseEdit, listed: Mapping[str, Releases], before: Sequence[OtherTrack]
-) -> Steps[tuple[OtherTrack, ...]]:
-    """The tracks of a shared edit beside those of the run; `before` are those that were looked at already."""
-    if edit.state.ownership is not Ownership.SHARED:
-        return ()
-    held, found, live = dict(listed), [], {one.track: one.live for one in before}
-    for track in () if listed else STANDARD:
-        held[track] = yield from tracks.current_releases(edit, track)
-    for track, releases in held.items():
-        if releases and track not in edit.job.tracks:
-            known = live[track] if track in live else (yield from live_versions(edit.job.package, track))
-            found.append(OtherTrack(track, releases, known))
+def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
+    """The tracks of a shared edit beside those of the run."""
+    found = []
+    for track, held in () if edit.state.own else edit.seen.items():
+        if held and track not in edit.job.tracks:
+            found.append(OtherTrack(track, held, (yield from live_versions(edit.job.package, track))))
     return tuple(found)
 
 
-def _remarks(edit: ReleaseEdit, listed: Mapping[str, Releases]) -> Iterator[str]:
+def _remarks(edit: ReleaseEdit) -> Iterator[str]:
     name, earlier = f"edit {edit.id}", "what an earlier run of this job changed in the store listing"
     if edit.state.own and "listing" in edit.uncommitted:
         yield f"{earlier} of {name} already, and did not commit"
-    if edit.state.ownership is Ownership.SHARED:
+    if not edit.state.own:
         yield f"texts, images, files and user fractions that other jobs changed in {name}: they are committed with it"
-        if not listed:
-            yield f"tracks of {name} with names of their own: Google Play does not list them at present"
 
 
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
@@ -297,14 +278,9 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         context.publish({"committed": "true"})
         already = "Google Play already had all of it; nothing was committed"
         return _outcome(job, f"{what} is on Google Play already.", already, changes)
-    if not edit.state.own and job.purposes:  # a job that only commits has just looked
-        edit.seen.clear()
-        # Where Play does not list them at this moment, those that were seen before are named again.
-        listed = yield from tracks.all_tracks(edit)
-        edit.seen.update(listed)
-        listed = listed or {one.track: one.held for one in changes.others}
-        changes = replace(changes, others=(yield from _others(edit, listed, changes.others)))
     if not edit.state.own:
+        edit.seen = yield from tracks.all_tracks(edit.api)
+        changes = replace(changes, others=(yield from _others(edit)))
         published = [f"{one.track} {tracks.describe_all(one.after)}" for one in updates]
         published += [f"{other.track} {other} (not from this run)" for other in changes.others]
         context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")

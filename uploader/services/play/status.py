@@ -162,8 +162,7 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
 
 
 def _read(edit: Edit) -> Steps[_EditContent]:
-    on_tracks = entries((yield edit.listed("tracks")), "tracks")
-    found = {str(entry.get("track", "")): edit_requests.releases(entry) for entry in on_tracks}
+    found = yield from tracks.all_tracks(edit)
     codes = [tracks.highest(release) for releases in found.values() for release in releases]
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)

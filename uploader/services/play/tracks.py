@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
+from uploader.errors import ApiError, ReleaseRefused
 from uploader.services.base import Steps
 from uploader.services.play.edit_lifecycle import ReleaseEdit
-from uploader.services.play.edit_requests import Release, Releases, entries, releases
-from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
+from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
+from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 from uploader.services.play.release_job import Notes
 
 STANDARD = ("production", "beta", "alpha", "internal")
@@ -94,24 +94,16 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         found, missing = (), refused.reason != "trackEmpty"
-    if not found and track not in edit.checked:
-        edit.checked.add(track)
+    if not found:
         yield from _check_name(edit, track, missing=missing)
     edit.seen[track] = found
     return found
 
 
-def all_tracks(edit: ReleaseEdit) -> Steps[dict[str, Releases]]:
-    """All tracks of the edit with their releases; empty where the list is not to be had, which ends no run."""
-    try:
-        response = yield edit.api.listed("tracks")
-        return {str(entry.get("track", "")): releases(entry) for entry in entries(response, "tracks")}
-    except ApiError as refused:
-        if find(refused) is EDIT_GONE:
-            raise
-    except (ProtocolError, TemporaryError):
-        pass
-    return {}
+def all_tracks(edit: Edit) -> Steps[dict[str, Releases]]:
+    """All tracks of the edit with their releases."""
+    found = entries((yield edit.listed("tracks")), "tracks")
+    return {str(entry.get("track", "")): releases(entry) for entry in found}
 
 
 def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
@@ -122,7 +114,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     form_factor, _, base = track.rpartition(":")
     if base in STANDARD:
         return
-    known = dict.fromkeys((*STANDARD, *(yield from all_tracks(edit))))
+    known = dict.fromkeys((*STANDARD, *(edit.seen or (yield from all_tracks(edit.api)))))
     if track in known:
         return
     other = meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
